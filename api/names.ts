@@ -1,0 +1,22 @@
+/** The words that drover writes into a cluster. Everything else refers to them from here. */
+
+export const GROUP = 'drover.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** On a VM and on its VMI template: the pool it belongs to (for people and for an HPA's selector; ownership is by owner UID). */
+export const POOL_LABEL = `${GROUP}/pool`;
+/** On a VM and on its VMI template: hash of the pool template that it was made from. */
+export const REVISION_LABEL = `${GROUP}/revision`;
+/** On a pool: drover takes its VMs down before the pool itself goes. */
+export const POOL_FINALIZER = `${GROUP}/pool`;
+/** On a VM that is leaving its pool with its disks kept: it is halted first and deleted once its VMI is gone. */
+export const REMOVING_ANNOTATION = `${GROUP}/removing`;
+
+/** Kubernetes' own finalizer on an object that was deleted with `--cascade=orphan`. */
+export const ORPHAN_FINALIZER = 'orphan';
+
+/** Field manager of server-side applies and of the `managedFields` that drover leaves. */
+export const FIELD_MANAGER = 'drover';
+/** `reportingComponent` of the Events that drover writes. */
+export const EVENT_REPORTER = 'drover.dev/worker';

@@ -1,0 +1,166 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { FIELD_MANAGER } from '../api/names.ts';
+import type { KubeList, KubeObject, Stored } from './objects.ts';
+import { apiVersionOf, pathOf, type Resource } from './resources.ts';
+import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
+
+/** What every call takes: an end from outside, and its own deadline in milliseconds. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  deadlineMs?: number;
+}
+
+export interface ObjectKey {
+  namespace?: string | undefined;
+  name: string;
+}
+
+export interface WriteOptions extends CallOptions {
+  dryRun?: boolean;
+  subresource?: string;
+}
+
+export interface ListOptions extends CallOptions {
+  namespace?: string | undefined;
+  labelSelector?: string;
+  fieldSelector?: string;
+}
+
+export interface DeleteOptions extends CallOptions {
+  /** Delete only the object that has this UID; another under its name is left alone (409). */
+  uid?: string;
+  resourceVersion?: string;
+  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  gracePeriodSeconds?: number;
+  dryRun?: boolean;
+}
+
+export type WatchEvent<T extends KubeObject = KubeObject> =
+  | { type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; object: Stored<T> }
+  | { type: 'ERROR'; object: { code: number; reason?: string; message?: string } };
+
+export type PatchType = 'merge' | 'json' | 'apply';
+const PATCH_CONTENT_TYPE: Record<PatchType, string> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
+
+const PAGE = 500;
+
+/** The API server's verbs on any resource. Every call throws `KubeError` or `KubeUnreachable`. */
+export class KubeClient {
+  readonly #transport: Transport;
+  readonly #fieldManager: string;
+
+  constructor(config: KubeConfig, options: TransportOptions & { fieldManager?: string } = {}) {
+    const { fieldManager = FIELD_MANAGER, ...transport } = options;
+    this.#transport = new Transport(config, transport);
+    this.#fieldManager = fieldManager;
+  }
+
+  get server(): string {
+    return this.#transport.server;
+  }
+
+  get<T extends KubeObject>(resource: Resource, key: ObjectKey, options: CallOptions & { subresource?: string } = {}): Promise<Stored<T>> {
+    const { subresource, ...call } = options;
+    return this.#transport.json({ method: 'GET', path: pathOf(resource, key.namespace, key.name, subresource), ...call });
+  }
+
+  /** All objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may start. */
+  async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<KubeList<T>> {
+    const { namespace, labelSelector, fieldSelector, ...call } = options;
+    const query = new URLSearchParams({ limit: String(PAGE) });
+    if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
+    if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
+    const path = pathOf(resource, namespace);
+    const first = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query}`, ...call });
+    const items = first.items;
+    let next = first.metadata.continue;
+    while (next) {
+      query.set('continue', next);
+      const page = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query}`, ...call });
+      for (const item of page.items) items.push(item);
+      next = page.metadata.continue;
+    }
+    return { metadata: { resourceVersion: first.metadata.resourceVersion }, items };
+  }
+
+  create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    const { dryRun, subresource, ...call } = options;
+    const name = subresource === undefined ? undefined : object.metadata.name;
+    const path = pathOf(resource, object.metadata.namespace, name, subresource);
+    return this.#transport.json({ method: 'POST', path: path + this.#writeQuery(dryRun), body: typed(resource, object), ...call });
+  }
+
+  /** Replaces the whole object; with its `resourceVersion` in the metadata, only that version of it. */
+  update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    const { dryRun, subresource, ...call } = options;
+    const { namespace, name } = object.metadata;
+    const path = pathOf(resource, namespace, name, subresource);
+    return this.#transport.json({ method: 'PUT', path: path + this.#writeQuery(dryRun), body: typed(resource, object), ...call });
+  }
+
+  patch<T extends KubeObject>(
+    resource: Resource,
+    key: ObjectKey,
+    type: PatchType,
+    patch: unknown,
+    options: WriteOptions & { force?: boolean } = {},
+  ): Promise<Stored<T>> {
+    const { dryRun, subresource, force, ...call } = options;
+    const query = this.#writeQuery(dryRun) + (force === true ? '&force=true' : '');
+    const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
+    const path = pathOf(resource, key.namespace, key.name, subresource);
+    return this.#transport.json({ method: 'PATCH', path: path + query, body, contentType: PATCH_CONTENT_TYPE[type], ...call });
+  }
+
+  /** The object as the server left it (still there, with a `deletionTimestamp`, where finalizers hold it), or its Status. */
+  delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+    const { uid, resourceVersion, propagationPolicy = 'Background', gracePeriodSeconds, dryRun, ...call } = options;
+    const preconditions = { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy,
+      ...(Object.keys(preconditions).length === 0 ? {} : { preconditions }),
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      ...(dryRun === true ? { dryRun: ['All'] } : {}),
+    };
+    return this.#transport.json({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
+  }
+
+  /** Any other call, by its path: subresources of an aggregated API, discovery, `/readyz`. */
+  request<T>(request: HttpRequest): Promise<T> {
+    return this.#transport.json(request);
+  }
+
+  /** Events until the server ends the stream (after `timeoutSeconds`) or `signal` does. */
+  async *watch<T extends KubeObject>(
+    resource: Resource,
+    options: { namespace?: string; query: Record<string, string>; signal: AbortSignal },
+  ): AsyncGenerator<WatchEvent<T>> {
+    const query = new URLSearchParams({ ...options.query, watch: 'true' });
+    const path = `${pathOf(resource, options.namespace)}?${query}`;
+    const body = await this.#transport.stream({ method: 'GET', path, signal: options.signal });
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of body) {
+      rest += decoder.decode(chunk, { stream: true });
+      const lines = rest.split('\n');
+      rest = lines.pop()!;
+      for (const line of lines) if (line !== '') yield JSON.parse(line) as WatchEvent<T>;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  #writeQuery(dryRun: boolean | undefined): string {
+    return `?fieldManager=${this.#fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
+  }
+}
+
+const typed = <T extends KubeObject>(resource: Resource, object: T): T => ({ apiVersion: apiVersionOf(resource), kind: resource.kind, ...object });

@@ -1,0 +1,33 @@
+/** What the API server answered when it did not do what was asked; `reason` and `message` are its Status object's own. */
+export class KubeError extends Error {
+  override readonly name = 'KubeError';
+  readonly status: number;
+  readonly reason: string;
+  /** How long the server asked us to wait, in milliseconds; from `Retry-After`. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** No answer: the server is away, the connection broke, or the deadline passed. What was asked may have been done. */
+export class KubeUnreachable extends Error {
+  override readonly name = 'KubeUnreachable';
+}
+
+const hasStatus = (error: unknown, status: number): error is KubeError => error instanceof KubeError && error.status === status;
+
+export const isNotFound = (error: unknown): error is KubeError => hasStatus(error, 404);
+export const isAlreadyExists = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason === 'AlreadyExists';
+export const isConflict = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
+export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
+
+/** True where the same call may well succeed later: the server was away, busy or broken. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof KubeUnreachable) return true;
+  return error instanceof KubeError && (error.status === 429 || error.status === 408 || error.status >= 500);
+}

@@ -1,0 +1,228 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeClient } from './client.ts';
+import { isGone, KubeError } from './errors.ts';
+import type { KubeObject, Stored } from './objects.ts';
+import type { Resource } from './resources.ts';
+
+export interface ListWatchOptions<T extends KubeObject, V> {
+  client: KubeClient;
+  resource: Resource;
+  namespace?: string;
+  /** What is kept of an object; the rest is forgotten, so that tens of thousands fit in memory. */
+  view: (object: Stored<T>) => V;
+  /** Called after the cache has changed; `undefined` stands for "was not there" and "is gone". */
+  onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
+  /** A watch that broke, and is being made again. */
+  onError?: (error: Error) => void;
+  /** A relist found this many changes that no watch event had told. */
+  onMissed?: (count: number) => void;
+  relistMs?: number;
+}
+
+const FIRST_DELAY_MS = 250;
+const LAST_DELAY_MS = 30_000;
+const WATCH_SECONDS = { least: 240, more: 60 };
+const WATCHDOG_SLACK_MS = 15_000;
+
+interface Entry<V> {
+  view: V;
+  version: bigint;
+}
+
+/**
+ * A copy of a collection that follows the API server for as long as it runs.
+ *
+ * client-node's informer ends for good on the first error but 410, never lists in pages and never lists again (2.0.1);
+ * this one backs off and goes on for ever, ends a silent watch by its own clock, and lists anew every `relistMs`
+ * to find what a watch has missed.
+ */
+export class ListWatch<T extends KubeObject, V> {
+  readonly #options: ListWatchOptions<T, V>;
+  readonly #entries = new Map<string, Entry<V>>();
+  readonly #stop = new AbortController();
+  readonly #firstList = Promise.withResolvers<void>();
+  readonly #waiting = new Set<{ version: bigint; resolve: () => void }>();
+  /** Removals that the watch told while a list was under way: the list may be older than they are. */
+  readonly #buried = new Map<string, bigint>();
+  #listing = 0;
+  #version = 0n;
+  #synced = false;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ListWatchOptions<T, V>) {
+    this.#options = options;
+  }
+
+  start(): this {
+    this.#running ??= this.#run();
+    return this;
+  }
+
+  /** Resolves once the first list is in the cache. */
+  ready(): Promise<void> {
+    return this.#firstList.promise;
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** The newest resource version that the cache holds. */
+  get version(): bigint {
+    return this.#version;
+  }
+
+  /** By `namespace/name`, or by name alone for what has no namespace. */
+  get(key: string): V | undefined {
+    return this.#entries.get(key)?.view;
+  }
+
+  *values(): Generator<V> {
+    for (const entry of this.#entries.values()) yield entry.view;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** True once the cache is at `version` or past it; false when `timeoutMs` passed first. */
+  async reached(version: bigint, timeoutMs: number): Promise<boolean> {
+    if (this.#synced && this.#version >= version) return true;
+    const arrived = Promise.withResolvers<void>();
+    const waiter = { version, resolve: arrived.resolve };
+    this.#waiting.add(waiter);
+    const timeout = new AbortController();
+    try {
+      return await Promise.race([
+        arrived.promise.then(() => true),
+        sleep(timeoutMs, false, { signal: timeout.signal }).catch(() => false),
+      ]);
+    } finally {
+      timeout.abort();
+      this.#waiting.delete(waiter);
+    }
+  }
+
+  /** Lists now, whatever the watch has told: for a reader that cannot wait for the watch to catch up. */
+  async relist(): Promise<void> {
+    await this.#list();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#firstList.promise.catch(() => {});
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { relistMs = 600_000, onError } = this.#options;
+    let delay = FIRST_DELAY_MS;
+    let listed = -Infinity;
+    while (!this.#stop.signal.aborted) {
+      try {
+        if (Date.now() - listed >= relistMs) {
+          await this.#list();
+          listed = Date.now();
+        }
+        await this.#watch(() => {
+          delay = FIRST_DELAY_MS;
+        });
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        if (isGone(error)) {
+          listed = -Infinity;
+          continue;
+        }
+        onError?.(error as Error);
+        await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: this.#stop.signal }).catch(() => {});
+        delay = Math.min(delay * 2, LAST_DELAY_MS);
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    this.#listing++;
+    try {
+      await this.#listOnce();
+    } finally {
+      if (--this.#listing === 0) this.#buried.clear();
+    }
+  }
+
+  async #listOnce(): Promise<void> {
+    const { client, resource, namespace, onMissed } = this.#options;
+    const list = await client.list<T>(resource, { ...(namespace === undefined ? {} : { namespace }), signal: this.#stop.signal });
+    const version = BigInt(list.metadata.resourceVersion);
+    const present = new Set<string>();
+    let changes = 0;
+    for (const item of list.items) {
+      const key = keyOf(item);
+      present.add(key);
+      if ((this.#buried.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
+      if (this.#put(key, item)) changes++;
+    }
+    for (const [key, entry] of [...this.#entries]) {
+      // An entry newer than the list was put there by the watch while the list was under way.
+      if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
+    }
+    if (this.#synced && changes > 0) onMissed?.(changes);
+    this.#synced = true;
+    this.#advance(version);
+    this.#firstList.resolve();
+  }
+
+  async #watch(onProgress: () => void): Promise<void> {
+    const { client, resource, namespace, relistMs = 600_000 } = this.#options;
+    const seconds = Math.ceil(Math.min(WATCH_SECONDS.least + Math.random() * WATCH_SECONDS.more, relistMs / 1000));
+    const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
+    const events = client.watch<T>(resource, {
+      ...(namespace === undefined ? {} : { namespace }),
+      query: { resourceVersion: String(this.#version), allowWatchBookmarks: 'true', timeoutSeconds: String(seconds) },
+      signal: AbortSignal.any([this.#stop.signal, watchdog]),
+    });
+    try {
+      for await (const event of events) {
+        if (event.type === 'ERROR') {
+          const { code, reason = String(code), message = `the watch of ${resource.plural} failed with ${code}` } = event.object;
+          throw new KubeError(code, reason, message);
+        }
+        onProgress();
+        const version = BigInt(event.object.metadata.resourceVersion);
+        if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
+        else if (event.type !== 'BOOKMARK') this.#put(keyOf(event.object), event.object);
+        this.#advance(version);
+      }
+    } catch (error) {
+      if (watchdog.aborted && !this.#stop.signal.aborted) return;
+      throw error;
+    }
+  }
+
+  /** True where the object was not known in this version. */
+  #put(key: string, object: Stored<T>): boolean {
+    const version = BigInt(object.metadata.resourceVersion);
+    const before = this.#entries.get(key);
+    if (before !== undefined && before.version >= version) return false;
+    const view = this.#options.view(object);
+    this.#entries.set(key, { view, version });
+    this.#options.onChange?.(key, before?.view, view);
+    return true;
+  }
+
+  #remove(key: string, version?: bigint): boolean {
+    if (version !== undefined && this.#listing > 0) this.#buried.set(key, version);
+    const before = this.#entries.get(key);
+    if (before === undefined || (version !== undefined && before.version > version)) return false;
+    this.#entries.delete(key);
+    this.#options.onChange?.(key, before.view, undefined);
+    return true;
+  }
+
+  #advance(version: bigint): void {
+    if (version > this.#version) this.#version = version;
+    for (const waiter of this.#waiting) if (this.#version >= waiter.version) waiter.resolve();
+  }
+}
+
+export const keyOf = (object: KubeObject): string =>
+  object.metadata.namespace === undefined ? object.metadata.name : `${object.metadata.namespace}/${object.metadata.name}`;

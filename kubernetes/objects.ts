@@ -1,0 +1,55 @@
+/** Kubernetes objects as JSON carries them: times are RFC 3339 strings, never `Date`, so that they pass through Temporal unchanged. */
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+  managedFields?: unknown[];
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+  [field: string]: unknown;
+}
+
+/** Metadata of an object that the API server has stored. */
+export type StoredMeta = ObjectMeta & Required<Pick<ObjectMeta, 'uid' | 'resourceVersion' | 'creationTimestamp'>>;
+export type Stored<T extends KubeObject = KubeObject> = T & { metadata: StoredMeta };
+
+export interface Condition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  observedGeneration?: number;
+}
+
+export interface KubeList<T extends KubeObject = KubeObject> {
+  metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
+  items: Stored<T>[];
+}
+
+/** The controller among the owners: at most one, by Kubernetes' own rule. */
+export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
+  object.metadata.ownerReferences?.find((owner) => owner.controller === true);

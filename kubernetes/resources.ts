@@ -1,0 +1,40 @@
+/** A kind of object as the API server addresses it. */
+export interface Resource {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+}
+
+const namespaced = (group: string, version: string, plural: string, kind: string): Resource =>
+  Object.freeze({ group, version, plural, kind, namespaced: true });
+const clusterWide = (group: string, version: string, plural: string, kind: string): Resource =>
+  Object.freeze({ group, version, plural, kind, namespaced: false });
+
+export const VirtualMachinePools = namespaced('drover.dev', 'v1alpha1', 'virtualmachinepools', 'VirtualMachinePool');
+export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
+export const VirtualMachineInstances = namespaced('kubevirt.io', 'v1', 'virtualmachineinstances', 'VirtualMachineInstance');
+export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
+export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
+export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
+export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
+export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
+export const Services = namespaced('', 'v1', 'services', 'Service');
+export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');
+export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
+export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');
+export const KubeVirts = namespaced('kubevirt.io', 'v1', 'kubevirts', 'KubeVirt');
+export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService');
+export const CustomResourceDefinitions = clusterWide('apiextensions.k8s.io', 'v1', 'customresourcedefinitions', 'CustomResourceDefinition');
+
+export const apiVersionOf = (resource: Resource): string =>
+  resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+
+/** Path of a collection, or of one object, or of its subresource. */
+export function pathOf(resource: Resource, namespace?: string, name?: string, subresource?: string): string {
+  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  const object = name === undefined ? '' : `/${encodeURIComponent(name)}`;
+  return `${root}${scope}/${resource.plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
+}

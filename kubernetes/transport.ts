@@ -1,0 +1,160 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { Agent, ProxyAgent, type Dispatcher } from 'undici';
+import { KubeError, KubeUnreachable } from './errors.ts';
+
+export interface HttpRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the cluster's server address, with its query. */
+  path: string;
+  body?: unknown;
+  contentType?: string;
+  signal?: AbortSignal | undefined;
+  /** Milliseconds until the whole answer must be there. */
+  deadlineMs?: number;
+}
+
+export interface TransportOptions {
+  /** Connections held open to the API server at most; further calls wait for one. */
+  connections?: number;
+  userAgent?: string;
+}
+
+const DEADLINE_MS = 30_000;
+const CREDENTIALS_FRESH_MS = 60_000;
+
+/**
+ * HTTPS to one API server over connections that are kept, with the kubeconfig's own credentials.
+ *
+ * client-node's generated calls open a connection each (2.0.1), so drover takes only the kubeconfig from it
+ * (files, exec plugins, tokens, proxies) and speaks HTTP through undici's shared pool.
+ */
+export class Transport {
+  readonly #config: KubeConfig;
+  readonly #options: TransportOptions;
+  readonly #server: URL;
+  #calls: Dispatcher | undefined;
+  #streams: Dispatcher | undefined;
+  #headers: Record<string, string> = {};
+  #tls = '';
+  #fresh = 0;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(config: KubeConfig, options: TransportOptions = {}) {
+    const cluster = config.getCurrentCluster();
+    if (cluster === null) throw new TypeError('the kubeconfig has no current cluster');
+    this.#config = config;
+    this.#options = options;
+    this.#server = new URL(cluster.server);
+  }
+
+  /** The API server's address, as the kubeconfig gives it. */
+  get server(): string {
+    return this.#server.href;
+  }
+
+  /** The answer's body as JSON. Throws `KubeError` for an answer of 400 and above, `KubeUnreachable` for none. */
+  async json<T>(request: HttpRequest): Promise<T> {
+    const deadline = AbortSignal.timeout(request.deadlineMs ?? DEADLINE_MS);
+    const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
+    for (let attempt = 1; ; attempt++) {
+      await this.#refresh();
+      const { statusCode, headers, body } = await this.#send(this.#calls!, request, signal);
+      const text = await body.text().catch((error: unknown) => this.#fail(request, error));
+      if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
+      if (statusCode === 401 && attempt === 1) {
+        this.#fresh = 0;
+        continue;
+      }
+      throw toKubeError(statusCode, text, headers['retry-after']);
+    }
+  }
+
+  /** The answer's body as it comes, for watches: on a connection of its own and without an end. */
+  async stream(request: HttpRequest): Promise<AsyncIterable<Buffer>> {
+    await this.#refresh();
+    const { statusCode, headers, body } = await this.#send(this.#streams!, request, request.signal);
+    if (statusCode < 400) return body;
+    if (statusCode === 401) this.#fresh = 0;
+    throw toKubeError(statusCode, await body.text(), headers['retry-after']);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#calls?.destroy(), this.#streams?.destroy()]);
+  }
+
+  async #send(dispatcher: Dispatcher, request: HttpRequest, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
+    const headers: Record<string, string> = { accept: 'application/json', ...this.#headers };
+    let body: string | undefined;
+    if (request.body !== undefined) {
+      headers['content-type'] = request.contentType ?? 'application/json';
+      body = JSON.stringify(request.body);
+    }
+    const base = this.#server.pathname === '/' ? '' : this.#server.pathname.replace(/\/$/, '');
+    try {
+      return await dispatcher.request({
+        origin: this.#server.origin,
+        path: base + request.path,
+        method: request.method,
+        headers,
+        ...(body === undefined ? {} : { body }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (error) {
+      return this.#fail(request, error);
+    }
+  }
+
+  #fail(request: HttpRequest, error: unknown): never {
+    if (request.signal?.aborted) throw request.signal.reason;
+    const { message, code } = error as Error & { code?: string };
+    const why = message === '' ? (code ?? 'no answer') : message;
+    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${why}`, { cause: error });
+  }
+
+  /** Tokens and certificates rotate: they are read again every minute, and at once after a 401. */
+  async #refresh(): Promise<void> {
+    if (Date.now() - this.#fresh < CREDENTIALS_FRESH_MS) return;
+    this.#refreshing ??= this.#load().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  async #load(): Promise<void> {
+    const https: Parameters<KubeConfig['applyToHTTPSOptions']>[0] & { headers?: Record<string, string> } = {};
+    await this.#config.applyToHTTPSOptions(https);
+    const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = https as Record<string, unknown>;
+    const { agent: _agent, headers = {}, auth } = https as { agent?: unknown; headers?: Record<string, string>; auth?: string };
+    this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
+    if (auth) this.#headers['authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
+    const tls = JSON.stringify([ca, cert, key, pfx, passphrase, rejectUnauthorized, servername]);
+    if (tls !== this.#tls) {
+      const material = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
+      const given = Object.fromEntries(Object.entries(material).filter(([, value]) => value !== undefined));
+      const stale = [this.#calls, this.#streams];
+      this.#calls = this.#dispatcher(given, { connections: this.#options.connections ?? 64 });
+      this.#streams = this.#dispatcher(given, { bodyTimeout: 0, headersTimeout: 0 });
+      this.#tls = tls;
+      for (const dispatcher of stale) void dispatcher?.close();
+    }
+    this.#fresh = Date.now();
+  }
+
+  #dispatcher(tls: Record<string, unknown>, options: Agent.Options): Dispatcher {
+    const proxy = this.#config.getCurrentCluster()?.proxyUrl;
+    const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: 30_000, timeout: 10_000 };
+    if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+    return new Agent({ allowH2: false, pipelining: 1, keepAliveTimeout: 60_000, ...options, connect });
+  }
+}
+
+function toKubeError(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
+  const seconds = Number(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
+  try {
+    const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
+    return new KubeError(status, reason ?? String(status), message ?? text, retryAfterMs);
+  } catch {
+    return new KubeError(status, String(status), text.slice(0, 500) || `the API server answered ${status}`, retryAfterMs);
+  }
+}

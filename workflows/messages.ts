@@ -1,0 +1,38 @@
+import { defineQuery, defineSignal } from '@temporalio/workflow';
+
+/** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
+
+export interface PoolRef {
+  cluster: string;
+  namespace: string;
+  name: string;
+}
+
+export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
+export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
+export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
+
+/** Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many. */
+export const changed = defineSignal('changed');
+
+/** A failure as a person reads it. */
+export interface Trouble {
+  /** RFC 3339. */
+  time: string;
+  reason: string;
+  message: string;
+}
+
+export interface PoolProgress {
+  /** VMs whose creation, deletion or release is under way in this moment, by name. */
+  creating: string[];
+  deleting: string[];
+  /** One sentence for each thing that is under way or waited for, newest last. */
+  doing: string[];
+  /** Newest last, ten at most. */
+  troubles: Trouble[];
+  /** When the next try after a failure is due; RFC 3339. */
+  retryAt: string | null;
+}
+
+export const progress = defineQuery<PoolProgress>('progress');

@@ -1,0 +1,9 @@
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+
+/** What drover's workflows can be found by in Temporal's lists; `drover setup` registers them. */
+export const DroverCluster = defineSearchAttributeKey('DroverCluster', SearchAttributeType.KEYWORD);
+export const DroverNamespace = defineSearchAttributeKey('DroverNamespace', SearchAttributeType.KEYWORD);
+export const DroverPool = defineSearchAttributeKey('DroverPool', SearchAttributeType.KEYWORD);
+export const DroverPhase = defineSearchAttributeKey('DroverPhase', SearchAttributeType.KEYWORD);
+
+export const searchAttributes = [DroverCluster, DroverNamespace, DroverPool, DroverPhase];

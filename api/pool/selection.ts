@@ -1,0 +1,35 @@
+import * as z from 'zod';
+import { LabelKey, Labels, LabelValue, rules } from './text.ts';
+
+const VALUES_SHAPE = 'In and NotIn need values; Exists and DoesNotExist take none';
+
+const LabelSelectorRequirement = z
+  .strictObject({
+    key: LabelKey,
+    operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+    values: z.array(LabelValue).max(64).exactOptional(),
+  })
+  .refine(({ operator, values = [] }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, VALUES_SHAPE)
+  .meta(rules([`(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)`, VALUES_SHAPE]));
+
+/** Kubernetes' own: all labels and all expressions must hold; an empty selector matches everything. */
+export const LabelSelector = z.strictObject({
+  matchLabels: Labels.exactOptional(),
+  matchExpressions: z.array(LabelSelectorRequirement).max(32).exactOptional(),
+});
+export type LabelSelector = z.infer<typeof LabelSelector>;
+
+export const BasePolicy = z.enum(['Oldest', 'Newest', 'Random']);
+export type BasePolicy = z.infer<typeof BasePolicy>;
+
+export const SelectionPolicy = z
+  .strictObject({
+    orderedPolicies: z
+      .array(z.strictObject({ labelSelector: LabelSelector }))
+      .max(16)
+      .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
+      .exactOptional(),
+    basePolicy: BasePolicy.describe('The order among VMs of equal rank. Random, the default, takes those that disturb least first.').exactOptional(),
+  })
+  .describe('The order in which VMs are taken.');
+export type SelectionPolicy = z.infer<typeof SelectionPolicy>;

@@ -1,0 +1,38 @@
+import * as z from 'zod';
+import { atMostOne } from './one-of.ts';
+import { SelectionPolicy } from './selection.ts';
+
+const ONLINE = 'can\'t be Online: KubeVirt has no way to keep a VM\'s memory on a disk; Offline keeps its disks, Disabled nothing';
+
+export const StatePreservation = z
+  .enum(['Disabled', 'Offline'], { error: (issue) => (issue.input === 'Online' ? ONLINE : undefined) })
+  .describe('Whether the disks of a VM that leaves are kept for the next VM of its number (Offline), or deleted (Disabled, the default).');
+export type StatePreservation = z.infer<typeof StatePreservation>;
+
+export const Disruption = z
+  .enum(['None', 'Live', 'Restart', 'Replace'])
+  .describe(
+    'The most that an update may do to a running VM: nothing (None), a live update (Live), a restart (Restart, the default), ' +
+      'or its replacement with new disks (Replace).',
+  );
+export type Disruption = z.infer<typeof Disruption>;
+
+export const UpdateStrategy = atMostOne({
+  unmanaged: z.strictObject({}).describe('VMs are never touched after their creation.'),
+  opportunistic: z.strictObject({}).describe('VMs are updated when they are halted or restart for another reason.'),
+  proactive: z
+    .strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), disruption: Disruption.exactOptional() })
+    .describe('VMs are updated in batches, within maxUnavailable. The default.'),
+}).describe('How a change of the template reaches the VMs. Proactive by default.');
+export type UpdateStrategy = z.infer<typeof UpdateStrategy>;
+
+export const ScaleInStrategy = atMostOne({
+  unmanaged: z.strictObject({}).describe('VMs are never removed; people delete them.'),
+  opportunistic: z
+    .strictObject({ statePreservation: StatePreservation.exactOptional() })
+    .describe('Only VMs that are halted are removed.'),
+  proactive: z
+    .strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), statePreservation: StatePreservation.exactOptional() })
+    .describe('VMs are shut down and removed. The default.'),
+}).describe('How VMs leave the pool when replicas gets smaller. Proactive by default.');
+export type ScaleInStrategy = z.infer<typeof ScaleInStrategy>;

@@ -1,0 +1,29 @@
+import * as z from 'zod';
+import { Annotations, Labels, rules } from './text.ts';
+
+const BOTH = 'must hold running or runStrategy, not both';
+
+/**
+ * A VirtualMachine's spec. Only what every VM must have is looked at;
+ * all other fields belong to KubeVirt and go through as they are.
+ */
+const VmSpec = z
+  .looseObject({
+    template: z.looseObject({}),
+    running: z.boolean().exactOptional(),
+    runStrategy: z.string().exactOptional(),
+    dataVolumeTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) })).exactOptional(),
+  })
+  .refine((spec) => spec.running === undefined || spec.runStrategy === undefined, BOTH)
+  .meta(rules(['!(has(self.running) && has(self.runStrategy))', BOTH]));
+
+export const VmTemplate = z
+  .strictObject({
+    metadata: z
+      .strictObject({ labels: Labels.exactOptional(), annotations: Annotations.exactOptional() })
+      .describe('Labels and annotations of each VM.')
+      .exactOptional(),
+    spec: VmSpec.describe('Spec of each VirtualMachine, as KubeVirt defines it.'),
+  })
+  .describe('The VirtualMachine that each VM of the pool is made from.');
+export type VmTemplate = z.infer<typeof VmTemplate>;

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+
+/** A JSON schema as a CustomResourceDefinition holds it. */
+export interface StructuralSchema {
+  type?: string;
+  properties?: Record<string, StructuralSchema>;
+  additionalProperties?: StructuralSchema;
+  items?: StructuralSchema;
+  [keyword: string]: unknown;
+}
+
+/**
+ * The schema in the form that the API server takes: it has no unions, no references, and closes every object by itself,
+ * by pruning what is unknown.
+ */
+export const structuralSchema = (schema: z.ZodType): StructuralSchema => {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', reused: 'inline', override: ({ jsonSchema }) => adapt(jsonSchema) });
+  return json as StructuralSchema;
+};
+
+function adapt(schema: Record<string, unknown>): void {
+  delete schema['propertyNames'];
+  if (schema['type'] === 'object') adaptObject(schema);
+  if (schema['type'] === 'integer') adaptInteger(schema);
+  if (schema['x-kubernetes-int-or-string'] === true) delete schema['anyOf'];
+  // The sentence of a rule says more than the pattern that it checks.
+  if ('x-kubernetes-validations' in schema) delete schema['pattern'];
+}
+
+function adaptObject(schema: Record<string, unknown>): void {
+  const rest = schema['additionalProperties'];
+  if (rest === false) delete schema['additionalProperties'];
+  if (rest !== undefined && rest !== false && isEmpty(rest)) {
+    delete schema['additionalProperties'];
+    schema['x-kubernetes-preserve-unknown-fields'] = true;
+  }
+  if (isEmpty(schema['properties'])) delete schema['properties'];
+}
+
+/** Kubernetes says the width of an integer by its format, not by its limits. */
+function adaptInteger(schema: Record<string, unknown>): void {
+  schema['format'] = schema['maximum'] === Number.MAX_SAFE_INTEGER ? 'int64' : 'int32';
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER || schema['maximum'] === 2 ** 31 - 1) delete schema['maximum'];
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER || schema['minimum'] === -(2 ** 31)) delete schema['minimum'];
+}
+
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;

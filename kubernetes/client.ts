@@ -18,6 +18,8 @@ export interface ObjectKey {
 export interface WriteOptions extends CallOptions {
   dryRun?: boolean;
   subresource?: string;
+  /** Who owns the fields that are written; else the client's own. */
+  fieldManager?: string;
 }
 
 export interface ListOptions extends CallOptions {
@@ -75,12 +77,12 @@ export class KubeClient {
     if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
     if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
     const path = pathOf(resource, namespace);
-    const first = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query}`, ...call });
+    const first = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query.toString()}`, ...call });
     const items = first.items;
     let next = first.metadata.continue;
     while (next) {
       query.set('continue', next);
-      const page = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query}`, ...call });
+      const page = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query.toString()}`, ...call });
       for (const item of page.items) items.push(item);
       next = page.metadata.continue;
     }
@@ -88,18 +90,18 @@ export class KubeClient {
   }
 
   create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
-    const { dryRun, subresource, ...call } = options;
+    const { dryRun, subresource, fieldManager, ...call } = options;
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
-    return this.#transport.json({ method: 'POST', path: path + this.#writeQuery(dryRun), body: typed(resource, object), ...call });
+    return this.#transport.json({ method: 'POST', path: path + this.#writeQuery(dryRun, fieldManager), body: typed(resource, object), ...call });
   }
 
   /** Replaces the whole object; with its `resourceVersion` in the metadata, only that version of it. */
   update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
-    const { dryRun, subresource, ...call } = options;
+    const { dryRun, subresource, fieldManager, ...call } = options;
     const { namespace, name } = object.metadata;
     const path = pathOf(resource, namespace, name, subresource);
-    return this.#transport.json({ method: 'PUT', path: path + this.#writeQuery(dryRun), body: typed(resource, object), ...call });
+    return this.#transport.json({ method: 'PUT', path: path + this.#writeQuery(dryRun, fieldManager), body: typed(resource, object), ...call });
   }
 
   patch<T extends KubeObject>(
@@ -109,8 +111,8 @@ export class KubeClient {
     patch: unknown,
     options: WriteOptions & { force?: boolean } = {},
   ): Promise<Stored<T>> {
-    const { dryRun, subresource, force, ...call } = options;
-    const query = this.#writeQuery(dryRun) + (force === true ? '&force=true' : '');
+    const { dryRun, subresource, fieldManager, force, ...call } = options;
+    const query = this.#writeQuery(dryRun, fieldManager) + (force === true ? '&force=true' : '');
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
     const path = pathOf(resource, key.namespace, key.name, subresource);
     return this.#transport.json({ method: 'PATCH', path: path + query, body, contentType: PATCH_CONTENT_TYPE[type], ...call });
@@ -142,7 +144,7 @@ export class KubeClient {
     options: { namespace?: string; query: Record<string, string>; signal: AbortSignal },
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ ...options.query, watch: 'true' });
-    const path = `${pathOf(resource, options.namespace)}?${query}`;
+    const path = `${pathOf(resource, options.namespace)}?${query.toString()}`;
     const body = await this.#transport.stream({ method: 'GET', path, signal: options.signal });
     const decoder = new TextDecoder();
     let rest = '';
@@ -158,8 +160,8 @@ export class KubeClient {
     return this.#transport.close();
   }
 
-  #writeQuery(dryRun: boolean | undefined): string {
-    return `?fieldManager=${this.#fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
+  #writeQuery(dryRun: boolean | undefined, fieldManager = this.#fieldManager): string {
+    return `?fieldManager=${fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
   }
 }
 

@@ -8,6 +8,7 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   client: KubeClient;
   resource: Resource;
   namespace?: string;
+  labelSelector?: string;
   /** What is kept of an object; the rest is forgotten, so that tens of thousands fit in memory. */
   view: (object: Stored<T>) => V;
   /** Called after the cache has changed; `undefined` stands for "was not there" and "is gone". */
@@ -150,8 +151,12 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   async #listOnce(): Promise<void> {
-    const { client, resource, namespace, onMissed } = this.#options;
-    const list = await client.list<T>(resource, { ...(namespace === undefined ? {} : { namespace }), signal: this.#stop.signal });
+    const { client, resource, namespace, labelSelector, onMissed } = this.#options;
+    const list = await client.list<T>(resource, {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      signal: this.#stop.signal,
+    });
     const version = BigInt(list.metadata.resourceVersion);
     const present = new Set<string>();
     let changes = 0;
@@ -172,12 +177,17 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   async #watch(onProgress: () => void): Promise<void> {
-    const { client, resource, namespace, relistMs = 600_000 } = this.#options;
+    const { client, resource, namespace, labelSelector, relistMs = 600_000 } = this.#options;
     const seconds = Math.ceil(Math.min(WATCH_SECONDS.least + Math.random() * WATCH_SECONDS.more, relistMs / 1000));
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
     const events = client.watch<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
-      query: { resourceVersion: String(this.#version), allowWatchBookmarks: 'true', timeoutSeconds: String(seconds) },
+      query: {
+        resourceVersion: String(this.#version),
+        allowWatchBookmarks: 'true',
+        timeoutSeconds: String(seconds),
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+      },
       signal: AbortSignal.any([this.#stop.signal, watchdog]),
     });
     try {

@@ -1,3 +1,4 @@
+import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeError, KubeUnreachable } from './errors.ts';
@@ -121,10 +122,10 @@ export class Transport {
   }
 
   async #load(): Promise<void> {
-    const https: Parameters<KubeConfig['applyToHTTPSOptions']>[0] & { headers?: Record<string, string> } = {};
+    const https: RequestOptions = {};
     await this.#config.applyToHTTPSOptions(https);
-    const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = https as Record<string, unknown>;
-    const { agent: _agent, headers = {}, auth } = https as { agent?: unknown; headers?: Record<string, string>; auth?: string };
+    const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
+    const headers = Object.fromEntries(Object.entries(https.headers ?? {}).map(([name, value]) => [name, String(value)]));
     this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
     if (auth) this.#headers['authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
     const tls = JSON.stringify([ca, cert, key, pfx, passphrase, rejectUnauthorized, servername]);

@@ -1,4 +1,5 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow';
+import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
 
@@ -12,8 +13,11 @@ export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
 
-/** Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many. */
-export const changed = defineSignal('changed');
+/**
+ * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
+ * only how new the picture must be that is looked at.
+ */
+export const changed = defineSignal<[Seen?]>('changed');
 
 /** A failure as a person reads it. */
 export interface Trouble {

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { activityInfo, log } from '@temporalio/activity';
+import { API_VERSION, EVENT_REPORTER } from '../api/names.ts';
+import type { StoredPool } from '../decisions/vm-from-template.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isAlreadyExists } from '../kubernetes/errors.ts';
+import { Events } from '../kubernetes/resources.ts';
+
+export interface PoolEvent {
+  type: 'Normal' | 'Warning';
+  /** One word in CamelCase, as Kubernetes' own controllers use: `SuccessfulCreate`, `FailedDelete`. */
+  reason: string;
+  /** What drover was doing. */
+  action: string;
+  note: string;
+}
+
+const NOTE_LENGTH = 1024;
+
+/**
+ * Says on the pool what was done to it; `kubectl describe` shows it. One Event for all that an activity did, under a name
+ * made from the activity, so that a retry writes no second one. An Event that can't be written stops nothing.
+ */
+export async function recordEvent(client: KubeClient, pool: StoredPool, event: PoolEvent): Promise<void> {
+  const { namespace, name, uid, resourceVersion } = pool.metadata;
+  const { workflowExecution, activityId } = activityInfo();
+  const id = createHash('sha256').update(`${workflowExecution?.runId}/${activityId}/${event.reason}`).digest('hex').slice(0, 16);
+  const object = {
+    metadata: { name: `${name}.${id}`, namespace },
+    eventTime: new Date().toISOString().replace('Z', '000Z'),
+    reportingController: EVENT_REPORTER,
+    reportingInstance: workflowExecution?.workflowId.slice(0, 128) ?? name,
+    type: event.type,
+    reason: event.reason,
+    action: event.action,
+    note: event.note.slice(0, NOTE_LENGTH),
+    regarding: { apiVersion: API_VERSION, kind: 'VirtualMachinePool', namespace, name, uid, resourceVersion },
+  };
+  try {
+    await client.create(Events, object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) log.warn('an Event could not be written', { reason: event.reason, error: (error as Error).message });
+  }
+}

@@ -1,0 +1,228 @@
+import { cancellationSignal, heartbeat, log } from '@temporalio/activity';
+import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
+import type { PoolStatus } from '../api/pool.ts';
+import { namesInWords, vmName } from '../decisions/naming.ts';
+import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
+import type { Failure } from '../decisions/pool-status.ts';
+import { later, type Seen } from '../decisions/versions.ts';
+import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
+import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { inBurst } from './burst.ts';
+import { recordEvent } from './events.ts';
+import type { Fleet } from './fleet.ts';
+import { untilLeft } from './until-left.ts';
+
+/** A pool, and which one of that name: what is done for it is not done for a later one. */
+export interface PoolKey {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+export interface PlanRequest {
+  namespace: string;
+  name: string;
+  seen: Seen;
+  underWay: { creating: string[]; deleting: string[] };
+  /** VMs that may be created now; the burst cap holds besides. */
+  allowance: number | null;
+  failure: Failure | null;
+}
+
+export type Planned = { gone: true } | ({ gone: false; key: PoolKey; seen: Seen } & PoolPlan);
+
+/** What an activity has done to VMs. */
+export interface Done {
+  count: number;
+  /** Names that turned out to be somebody else's. */
+  taken: string[];
+  /** Why the API server would not have the rest: quota, permission, an invalid template. */
+  refused: { reason: string; message: string } | null;
+  seen: Seen;
+}
+
+export interface PoolActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  /** VMs of a pool in flight at once, creations and deletions each. */
+  burst: number;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+}
+
+export function createPoolActivities({ client, fleet, burst, concurrency }: PoolActivityOptions) {
+  const poolOf = async (key: { namespace: string; name: string; uid?: string }): Promise<StoredPool | undefined> => {
+    const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
+    if (cached !== undefined && (key.uid === undefined || cached.metadata.uid === key.uid)) return cached;
+    // The cache may not know it yet: only the API server can say that a pool is gone.
+    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined;
+    return live === undefined || (key.uid !== undefined && live.metadata.uid !== key.uid) ? undefined : live;
+  };
+
+  /** Runs `act` on each, heartbeating; a refusal ends it and is returned in words. */
+  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<{ count: number; refused: Done['refused'] }> => {
+    let count = 0;
+    heartbeat(0);
+    try {
+      const onDone = (): void => heartbeat(++count);
+      await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone });
+      return { count, refused: null };
+    } catch (error) {
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      return { count, refused: { reason: error.reason, message: error.message } };
+    }
+  };
+
+  return {
+    /** The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes nothing. */
+    async plan({ namespace, name, seen, underWay, allowance, failure }: PlanRequest): Promise<Planned> {
+      const reached = await fleet.catchUp(seen);
+      const pool = await poolOf({ namespace, name });
+      if (pool === undefined) return { gone: true };
+      const { uid } = pool.metadata;
+      const isHeldByOther = (vm: string): boolean => fleet.isHeldByOther(namespace, vm, uid);
+      const vms = fleet.ownedBy(uid);
+      const plan = planPool({ pool, vms, isHeldByOther, underWay, burst, allowance: allowance ?? burst, failure });
+      return { gone: false, key: { namespace, name, uid }, seen: reached, ...plan };
+    },
+
+    /** Creates the pool's VMs of these numbers. One that is there already and is the pool's counts as done. */
+    async createVms(key: PoolKey, numbers: number[], seen: Seen): Promise<Done> {
+      await fleet.catchUp({ pools: seen.pools });
+      const pool = await poolOf(key);
+      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
+      const created: string[] = [];
+      const taken: string[] = [];
+      let version: string | undefined;
+      const { count, refused } = await each(numbers, async (number) => {
+        const vm = vmFromTemplate(pool, number);
+        try {
+          const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
+          version = later(version, stored.metadata.resourceVersion);
+          created.push(vm.metadata.name);
+        } catch (error) {
+          if (!isAlreadyExists(error)) throw error;
+          const other = await orNothing(client.get(VirtualMachines, vm.metadata));
+          version = later(version, other?.metadata.resourceVersion);
+          if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
+        }
+      });
+      const note = `Created ${namesInWords(created.toSorted(byNumber))}`;
+      if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
+      if (refused !== null) {
+        const names = namesInWords(numbers.slice(count).map((number) => vmName(key.name, number)));
+        const why = `${names} not created: ${refused.message}`;
+        await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
+      }
+      if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });
+      return { count, taken, refused, seen: { vms: version } };
+    },
+
+    /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
+    async deleteVms(key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> {
+      const left: Target[] = [];
+      const { count, refused } = await each(vms, async (target) => {
+        const { name, uid, resourceVersion } = target;
+        // Orphaned disks outlive the VM, and the next VM of its number takes them. Only a VM that nobody started meanwhile.
+        const options = keepDisks ? { propagationPolicy: 'Orphan' as const, resourceVersion } : {};
+        try {
+          await client.delete(VirtualMachines, { namespace: key.namespace, name }, { uid, ...options, signal: cancellationSignal() });
+        } catch (error) {
+          if (isConflict(error)) return;
+          if (!isNotFound(error)) throw error;
+        }
+        left.push(target);
+      });
+      await reportRemoval(key, 'Delete', vms, count, refused);
+      await untilLeft(fleet, key.namespace, left);
+      return { count, taken: [], refused, seen: { vms: String(fleet.vms.version) } };
+    },
+
+    /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
+    async haltVms(key: PoolKey, vms: Target[]): Promise<Done> {
+      let version: string | undefined;
+      const { count, refused } = await each(vms, async ({ name, uid }) => {
+        const patch = {
+          metadata: { uid, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+          spec: { running: null, runStrategy: 'Halted' },
+        };
+        const options = { signal: cancellationSignal() };
+        const halted = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, options));
+        version = later(version, halted?.metadata.resourceVersion);
+      });
+      await reportRemoval(key, 'Halt', vms, count, refused);
+      return { count, taken: [], refused, seen: { vms: version } };
+    },
+
+    /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
+    async releaseVms(key: PoolKey, vms: Target[]): Promise<Done> {
+      let version: string | undefined;
+      const { count, refused } = await each(vms, async ({ name, uid }) => {
+        const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+        if (vm === undefined || vm.metadata.uid !== uid) return;
+        const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
+        const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
+        const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
+        version = later(version, released?.metadata.resourceVersion);
+      });
+      return { count, taken: [], refused, seen: { vms: version } };
+    },
+
+    /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
+    async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
+      for (;;) {
+        const pool = await orNothing(client.get(VirtualMachinePools, key));
+        if (pool === undefined || pool.metadata.uid !== key.uid) return {};
+        const { resourceVersion, finalizers: current = [], deletionTimestamp } = pool.metadata;
+        if (current.includes(POOL_FINALIZER) === held || (held && deletionTimestamp !== undefined)) return { pools: resourceVersion };
+        const finalizers = held ? [...current, POOL_FINALIZER] : current.filter((finalizer) => finalizer !== POOL_FINALIZER);
+        const patch = { metadata: { resourceVersion, finalizers } };
+        const patched = await orChanged(client.patch(VirtualMachinePools, key, 'merge', patch, { signal: cancellationSignal() }));
+        if (patched !== undefined) return { pools: patched.metadata.resourceVersion };
+      }
+    },
+
+    async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {
+      const patch = { metadata: { uid: key.uid }, status };
+      const options = { subresource: 'status', signal: cancellationSignal() };
+      const written = await orChanged(client.patch(VirtualMachinePools, key, 'merge', patch, options));
+      return { pools: written?.metadata.resourceVersion };
+    },
+  };
+
+  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', vms: Target[], count: number, refused: Done['refused']): Promise<void> {
+    const pool = await poolOf(key);
+    if (pool === undefined) return;
+    const names = namesInWords(vms.map((vm) => vm.name).toSorted(byNumber));
+    const action = 'ScaleIn';
+    const done = { Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb];
+    if (refused === null) await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note: `${done} ${names}` });
+    else {
+      const note = `${vms.length - count} of ${names} not done: ${refused.message}`;
+      await recordEvent(client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
+    }
+  }
+}
+
+export type PoolActivities = ReturnType<typeof createPoolActivities>;
+
+const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
+
+const byNumber = (one: string, other: string): number => one.localeCompare(other, 'en', { numeric: true });
+
+const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+
+/** Undefined where the object is gone, is another, or has changed: the next plan sees it as it is now. */
+const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    const isOther = error instanceof KubeError && error.status === 422 && error.message.includes('metadata.uid');
+    if (isNotFound(error) || isConflict(error) || isOther) return undefined;
+    throw error;
+  });

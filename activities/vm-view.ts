@@ -1,0 +1,41 @@
+import { REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import type { VmView } from '../decisions/vm.ts';
+import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+
+/** The fields of KubeVirt's VirtualMachine that drover reads. */
+export interface VirtualMachine extends KubeObject {
+  spec?: {
+    running?: boolean;
+    runStrategy?: string;
+    dataVolumeTemplates?: { metadata?: { name?: string } }[];
+    template?: { metadata?: { labels?: Record<string, string> } };
+  };
+  status?: {
+    created?: boolean;
+    ready?: boolean;
+    printableStatus?: string;
+    startFailure?: { consecutiveFailCount?: number };
+  };
+}
+
+export function vmView(vm: Stored<VirtualMachine>): VmView {
+  const { metadata, spec, status } = vm;
+  const owner = controllerOf(vm);
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    owner: owner === undefined ? null : { kind: owner.kind, name: owner.name, uid: owner.uid },
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    labels: { ...spec?.template?.metadata?.labels, ...metadata.labels },
+    revision: metadata.labels?.[REVISION_LABEL] ?? null,
+    runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
+    hasVmi: status?.created ?? false,
+    ready: status?.ready ?? false,
+    state: status?.printableStatus ?? '',
+    startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+  };
+}

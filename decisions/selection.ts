@@ -1,0 +1,42 @@
+import type { SelectionPolicy } from '../api/pool.ts';
+import { matchesLabels } from './label-selector.ts';
+import { isBroken, isHalted, type VmView } from './vm.ts';
+
+/**
+ * The order in which VMs leave a pool: broken ones first, then by the policy's label selectors in their order,
+ * then by its base policy. Total and repeatable: the same fleet gives the same order, whoever asks and how often.
+ */
+export function scaleInOrder(vms: readonly VmView[], policy: SelectionPolicy = {}): VmView[] {
+  const { orderedPolicies = [], basePolicy = 'Random' } = policy;
+  const rank = new Map(
+    vms.map((vm) => {
+      const matched = orderedPolicies.findIndex(({ labelSelector }) => matchesLabels(labelSelector, vm.labels));
+      return [vm, [isBroken(vm) ? 0 : 1, matched === -1 ? orderedPolicies.length : matched, ...baseRank(vm, basePolicy)]] as const;
+    }),
+  );
+  return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));
+}
+
+function baseRank(vm: VmView, policy: NonNullable<SelectionPolicy['basePolicy']>): number[] {
+  switch (policy) {
+    case 'Oldest':
+      return [vm.createdAt];
+    case 'Newest':
+      return [-vm.createdAt];
+    case 'Random':
+      // The least disruption first: a halted VM, then one that serves nobody yet, then a ready one.
+      return [isHalted(vm) ? 0 : vm.ready ? 2 : 1, scatter(vm.uid)];
+  }
+}
+
+/** A number that looks random and stays the same for one VM (FNV-1a), so that a plan made twice picks the same VMs. */
+function scatter(uid: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < uid.length; i++) hash = Math.imul(hash ^ uid.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+function compare(one: readonly number[], other: readonly number[]): number {
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return one[i]! - other[i]!;
+  return 0;
+}

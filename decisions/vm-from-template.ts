@@ -1,0 +1,99 @@
+import { API_VERSION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
+import type { NameGeneration, VirtualMachinePool } from '../api/pool.ts';
+import { vmName } from './naming.ts';
+import { revisionOf } from './revision.ts';
+
+type Json = Record<string, unknown>;
+
+/** A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this number's. */
+export interface NewVirtualMachine {
+  apiVersion: 'kubevirt.io/v1';
+  kind: 'VirtualMachine';
+  metadata: {
+    name: string;
+    namespace: string;
+    labels: Record<string, string>;
+    annotations?: Record<string, string>;
+    ownerReferences: { apiVersion: string; kind: string; name: string; uid: string; controller: true; blockOwnerDeletion: true }[];
+  };
+  spec: Json;
+  [field: string]: unknown;
+}
+
+export interface StoredPool extends VirtualMachinePool {
+  metadata: VirtualMachinePool['metadata'] & { namespace: string; uid: string };
+}
+
+/** The VM that `number` of `pool` stands for. Fields of the template that drover doesn't know go through untouched. */
+export function vmFromTemplate(pool: StoredPool, number: number): NewVirtualMachine {
+  const { template, nameGeneration = {} } = pool.spec;
+  const { name, namespace, uid } = pool.metadata;
+  const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
+  const spec = structuredClone(template.spec) as Json;
+  nameDisks(spec, String(number), nameGeneration);
+  const vmi = (spec['template'] ??= {}) as Json;
+  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
+  vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
+  const annotations = template.metadata?.annotations;
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: {
+      name: vmName(name, number),
+      namespace,
+      labels: { ...template.metadata?.labels, ...ours },
+      ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+      ownerReferences: [{ apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true }],
+    },
+    spec,
+  };
+}
+
+/** Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get `-<number>`. */
+function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration): void {
+  const ownDisks = new Set<unknown>();
+  for (const { metadata } of asList(spec['dataVolumeTemplates'])) {
+    ownDisks.add(field(metadata, 'name'));
+    append(metadata, 'name', postfix);
+  }
+  const vmiSpec = field(spec['template'], 'spec');
+  for (const volume of asList(field(vmiSpec, 'volumes'))) {
+    for (const [holder, key] of diskReferences(volume)) if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
+    if (nameGeneration.appendPostfixToSecretReferences === true) {
+      for (const [holder, key] of secretReferences(volume)) append(holder, key, postfix);
+    }
+    if (nameGeneration.appendPostfixToConfigMapReferences === true) {
+      for (const [holder, key] of configMapReferences(volume)) append(holder, key, postfix);
+    }
+  }
+}
+
+type Reference = readonly [holder: unknown, key: string];
+
+const diskReferences = (volume: Json): Reference[] => [
+  [volume['dataVolume'], 'name'],
+  [volume['persistentVolumeClaim'], 'claimName'],
+  [field(volume['ephemeral'], 'persistentVolumeClaim'), 'claimName'],
+];
+
+const secretReferences = (volume: Json): Reference[] => [
+  [volume['secret'], 'secretName'],
+  [field(volume['sysprep'], 'secret'), 'name'],
+  ...[volume['cloudInitNoCloud'], volume['cloudInitConfigDrive']].flatMap((source): Reference[] => [
+    [field(source, 'secretRef'), 'name'],
+    [field(source, 'networkDataSecretRef'), 'name'],
+  ]),
+];
+
+const configMapReferences = (volume: Json): Reference[] => [
+  [volume['configMap'], 'name'],
+  [field(volume['sysprep'], 'configMap'), 'name'],
+];
+
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const field = (holder: unknown, key: string): unknown => (isObject(holder) ? holder[key] : undefined);
+const asList = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+function append(holder: unknown, key: string, postfix: string): void {
+  if (isObject(holder) && typeof holder[key] === 'string') holder[key] = `${holder[key]}-${postfix}`;
+}

@@ -1,0 +1,43 @@
+/** What drover keeps of a VirtualMachine: all that its decisions read, and nothing else. */
+export interface VmView {
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  /** The controller among its owners; a VM without one is nobody's. */
+  owner: { kind: string; name: string; uid: string } | null;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  /** Has a deletion timestamp: it is stopping, and its name stays taken until it is gone. */
+  deleting: boolean;
+  /** Marked by drover as leaving the pool with its disks kept. */
+  removing: boolean;
+  /** Its own labels and, below them, those of its VMI template. */
+  labels: Record<string, string>;
+  /** Hash of the pool template that it was made from; null where its label is missing. */
+  revision: string | null;
+  runStrategy: string;
+  /** KubeVirt's `status.created`: it has a VMI. */
+  hasVmi: boolean;
+  ready: boolean;
+  /** KubeVirt's `status.printableStatus`. */
+  state: string;
+  /** KubeVirt's `status.startFailure.consecutiveFailCount`. */
+  startFailures: number;
+}
+
+/** States in which KubeVirt says that a VM cannot run as it is. */
+const BROKEN_STATES = new Set([
+  'CrashLoopBackOff',
+  'ErrorUnschedulable',
+  'ErrorPvcNotFound',
+  'DataVolumeError',
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'Unknown',
+]);
+
+export const isBroken = (vm: VmView): boolean => vm.startFailures > 0 || BROKEN_STATES.has(vm.state);
+
+/** True for a VM that nobody asked to run: stopping or deleting it disturbs no guest. */
+export const isHalted = (vm: VmView): boolean => !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');

@@ -1,0 +1,25 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+
+export interface Health {
+  /** True while the worker takes work. */
+  isReady: () => boolean;
+  /** Prometheus' text format. */
+  metrics: () => Promise<string>;
+}
+
+/** Answers `/healthz` while the process lives, `/readyz` while it takes work, and `/metrics` in Prometheus' text format. */
+export async function serveHealth({ address, port }: { address: string; port: number }, health: Health): Promise<Server> {
+  const bodyOf = async (path: string | undefined): Promise<[number, string]> => {
+    if (path === '/healthz') return [200, 'ok\n'];
+    if (path === '/readyz') return health.isReady() ? [200, 'ok\n'] : [503, 'not ready\n'];
+    if (path === '/metrics') return [200, await health.metrics()];
+    return [404, 'there are /healthz, /readyz and /metrics\n'];
+  };
+  const server = createServer((request, response) => {
+    void bodyOf(request.url).then(([status, body]) => response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body));
+  });
+  server.listen(port, address);
+  await once(server, 'listening');
+  return server;
+}

@@ -1,0 +1,22 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** What a worker counts, for Prometheus. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    objects: new Gauge({ name: 'drover_cached_objects', help: 'Objects in the watch cache.', labelNames: ['resource'], registers }),
+    watchErrors: new Counter({ name: 'drover_watch_errors_total', help: 'Watches that broke and were made again.', labelNames: ['resource'], registers }),
+    missedEvents: new Counter({
+      name: 'drover_missed_events_total',
+      help: 'Changes that a relist found and no watch event had told.',
+      labelNames: ['resource'],
+      registers,
+    }),
+    failedNudges: new Counter({ name: 'drover_failed_nudges_total', help: 'Nudges that did not reach Temporal.', registers }),
+  };
+}

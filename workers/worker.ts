@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
+import { withFailures } from '../activities/failure.ts';
+import { Fleet } from '../activities/fleet.ts';
+import { createPoolActivities } from '../activities/pool.ts';
+import { createWatchActivities } from '../activities/watch.ts';
+import { KubeClient } from '../kubernetes/client.ts';
+import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
+import { taskQueueOf } from '../workflows/messages.ts';
+import type { WorkerConfig } from './config.ts';
+import { serveHealth, type Health } from './health.ts';
+import { createLogger } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { nudgePool } from './nudge-pool.ts';
+
+/** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
+const GRACE = '35s';
+const CONNECT_AGAIN_MS = 1_000;
+
+/** Serves one cluster's task queue until the process is asked to end (SIGINT, SIGTERM), then drains and returns. */
+export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
+  const logger = createLogger(config.logLevel);
+  Runtime.install({ logger });
+  const stop = stopSignal();
+  const metrics = createMetrics();
+  const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker' });
+  const fleet = createFleet(client, logger, metrics);
+  let worker: Worker | undefined;
+  const health: Health = {
+    isReady: () => worker?.getState() === 'RUNNING' && fleet.pools.synced && fleet.vms.synced,
+    metrics: () => {
+      metrics.objects.set({ resource: 'virtualmachinepools' }, fleet.pools.size);
+      metrics.objects.set({ resource: 'virtualmachines' }, fleet.vms.size);
+      return metrics.registry.metrics();
+    },
+  };
+  const server = config.health && (await serveHealth(config.health, health));
+  let connection: NativeConnection | undefined;
+  try {
+    const { connectionOptions, namespace } = loadClientConnectConfig();
+    connection = await connect(connectionOptions, logger, stop);
+    // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
+    await untilAborted(fleet.start(), stop);
+    worker = await Worker.create({
+      connection,
+      namespace: namespace ?? 'default',
+      taskQueue: taskQueueOf(config.cluster),
+      workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+      activities: withFailures({
+        ...createPoolActivities({ client, fleet, burst: config.burst, concurrency: config.concurrency }),
+        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, onFailure: () => metrics.failedNudges.inc() }),
+      }),
+      shutdownGraceTime: GRACE,
+      maxCachedWorkflows: 500,
+      // A worker that died holds no workflow's next task for longer than this.
+      stickyQueueScheduleToStartTimeout: '3s',
+      maxHeartbeatThrottleInterval: '3s',
+    });
+    logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
+    if (!stop.aborted) await worker.run();
+  } catch (error) {
+    if (!stop.aborted) throw error;
+  } finally {
+    await fleet.stop();
+    await connection?.close();
+    await client.close();
+    server?.close();
+  }
+}
+
+/** Temporal may come up after the worker does: it is waited for. */
+async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
+  for (;;) {
+    try {
+      return await NativeConnection.connect(options);
+    } catch (error) {
+      logger.warn('Temporal does not answer, and is tried again', { address: options.address ?? 'localhost:7233', error: (error as Error).message });
+      await sleep(CONNECT_AGAIN_MS, undefined, { signal: stop });
+    }
+  }
+}
+
+/** Temporal's runtime takes the signals over, and acts on them only once there is a worker. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  return stop.signal;
+}
+
+const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
+  Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
+
+function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Fleet {
+  const fleet = new Fleet({
+    client,
+    onError: (resource, error) => {
+      metrics.watchErrors.inc({ resource });
+      logger.warn('a watch broke, and is made again', { resource, error: error.message });
+    },
+    onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
+  });
+  return fleet;
+}

@@ -1,0 +1,92 @@
+import { ActivityFailure, log, proxyActivities } from '@temporalio/workflow';
+import type { Done, PoolActivities, PoolKey } from '../activities/pool.ts';
+import { vmName } from '../decisions/naming.ts';
+import type { PoolStep, Target } from '../decisions/pool-plan.ts';
+import type { Failure } from '../decisions/pool-status.ts';
+import type { Seen } from '../decisions/versions.ts';
+import type { Setbacks } from './setbacks.ts';
+import type { LaneKind, UnderWay } from './under-way.ts';
+
+/** VMs that one activity creates or deletes: several run at once, so that the end of one leaves the API server no idle moment. */
+const LANE = 50;
+
+const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
+  startToCloseTimeout: '15m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '30s' },
+});
+export const { setFinalizer, writeStatus } = proxyActivities<PoolActivities>({
+  startToCloseTimeout: '60s',
+  retry: { initialInterval: '500ms', maximumInterval: '30s' },
+});
+
+export interface StepContext {
+  key: PoolKey;
+  seen: Seen;
+  underWay: UnderWay;
+  setbacks: Setbacks;
+  /** Told when a lane has ended, with what a later plan must have seen. */
+  onEnd: (seen: Seen) => void;
+}
+
+/** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
+export function begin(step: PoolStep, context: StepContext): void {
+  const { key, seen } = context;
+  const { reason } = step;
+  const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
+    inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, 'FailedDelete', act);
+  switch (step.kind) {
+    case 'create':
+      for (const numbers of lanes(step.numbers)) {
+        const names = numbers.map((number) => vmName(key.name, number));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms(key, numbers, seen));
+      }
+      return;
+    case 'delete':
+      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms(key, vms, step.keepDisks));
+      return;
+    case 'halt':
+      for (const vms of lanes(step.vms)) leave(vms, () => haltVms(key, vms));
+      return;
+    case 'release':
+      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms(key, vms));
+      return;
+    case 'hold':
+    case 'let-go':
+      if (context.underWay.has('finalizer')) return;
+      inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
+        ...nothing,
+        seen: await setFinalizer(key, step.kind === 'hold'),
+      }));
+  }
+}
+
+const nothing: Done = { count: 0, taken: [], refused: null, seen: {} };
+
+function inLane(
+  lane: { kind: LaneKind; names: string[]; reason: string },
+  { underWay, setbacks, onEnd }: StepContext,
+  failure: Failure['reason'],
+  act: () => Promise<Done>,
+): void {
+  let seen: Seen = {};
+  const run = underWay.run(lane, async () => {
+    try {
+      const done = await act();
+      seen = done.seen;
+      if (done.refused !== null) setbacks.failed(failure, done.refused.message);
+      else if (done.count > 0 && setbacks.state.failure?.reason === failure) setbacks.passed();
+    } catch (error) {
+      const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+      log.error('a step failed', { reason: lane.reason, message });
+      setbacks.failed(failure, message);
+    }
+  });
+  void run.then(() => onEnd(seen));
+}
+
+function lanes<T>(items: readonly T[]): T[][] {
+  const lists: T[][] = [];
+  for (let start = 0; start < items.length; start += LANE) lists.push(items.slice(start, start + LANE));
+  return lists;
+}

@@ -1,0 +1,100 @@
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { PoolActivities, PoolKey } from '../activities/pool.ts';
+import type { PoolStatus } from '../api/pool.ts';
+import type { PoolPlan } from '../decisions/pool-plan.ts';
+import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { changed, progress, type PoolRef } from './messages.ts';
+import { poolDetails } from './pool-details.ts';
+import { begin, writeStatus } from './pool-steps.ts';
+import { DroverPhase } from './search-attributes.ts';
+import { Setbacks, type SetbacksState } from './setbacks.ts';
+import { UnderWay } from './under-way.ts';
+
+export interface PoolInput extends PoolRef {
+  /** What a run hands to the next when its history has grown long. */
+  carried?: { seen: Seen; setbacks: SetbacksState };
+}
+
+/** While VMs come and go, the status is not written more often than this. */
+const STATUS_GAP_MS = 500;
+
+const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
+
+/**
+ * Keeps one pool as its spec says, for as long as the pool exists.
+ *
+ * Each turn asks for the next steps and begins them; it waits for none, so that the pool goes on answering while VMs
+ * come and go. It looks again when it is nudged, when a step has ended, and when the delay after a failure has passed.
+ * A pool in which all is as it should be waits for nudges alone: it costs nothing.
+ */
+export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
+  const setbacks = new Setbacks(carried?.setbacks);
+  const underWay = new UnderWay();
+  let seen: Seen = carried?.seen ?? {};
+  let stirred = true;
+  let phase: PoolPlan['phase'] | undefined;
+  let statusAt = 0;
+
+  const stir = (newer: Seen = {}): void => {
+    seen = laterSeen(seen, newer);
+    stirred = true;
+  };
+  setHandler(changed, stir, { description: 'Look again at the pool and its VMs.' });
+  setHandler(progress, () => ({
+    creating: underWay.names('creating'),
+    deleting: underWay.names('deleting'),
+    doing: underWay.reasons(),
+    troubles: setbacks.state.troubles,
+    retryAt: setbacks.isWaiting() ? new Date(setbacks.state.retryAt!).toISOString() : null,
+  }));
+
+  const report = (key: PoolKey, status: PoolStatus): void => {
+    if (underWay.has('status') || (!underWay.isEmpty && Date.now() - statusAt < STATUS_GAP_MS)) return;
+    statusAt = Date.now();
+    void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
+      const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
+      stir(written ?? {});
+    });
+  };
+
+  for (;;) {
+    stirred = false;
+    const asked = seen;
+    const busy = underWay.has('creating') || underWay.has('deleting');
+    const planned = await plan({
+      namespace: ref.namespace,
+      name: ref.name,
+      seen,
+      underWay: { creating: underWay.names('creating'), deleting: underWay.names('deleting') },
+      allowance: setbacks.allowance(busy),
+      failure: setbacks.state.failure,
+    });
+    if (!planned.gone) {
+      const { key, steps, status } = planned;
+      // Not the later of the two: a cluster that was restored from a backup counts from an older version.
+      if (seen === asked) seen = planned.seen;
+      if (planned.failure === null && setbacks.state.failure !== null) setbacks.passed();
+      for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: stir });
+      if (status !== null) report(key, status);
+      if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
+    } else if (underWay.isEmpty && !stirred) return;
+
+    setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state));
+    if (workflowInfo().continueAsNewSuggested) {
+      await condition(() => underWay.isEmpty && allHandlersFinished());
+      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state } });
+    }
+    const delay = setbacks.delayMs();
+    if (delay === undefined) await condition(() => stirred);
+    else await condition(() => stirred, delay, { summary: 'the delay after a failure' });
+  }
+}

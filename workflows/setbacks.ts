@@ -1,0 +1,60 @@
+import { backoffMs } from '../decisions/backoff.ts';
+import type { Failure } from '../decisions/pool-status.ts';
+import type { Trouble } from './messages.ts';
+
+/** Plain data: a run hands it to the next. */
+export interface SetbacksState {
+  failure: Failure | null;
+  /** Failures in a row; the delay doubles with each. */
+  inARow: number;
+  /** Milliseconds since the epoch: nothing is begun before. */
+  retryAt: number | null;
+  /** Newest last. */
+  troubles: Trouble[];
+}
+
+const TROUBLES_KEPT = 10;
+
+/** Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all. */
+export class Setbacks {
+  readonly state: SetbacksState;
+
+  constructor(state: SetbacksState = { failure: null, inARow: 0, retryAt: null, troubles: [] }) {
+    this.state = state;
+  }
+
+  failed(reason: Failure['reason'], message: string): void {
+    const { state } = this;
+    const now = Date.now();
+    this.note(reason, message);
+    // Lanes that fail together are one failure.
+    if (!this.isWaiting()) state.retryAt = now + backoffMs(++state.inARow);
+    state.failure = { reason, message, since: state.failure?.since ?? new Date(now).toISOString() };
+  }
+
+  passed(): void {
+    Object.assign(this.state, { failure: null, inARow: 0, retryAt: null });
+  }
+
+  note(reason: string, message: string): void {
+    const { state } = this;
+    const last = state.troubles.at(-1);
+    const others = last?.reason === reason && last.message === message ? state.troubles.slice(0, -1) : state.troubles;
+    state.troubles = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(-TROUBLES_KEPT);
+  }
+
+  isWaiting(): boolean {
+    return this.state.retryAt !== null && this.state.retryAt > Date.now();
+  }
+
+  /** Milliseconds until the next try; undefined where none is waited for. */
+  delayMs(): number | undefined {
+    return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
+  }
+
+  /** VMs that may be begun with now; null for no limit. */
+  allowance(busy: boolean): number | null {
+    if (this.state.failure === null) return null;
+    return this.isWaiting() || busy ? 0 : 1;
+  }
+}

@@ -1,0 +1,35 @@
+/** What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each holds. */
+export class UnderWay {
+  readonly #lanes = new Map<number, { kind: LaneKind; names: readonly string[]; reason: string }>();
+  #next = 0;
+
+  /** Holds `names` for as long as `run` takes, whatever becomes of it. */
+  async run(lane: { kind: LaneKind; names?: readonly string[]; reason: string }, run: () => Promise<void>): Promise<void> {
+    const id = this.#next++;
+    this.#lanes.set(id, { names: [], ...lane });
+    try {
+      await run();
+    } finally {
+      this.#lanes.delete(id);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#lanes.size === 0;
+  }
+
+  has(kind: LaneKind): boolean {
+    return [...this.#lanes.values()].some((lane) => lane.kind === kind);
+  }
+
+  names(kind: LaneKind): string[] {
+    return [...this.#lanes.values()].filter((lane) => lane.kind === kind).flatMap((lane) => lane.names);
+  }
+
+  /** One sentence each; lanes of one step share theirs. */
+  reasons(): string[] {
+    return [...new Set([...this.#lanes.values()].map((lane) => lane.reason))];
+  }
+}
+
+export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status';

@@ -14,7 +14,7 @@ export { LabelSelector, SelectionPolicy, type BasePolicy } from './pool/selectio
 export { Condition, PoolStatus } from './pool/status.ts';
 export { ScaleInStrategy, UpdateStrategy, type Disruption, type StatePreservation } from './pool/strategies.ts';
 export { VmTemplate } from './pool/vm-template.ts';
-export type { IntOrPercent } from './pool/text.ts';
+export type { IntOrPercent } from './int-or-percent.ts';
 
 /** Five digits: with them a VM's name stays within the 63 characters that KubeVirt's labels and host names allow. */
 export const MAX_REPLICAS = 99_999;

@@ -39,6 +39,7 @@ function adaptObject(schema: Record<string, unknown>): void {
 
 /** Kubernetes says the width of an integer by its format, not by its limits. */
 function adaptInteger(schema: Record<string, unknown>): void {
+  if ('format' in schema) return;
   schema['format'] = schema['maximum'] === Number.MAX_SAFE_INTEGER ? 'int64' : 'int32';
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER || schema['maximum'] === 2 ** 31 - 1) delete schema['maximum'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER || schema['minimum'] === -(2 ** 31)) delete schema['minimum'];

@@ -8,7 +8,9 @@ export const Autohealing = z
       .min(1)
       .describe('How many starts in a row must fail before a VM is replaced. 3 by default.')
       .exactOptional(),
-    minFailingToStartDuration: Duration.describe('A VM that fails to start for a shorter time is left alone.').exactOptional(),
+    minFailingToStartDuration: Duration.describe(
+      'A VM that KubeVirt reports as failing for so long counts as failed, however few its starts. No such limit by default.',
+    ).exactOptional(),
     unhealthyAfter: z
       .strictObject({
         notReady: DurationOrNever.describe('A VM that ran once is replaced when it is not ready for so long. never by default.').exactOptional(),
@@ -24,7 +26,7 @@ export const Autohealing = z
       })
       .exactOptional(),
     maxAttempts: z.int32().min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
-    maxConcurrent: IntOrPercent.describe('How many VMs are healed at once.').exactOptional(),
+    maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. No limit of its own by default.').exactOptional(),
     maxUnhealthy: IntOrPercent.describe('When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.').exactOptional(),
     preserveStorage: z.boolean().describe('Keep the disks of a VM that is replaced. false by default.').exactOptional(),
   })

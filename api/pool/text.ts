@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { DURATION } from '../duration.ts';
 
 /** Names, labels, durations and counts as parts of larger schemas. Each refuses with one sentence that says what would be right. */
 
@@ -19,7 +20,6 @@ export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_KEY =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const DURATION = /([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+/;
 const PERCENT = /^(100|[1-9][0-9]?)%$/;
 
 const DURATION_SHAPE = 'must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h)';
@@ -40,7 +40,6 @@ export const IntOrPercent = z
     maxLength: 4,
     ...rules([`type(self) == int ? self >= 1 : self.matches(r'${PERCENT.source}')`, COUNT_SHAPE]),
   });
-export type IntOrPercent = z.infer<typeof IntOrPercent>;
 
 export const LabelKey = shaped(LABEL_KEY, 317, LABEL_KEY_SHAPE);
 export const LabelValue = z.string().max(63, LABEL_VALUE_SHAPE).regex(LABEL_VALUE, LABEL_VALUE_SHAPE);

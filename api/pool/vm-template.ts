@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { Annotations, Labels, rules } from './text.ts';
 
-const BOTH = 'must hold running or runStrategy, not both';
+const POWER = 'must hold runStrategy, or the older running, and not both';
+const VMI_TEMPLATE = 'must hold the template of the VirtualMachineInstance: a VM has its domain and volumes in spec.template.spec';
 
 /**
  * A VirtualMachine's spec. Only what every VM must have is looked at;
@@ -9,13 +10,13 @@ const BOTH = 'must hold running or runStrategy, not both';
  */
 const VmSpec = z
   .looseObject({
-    template: z.looseObject({}),
+    template: z.looseObject({}, { error: (issue) => (issue.input === undefined ? VMI_TEMPLATE : undefined) }),
     running: z.boolean().exactOptional(),
     runStrategy: z.string().exactOptional(),
     dataVolumeTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) })).exactOptional(),
   })
-  .refine((spec) => spec.running === undefined || spec.runStrategy === undefined, BOTH)
-  .meta(rules(['!(has(self.running) && has(self.runStrategy))', BOTH]));
+  .refine((spec) => (spec.running === undefined) !== (spec.runStrategy === undefined), POWER)
+  .meta(rules(['has(self.running) != has(self.runStrategy)', POWER]));
 
 export const VmTemplate = z
   .strictObject({

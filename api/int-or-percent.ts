@@ -1,0 +1,13 @@
+/** A number of VMs, or a percentage of them such as `25%`. */
+export type IntOrPercent = number | string;
+
+/**
+ * How many of `total` are meant: a number as it is, a percentage rounded down, and never fewer than `atLeast`.
+ * Throws a `RangeError` for a text that is no percentage.
+ */
+export function countOf(value: IntOrPercent, total: number, atLeast = 0): number {
+  if (typeof value === 'number') return Math.max(value, atLeast);
+  const percent = /^(\d{1,3})%$/.exec(value)?.[1];
+  if (percent === undefined) throw new RangeError(`${JSON.stringify(value)} is neither a number nor a percentage such as 25%`);
+  return Math.max(Math.floor((total * Number(percent)) / 100), atLeast);
+}

@@ -1,0 +1,126 @@
+import type { IntOrPercent } from './int-or-percent.ts';
+import type {
+  Autohealing,
+  BasePolicy,
+  Disruption,
+  LabelSelector,
+  NameGeneration,
+  PoolSpec,
+  Rollout,
+  ScaleInStrategy,
+  SelectionPolicy,
+  StatePreservation,
+  UpdateStrategy,
+} from './pool.ts';
+
+/** What holds where a pool says nothing. Durations are as a pool writes them. */
+export const DEFAULT_MAX_UNAVAILABLE = '25%';
+export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
+export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
+export const DEFAULT_DISRUPTION: Disruption = 'Restart';
+export const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
+export const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
+  appendPostfixToSecretReferences: false,
+  appendPostfixToConfigMapReferences: false,
+};
+export const DEFAULT_ROLLOUT: Required<Rollout> = {
+  steps: [],
+  minReadySeconds: 0,
+  progressDeadlineSeconds: 600,
+  onFailure: 'Pause',
+  maxFailures: 0,
+  windows: [],
+};
+export const DEFAULT_UNHEALTHY_AFTER = { notReady: 'never', unknownNode: 'never' };
+export const DEFAULT_HEALING_BACKOFF = { initial: '10s', factor: 2, max: '10m', jitter: 0.1 };
+export const DEFAULT_AUTOHEALING: HealingRules = {
+  startupFailureThreshold: 3,
+  minFailingToStartDuration: null,
+  unhealthyAfter: DEFAULT_UNHEALTHY_AFTER,
+  backoff: DEFAULT_HEALING_BACKOFF,
+  maxAttempts: null,
+  maxConcurrent: null,
+  maxUnhealthy: '40%',
+  preserveStorage: false,
+};
+
+export type UpdateRules =
+  | { kind: 'unmanaged' }
+  | { kind: 'opportunistic' }
+  | { kind: 'proactive'; selectionPolicy: Required<SelectionPolicy>; disruption: Disruption };
+
+export type ScaleInRules =
+  | { kind: 'unmanaged' }
+  | { kind: 'opportunistic'; statePreservation: StatePreservation }
+  | { kind: 'proactive'; selectionPolicy: Required<SelectionPolicy>; statePreservation: StatePreservation };
+
+/** `null`: no limit. */
+export interface HealingRules {
+  startupFailureThreshold: number;
+  minFailingToStartDuration: string | null;
+  unhealthyAfter: { notReady: string; unknownNode: string };
+  backoff: { initial: string; factor: number; max: string; jitter: number };
+  maxAttempts: number | null;
+  maxConcurrent: IntOrPercent | null;
+  maxUnhealthy: IntOrPercent;
+  preserveStorage: boolean;
+}
+
+/** A pool's spec in which everything is said. */
+export interface CompletePoolSpec {
+  replicas: number;
+  template: PoolSpec['template'];
+  maxUnavailable: IntOrPercent;
+  nameGeneration: Required<NameGeneration>;
+  update: UpdateRules;
+  scaleIn: ScaleInRules;
+  rollout: Required<Rollout>;
+  /** `null`: off. */
+  autohealing: HealingRules | null;
+  revisionHistoryLimit: number;
+  paused: boolean;
+  selector: LabelSelector | null;
+}
+
+export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
+  replicas: spec.replicas,
+  template: spec.template,
+  maxUnavailable: spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE,
+  nameGeneration: { ...DEFAULT_NAME_GENERATION, ...spec.nameGeneration },
+  update: updateRules(spec.updateStrategy),
+  scaleIn: scaleInRules(spec.scaleInStrategy),
+  rollout: { ...DEFAULT_ROLLOUT, ...spec.rollout },
+  autohealing: spec.autohealing === undefined ? null : healingRules(spec.autohealing),
+  revisionHistoryLimit: spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT,
+  paused: spec.paused ?? false,
+  selector: spec.selector ?? null,
+});
+
+export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
+  if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };
+  if (strategy.opportunistic !== undefined) return { kind: 'opportunistic' };
+  const { selectionPolicy, disruption = DEFAULT_DISRUPTION } = strategy.proactive ?? {};
+  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), disruption };
+}
+
+export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {
+  if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };
+  if (strategy.opportunistic !== undefined) {
+    return { kind: 'opportunistic', statePreservation: strategy.opportunistic.statePreservation ?? DEFAULT_STATE_PRESERVATION };
+  }
+  const { selectionPolicy, statePreservation = DEFAULT_STATE_PRESERVATION } = strategy.proactive ?? {};
+  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), statePreservation };
+}
+
+export const healingRules = (autohealing: Autohealing): HealingRules => ({
+  ...DEFAULT_AUTOHEALING,
+  ...autohealing,
+  unhealthyAfter: { ...DEFAULT_UNHEALTHY_AFTER, ...autohealing.unhealthyAfter },
+  backoff: { ...DEFAULT_HEALING_BACKOFF, ...autohealing.backoff },
+});
+
+const selection = (policy: SelectionPolicy = {}): Required<SelectionPolicy> => ({
+  orderedPolicies: [],
+  basePolicy: DEFAULT_BASE_POLICY,
+  ...policy,
+});

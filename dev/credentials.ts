@@ -1,0 +1,69 @@
+import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What kube-apiserver and its clients know each other by. Paths, except for the token. */
+export interface Credentials {
+  token: string;
+  tokenFile: string;
+  serviceAccountKey: string;
+  serviceAccountPublicKey: string;
+  /** kube-apiserver writes `apiserver.crt` (its certificate and the CA's) and `apiserver.key` there when they are missing. */
+  certificates: string;
+  servingCertificate: string;
+  servingKey: string;
+}
+
+const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
+
+/** Those of the last run, so that its kubeconfig goes on working; made anew where there are none, or they end soon. */
+export function prepareCredentials(folder: string): Credentials {
+  const certificates = join(folder, 'certificates');
+  const files = {
+    tokenFile: join(folder, 'tokens.csv'),
+    serviceAccountKey: join(folder, 'service-account.key'),
+    serviceAccountPublicKey: join(folder, 'service-account.pub'),
+    certificates,
+    servingCertificate: join(certificates, 'apiserver.crt'),
+    servingKey: join(certificates, 'apiserver.key'),
+  };
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!existsSync(files.serviceAccountKey) || !existsSync(files.serviceAccountPublicKey)) {
+    const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    writeFileSync(files.serviceAccountKey, pair.privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 });
+    writeFileSync(files.serviceAccountPublicKey, pair.publicKey.export({ type: 'spki', format: 'pem' }));
+  }
+  if (!isFresh(files.servingCertificate)) rmSync(certificates, { recursive: true, force: true });
+  const token = readToken(files.tokenFile) ?? randomBytes(24).toString('hex');
+  writeFileSync(files.tokenFile, `${token},admin,admin,"system:masters"\n`, { mode: 0o600 });
+  return { token, ...files };
+}
+
+/** The certificate's own name and key usage make it its own authority. */
+export function writeKubeconfig(file: string, server: string, credentials: Credentials): void {
+  const authority = readFileSync(credentials.servingCertificate).toString('base64');
+  const config = `apiVersion: v1
+kind: Config
+current-context: drover-dev
+clusters:
+- name: drover-dev
+  cluster:
+    server: ${server}
+    certificate-authority-data: ${authority}
+contexts:
+- name: drover-dev
+  context: {cluster: drover-dev, user: admin, namespace: default}
+users:
+- name: admin
+  user: {token: ${credentials.token}}
+`;
+  writeFileSync(file, config, { mode: 0o600 });
+}
+
+function isFresh(certificate: string): boolean {
+  if (!existsSync(certificate)) return false;
+  return Date.parse(new X509Certificate(readFileSync(certificate)).validTo) - Date.now() > RENEW_BEFORE_MS;
+}
+
+const readToken = (file: string): string | undefined =>
+  existsSync(file) ? readFileSync(file, 'utf8').split(',')[0] || undefined : undefined;

@@ -1,0 +1,208 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { KubeClient } from '../kubernetes/client.ts';
+import type { KubeObject } from '../kubernetes/objects.ts';
+import { loadKubeConfig } from '../kubernetes/config.ts';
+import { installCrds, mergeCrds, readCrds } from './crds.ts';
+import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
+import { Leash } from './leash.ts';
+import { defaultCache, filesOf } from './paths.ts';
+import { choosePorts, portNames, type PortName, type StackPorts } from './ports.ts';
+import { endAll, identify } from './process-identity.ts';
+import { Service, StartFailed, type ServiceSpec } from './service.ts';
+import { etcd } from './services/etcd.ts';
+import { kubeApiserver } from './services/kube-apiserver.ts';
+import { simulator, worker } from './services/node-programs.ts';
+import { temporal } from './services/temporal.ts';
+import type { ProcessName, Stack, StackOptions } from './stack.ts';
+import { readStackRecord, writeStackRecord, type Phase } from './stack-file.ts';
+import { resolveTools } from './tools/resolve.ts';
+
+const PORT_ATTEMPTS = 3;
+const LEFTOVERS_END_WITHIN_MS = 8000;
+/** Whoever uses another ends first. */
+const STOP_ORDER: readonly (readonly ProcessName[])[] = [['worker'], ['simulator'], ['temporal', 'kube-apiserver'], ['etcd']];
+
+/** The stack of one state folder, whose lock is held. `stop` may be called at any moment, also in the middle of `start`. */
+export class EmbeddedStack implements Stack {
+  readonly state: string;
+  readonly #options: StackOptions;
+  readonly #files: ReturnType<typeof filesOf>;
+  readonly #data: string;
+  readonly #services = new Map<ProcessName, Service<ProcessName>>();
+  readonly #leash = new Leash();
+  readonly #ended = new AbortController();
+  readonly #releaseLock: () => void;
+  #ports: StackPorts = { temporal: 0, ui: 0, apiserver: 0, simulator: 0 };
+  #phase: Phase = 'starting';
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: StackOptions, releaseLock: () => void) {
+    this.state = options.state;
+    this.#options = options;
+    this.#files = filesOf(options.state);
+    this.#data = options.ephemeral === true ? this.#files.ephemeral : this.#files.data;
+    this.#releaseLock = releaseLock;
+  }
+
+  get kubeconfig(): string {
+    return this.#files.kubeconfig;
+  }
+
+  get temporalAddress(): string {
+    return `127.0.0.1:${this.#ports.temporal}`;
+  }
+
+  get temporalUi(): string {
+    return `http://127.0.0.1:${this.#ports.ui}`;
+  }
+
+  get env(): Record<string, string> {
+    return {
+      KUBECONFIG: this.kubeconfig,
+      TEMPORAL_ADDRESS: this.temporalAddress,
+      TEMPORAL_UI: this.temporalUi,
+      DROVER_STATE: this.state,
+    };
+  }
+
+  get processes(): { name: ProcessName; pid: number }[] {
+    return this.#alive().map(({ name, pid }) => ({ name, pid }));
+  }
+
+  async start(): Promise<void> {
+    const { ephemeral = false, ports = {}, prepare, onProgress = () => {} } = this.#options;
+    const given = this.#options.kubevirtCrds === undefined ? [] : readCrds(this.#options.kubevirtCrds);
+    const signal = this.#signal();
+    const tools = await resolveTools({ cache: defaultCache(), onProgress, signal, leash: this.#leash });
+    const last = readStackRecord(this.#files.stack);
+    if (last !== undefined) await endAll(last.processes, LEFTOVERS_END_WITHIN_MS);
+    if (ephemeral) rmSync(this.#data, { recursive: true, force: true });
+    for (const folder of [this.#data, this.#files.logs]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const credentials = prepareCredentials(this.#files.credentials);
+    Object.assign(this.#ports, await choosePorts(portNames, ports, last?.ports ?? {}));
+
+    const place = { data: this.#data, ephemeral };
+    const temporalReady = this.#startOnPorts(['temporal', 'ui'], () =>
+      temporal({ ...place, binary: tools.temporal, port: this.#ports.temporal, uiPort: this.#ports.ui }),
+    );
+    const kubernetesReady = this.#start(etcd({ ...place, binary: tools.etcd })).then(() =>
+      this.#startOnPorts(['apiserver'], () =>
+        kubeApiserver({ ...place, binary: tools['kube-apiserver'], port: this.#ports.apiserver, credentials }),
+      ),
+    );
+    await Promise.all([temporalReady, kubernetesReady]);
+    writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports.apiserver}`, credentials);
+    writeFileSync(this.#files.env, exportLines(this.env));
+    await this.#installCrds(given);
+    signal.throwIfAborted();
+    await Promise.all([this.#startSimulator(credentials), prepare?.(this.env)]);
+    if (this.#options.worker ?? true) await this.#start(worker({ env: this.env }));
+    signal.throwIfAborted();
+    this.#phase = 'ready';
+    this.#record();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async halt(name: ProcessName): Promise<void> {
+    await this.#service(name).stop();
+  }
+
+  async restart(name: ProcessName): Promise<void> {
+    const service = this.#service(name);
+    await service.stop();
+    await service.start(this.#signal());
+  }
+
+  kill(name: ProcessName, signal: NodeJS.Signals): void {
+    this.#service(name).kill(signal);
+  }
+
+  async #stop(): Promise<void> {
+    this.#phase = 'stopping';
+    this.#ended.abort(new Error('the stack was stopped'));
+    try {
+      for (const names of STOP_ORDER) await Promise.all(names.map(async (name) => this.#services.get(name)?.stop()));
+    } finally {
+      this.#leash.release();
+      if (this.#options.ephemeral === true) rmSync(this.#data, { recursive: true, force: true });
+      this.#phase = 'stopped';
+      this.#record();
+      this.#releaseLock();
+    }
+  }
+
+  async #startSimulator(credentials: Credentials): Promise<void> {
+    if (this.#options.simulator === false) return;
+    await this.#startOnPorts(['simulator'], () => simulator({ port: this.#ports.simulator, credentials, env: this.env }));
+  }
+
+  async #installCrds(given: ReturnType<typeof readCrds>): Promise<void> {
+    const own = new URL('kubevirt-crds.ts', import.meta.url);
+    const { kubevirtCrds } = (existsSync(own) ? await import(own.href) : { kubevirtCrds: () => [] }) as { kubevirtCrds: () => KubeObject[] };
+    const client = new KubeClient(loadKubeConfig({ kubeconfig: this.kubeconfig }), { fieldManager: 'drover-dev' });
+    try {
+      await installCrds(client, mergeCrds(kubevirtCrds(), given), this.#signal());
+    } finally {
+      await client.close();
+    }
+  }
+
+  async #start(spec: ServiceSpec<ProcessName>): Promise<void> {
+    this.#signal().throwIfAborted();
+    const { restarts = true, onProgress = () => {} } = this.#options;
+    const service = new Service(spec, {
+      logFile: join(this.#files.logs, `${spec.name}.log`),
+      leash: this.#leash,
+      restarts,
+      onProgress,
+      onChange: () => this.#record(),
+    });
+    this.#services.set(spec.name, service);
+    await service.start(this.#signal());
+    onProgress(`${spec.name} is ready`);
+  }
+
+  /** A port that was free a moment ago may be taken by now: one that nobody asked for is chosen anew. */
+  async #startOnPorts(names: readonly PortName[], spec: () => ServiceSpec<ProcessName>): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#start(spec());
+      } catch (error) {
+        if (attempt === PORT_ATTEMPTS || !(error instanceof StartFailed) || !/address already in use|EADDRINUSE/i.test(error.log)) throw error;
+        Object.assign(this.#ports, await choosePorts(names, this.#options.ports ?? {}, {}));
+      }
+    }
+  }
+
+  #service(name: ProcessName): Service<ProcessName> {
+    const service = this.#services.get(name);
+    if (service === undefined) throw new Error(`this stack has no ${name}`);
+    return service;
+  }
+
+  #signal(): AbortSignal {
+    const { signal } = this.#options;
+    return signal === undefined ? this.#ended.signal : AbortSignal.any([signal, this.#ended.signal]);
+  }
+
+  #alive(): { name: ProcessName; pid: number; started: string }[] {
+    return [...this.#services].flatMap(([name, { identity }]) => (identity === undefined ? [] : [{ name, ...identity }]));
+  }
+
+  #record(): void {
+    const { kubeconfig, temporalAddress, temporalUi } = this;
+    const addresses = { kubeconfig, temporalAddress, temporalUi };
+    const supervisor = identify(process.pid)!;
+    const ephemeral = this.#options.ephemeral ?? false;
+    writeStackRecord(this.#files.stack, { phase: this.#phase, supervisor, ephemeral, ports: this.#ports, ...addresses, processes: this.#alive() });
+  }
+}
+
+/** For a POSIX shell to read, whatever the values hold. */
+export const exportLines = (env: Record<string, string>): string =>
+  Object.entries(env).map(([name, value]) => `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`).join('');

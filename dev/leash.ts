@@ -1,0 +1,70 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
+
+/**
+ * Reads which process groups it holds; when its input ends, its supervisor is gone, and it ends them:
+ * with a signal that they can act on, then, after five seconds, with one that they can't.
+ */
+const SCRIPT = `
+trap '' INT HUP TERM
+held=' '
+while read -r verb pid; do
+  case $verb in
+    hold) held="$held$pid " ;;
+    drop) case $held in *" $pid "*) held="\${held%% $pid *} \${held#* $pid }" ;; esac ;;
+  esac
+done
+for pid in $held; do kill -TERM "-$pid" 2>/dev/null; done
+tries=0
+while [ $tries -lt 50 ]; do
+  left=
+  for pid in $held; do kill -0 "-$pid" 2>/dev/null && left=yes; done
+  [ -z "$left" ] && exit 0
+  sleep 0.1
+  tries=$((tries + 1))
+done
+for pid in $held; do kill -KILL "-$pid" 2>/dev/null; done
+`;
+
+/** Ends the processes it holds when this process ends in any way, SIGKILL included. They must lead process groups. */
+export class Leash {
+  readonly #held = new Map<number, ProcessIdentity>();
+  #shell: ChildProcess | undefined;
+  #released = false;
+
+  hold(child: ProcessIdentity): void {
+    this.#held.set(child.pid, child);
+    if (this.#shell === undefined) this.#start();
+    else this.#tell('hold', child.pid);
+  }
+
+  drop(child: ProcessIdentity): void {
+    if (this.#held.delete(child.pid)) this.#tell('drop', child.pid);
+  }
+
+  /** Lets go of the shell itself; whatever is held still is ended by it. */
+  release(): void {
+    this.#released = true;
+    this.#shell?.stdin?.end();
+  }
+
+  get pid(): number | undefined {
+    return this.#shell?.pid;
+  }
+
+  #start(): void {
+    const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    this.#shell = shell;
+    shell.on('error', () => {});
+    shell.stdin.on('error', () => {});
+    shell.once('exit', () => {
+      if (!this.#released) this.#start();
+    });
+    shell.unref();
+    for (const child of this.#held.values()) if (isAlive(child)) this.#tell('hold', child.pid);
+  }
+
+  #tell(verb: 'hold' | 'drop', pid: number): void {
+    this.#shell?.stdin?.write(`${verb} ${pid}\n`);
+  }
+}

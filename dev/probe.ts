@@ -1,0 +1,24 @@
+import { request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+export interface Probe {
+  /** `http:` or `https:`; with `socketPath`, only its path counts. */
+  url: string;
+  socketPath?: string;
+  ca?: string;
+  headers?: Record<string, string>;
+}
+
+/** True where the server answers 200 within two seconds. */
+export function answers({ url, ...options }: Probe): Promise<boolean> {
+  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  return new Promise((resolve) => {
+    const call = request(url, { ...options, agent: false, timeout: 2000 } as RequestOptions, (response) => {
+      response.resume();
+      response.once('close', () => resolve(response.statusCode === 200));
+    });
+    call.once('timeout', () => call.destroy());
+    call.once('error', () => resolve(false));
+    call.end();
+  });
+}

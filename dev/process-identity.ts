@@ -1,0 +1,61 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A process, told from a later one that was given the same pid by the moment it started. */
+export interface ProcessIdentity {
+  pid: number;
+  /** Opaque; compares equal for the same process only. */
+  started: string;
+}
+
+/** When the process started, or undefined where there is none: a zombie counts as none. */
+export function startedAt(pid: number): string | undefined {
+  return existsSync('/proc/self/stat') ? fromProc(pid) : fromPs(pid);
+}
+
+export const identify = (pid: number): ProcessIdentity | undefined => {
+  const started = startedAt(pid);
+  return started === undefined ? undefined : { pid, started };
+};
+
+export const isAlive = ({ pid, started }: ProcessIdentity): boolean => startedAt(pid) === started;
+
+/** Sends a signal to the process group that this very process leads; false where it is gone. */
+export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(process_)) return false;
+  try {
+    return process.kill(-process_.pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** Waits for processes that are ending already to end, each the leader of its group; after `withinMs`, ends them. */
+export async function endAll(processes: readonly ProcessIdentity[], withinMs: number): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (processes.some(isAlive)) {
+    if (Date.now() > deadline) for (const process_ of processes) signalGroup(process_, 'SIGKILL');
+    await sleep(50);
+  }
+}
+
+function fromProc(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field is the command in parentheses and may hold anything, so fields are counted from its end.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function fromPs(pid: number): string | undefined {
+  try {
+    const [state = 'Z', ...started] = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim().split(/\s+/);
+    return state.startsWith('Z') ? undefined : started.join(' ');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { Credentials } from '../credentials.ts';
+import { answers } from '../probe.ts';
+import type { ServiceSpec } from '../service.ts';
+import { etcdUrl } from './etcd.ts';
+
+export interface ApiServerOptions {
+  binary: string;
+  /** etcd's folder: its socket is found from there. */
+  data: string;
+  port: number;
+  credentials: Credentials;
+  ephemeral: boolean;
+}
+
+export function kubeApiserver({ binary, data, port, credentials, ephemeral }: ApiServerOptions): ServiceSpec<'kube-apiserver'> {
+  const args = [
+    `--etcd-servers=${etcdUrl}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${credentials.certificates}`,
+    '--advertise-address=127.0.0.1',
+    // Endpoints may not be loopback addresses, and nothing looks for this one's.
+    '--endpoint-reconciler-type=none',
+    '--authorization-mode=RBAC',
+    `--token-auth-file=${credentials.tokenFile}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${credentials.serviceAccountPublicKey}`,
+    `--service-account-signing-key-file=${credentials.serviceAccountKey}`,
+    '--service-cluster-ip-range=10.0.0.0/24',
+    '--profiling=false',
+  ];
+  const server = `https://127.0.0.1:${port}`;
+  const headers = { authorization: `Bearer ${credentials.token}` };
+  // It makes its certificate while it starts.
+  const get = (path: string): Promise<boolean> | boolean =>
+    existsSync(credentials.servingCertificate) &&
+    answers({ url: server + path, ca: readFileSync(credentials.servingCertificate, 'utf8'), headers });
+  return {
+    name: 'kube-apiserver',
+    launch: { command: binary, args, cwd: data, env: process.env },
+    // It is ready a moment before it has made its first namespaces.
+    isReady: async () => (await get('/readyz')) && get('/api/v1/namespaces/default'),
+    readyWithin: 60,
+    stopWithin: 10,
+    stopSignal: ephemeral ? 'SIGKILL' : 'SIGTERM',
+  };
+}

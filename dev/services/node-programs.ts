@@ -1,0 +1,39 @@
+import { fileURLToPath } from 'node:url';
+import type { Credentials } from '../credentials.ts';
+import type { Launch, ServiceSpec } from '../service.ts';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const simulatorMain = fileURLToPath(new URL('../simulator/main.ts', import.meta.url));
+const workerMain = fileURLToPath(new URL('../../workers/main.ts', import.meta.url));
+
+/** KubeVirt's part, played by `dev/simulator`; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
+export function simulator(options: { port: number; credentials: Credentials; env: Record<string, string> }): ServiceSpec<'simulator'> {
+  const { port, credentials, env } = options;
+  const args = [simulatorMain, '--port', String(port), '--tls-cert', credentials.servingCertificate, '--tls-key', credentials.servingKey];
+  return {
+    name: 'simulator',
+    launch: program(args, env),
+    isReady: (log) => log.split('\n').includes('ready'),
+    readyWithin: 60,
+    stopWithin: 10,
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** The worker, just as it runs in a cluster, pointed at the stack by its environment. */
+export function worker(options: { env: Record<string, string> }): ServiceSpec<'worker'> {
+  return {
+    name: 'worker',
+    launch: program([workerMain], options.env),
+    isReady: (log) => log.includes('worker ready'),
+    readyWithin: 120,
+    stopWithin: 20,
+    stopSignal: 'SIGTERM',
+  };
+}
+
+/** In this same Node; settings for another Temporal, of whoever started the stack, would keep it from ours. */
+function program(args: string[], env: Record<string, string>): Launch {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  return { command: process.execPath, args, cwd: project, env: { ...Object.fromEntries(inherited), ...env } };
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { answers } from '../probe.ts';
+import type { ServiceSpec } from '../service.ts';
+
+export interface TemporalOptions {
+  binary: string;
+  data: string;
+  port: number;
+  uiPort: number;
+  ephemeral: boolean;
+}
+
+export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOptions): ServiceSpec<'temporal'> {
+  const args = [
+    'server',
+    'start-dev',
+    '--ip=127.0.0.1',
+    `--port=${port}`,
+    `--ui-port=${uiPort}`,
+    '--log-level=warn',
+    '--disable-config-file',
+    '--disable-config-env',
+    '--dynamic-config-value=frontend.enableServerVersionCheck=false',
+    ...(ephemeral ? [] : [`--db-filename=${join(data, 'temporal.db')}`]),
+  ];
+  return {
+    name: 'temporal',
+    launch: { command: binary, args, cwd: data, env: process.env },
+    // The Web UI passes this on to the frontend, so both are there when it is answered.
+    isReady: () => answers({ url: `http://127.0.0.1:${uiPort}/api/v1/namespaces/default` }),
+    readyWithin: 60,
+    stopWithin: 10,
+    stopSignal: ephemeral ? 'SIGKILL' : 'SIGTERM',
+  };
+}

@@ -1,0 +1,33 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { StackPorts } from './ports.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+
+export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped';
+
+/** What `stack.json` tells of a stack: written by its supervisor at every change, read by everyone else. */
+export interface StackRecord {
+  phase: Phase;
+  supervisor: ProcessIdentity;
+  ephemeral: boolean;
+  ports: StackPorts;
+  kubeconfig: string;
+  temporalAddress: string;
+  /** URL of the Web UI. */
+  temporalUi: string;
+  processes: (ProcessIdentity & { name: string })[];
+}
+
+export function readStackRecord(file: string): StackRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as StackRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whole or not at all, so that a reader never meets half a file. */
+export function writeStackRecord(file: string, record: StackRecord): void {
+  const unfinished = `${file}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  renameSync(unfinished, file);
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export type ToolName = 'temporal' | 'etcd' | 'kube-apiserver';
+
+/** A server that the stack runs, and every way to come by it. */
+export interface Tool {
+  readonly name: ToolName;
+  /** The version that is built or downloaded: the one of the Go module, so that go.mod alone decides it. */
+  readonly version: string;
+  /** The environment variable that gives its path. */
+  readonly variable: string;
+  /** Reads the version from what `<tool> --version` prints. */
+  readonly versionPattern: RegExp;
+  /** The oldest version that will do, of one found on PATH: major and minor; a newer major will not do. */
+  readonly least: readonly [major: number, minor: number];
+  readonly build: {
+    /** Folder of the go.mod that pins it. */
+    readonly module: string;
+    readonly package: string;
+    readonly ldflags: string;
+  };
+}
+
+const moduleFolder = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+function versionIn(folder: string, module: string): string {
+  const version = new RegExp(`^\\s*${module} v(\\S+)`, 'm').exec(readFileSync(`${folder}/go.mod`, 'utf8'))?.[1];
+  if (version === undefined) throw new Error(`${folder}/go.mod does not require ${module}`);
+  return version;
+}
+
+export function catalog(): Record<ToolName, Tool> {
+  const temporal = moduleFolder('temporal');
+  const kubernetes = moduleFolder('kubernetes');
+  const temporalVersion = versionIn(temporal, 'github.com/temporalio/cli');
+  const kubernetesVersion = versionIn(kubernetes, 'k8s.io/kubernetes');
+  const [major = '', minor = ''] = kubernetesVersion.split('.');
+  const versionVariables = { gitVersion: `v${kubernetesVersion}`, gitMajor: major, gitMinor: minor };
+  const versionFlags = Object.entries(versionVariables).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
+  return {
+    temporal: {
+      name: 'temporal',
+      version: temporalVersion,
+      variable: 'DROVER_TEMPORAL',
+      versionPattern: /Server (\d+)\.(\d+)/,
+      least: [1, 29],
+      build: {
+        module: temporal,
+        package: 'github.com/temporalio/cli/cmd/temporal',
+        ldflags: `-s -w -X github.com/temporalio/cli/temporalcli.Version=${temporalVersion}`,
+      },
+    },
+    etcd: {
+      name: 'etcd',
+      version: versionIn(kubernetes, 'go.etcd.io/etcd/server/v3'),
+      variable: 'DROVER_ETCD',
+      versionPattern: /etcd Version: (\d+)\.(\d+)/,
+      least: [3, 5],
+      build: { module: kubernetes, package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
+    },
+    'kube-apiserver': {
+      name: 'kube-apiserver',
+      version: kubernetesVersion,
+      variable: 'DROVER_KUBE_APISERVER',
+      versionPattern: /Kubernetes v(\d+)\.(\d+)/,
+      least: [1, 33],
+      build: {
+        module: kubernetes,
+        package: 'k8s.io/kubernetes/cmd/kube-apiserver',
+        ldflags: ['-s -w', ...versionFlags].join(' '),
+      },
+    },
+  };
+}

@@ -14,7 +14,7 @@ export async function untilLeft(fleet: Fleet, namespace: string, vms: readonly T
     const view = fleet.vms.get(`${namespace}/${name}`);
     if (view === undefined || view.deleting || view.uid !== remaining.get(name)) remaining.delete(name);
   };
-  for (const name of [...remaining.keys()]) strike(name);
+  for (const name of remaining.keys()) strike(name);
   if (remaining.size === 0) return;
 
   const left = Promise.withResolvers<void>();

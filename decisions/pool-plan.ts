@@ -134,9 +134,10 @@ function keepDisks(chosen: readonly VmView[], why: string): PoolStep[] {
 }
 
 /** VMs that were halted on their way out of the pool, and whose guests are gone. */
-function finishRemovals({ vms, underWay }: PoolPlanInput): PoolStep[] {
+function finishRemovals({ vms, underWay, allowance }: PoolPlanInput): PoolStep[] {
   const halted = vms.filter((vm) => vm.removing && !vm.deleting && !vm.hasVmi && !underWay.deleting.includes(vm.name));
-  return halted.length === 0 ? [] : [deletion(halted, true, 'their guests have stopped')];
+  const chosen = scaleInOrder(halted).slice(0, allowance);
+  return chosen.length === 0 ? [] : [deletion(chosen, true, 'their guests have stopped')];
 }
 
 function planDeletion(input: PoolPlanInput): PoolStep[] {
@@ -145,16 +146,15 @@ function planDeletion(input: PoolPlanInput): PoolStep[] {
   if (!finalizers.includes(POOL_FINALIZER)) return [];
   const busy = new Set([...underWay.creating, ...underWay.deleting]);
   if (vms.length === 0) return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
-  const free = vms.filter((vm) => !busy.has(vm.name));
+  const { selectionPolicy } = scaleInRules(pool.spec.scaleInStrategy) ?? {};
+  const free = scaleInOrder(vms, selectionPolicy).filter((vm) => !busy.has(vm.name));
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free.slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
     return chosen.length === 0
       ? []
       : [{ kind: 'release', vms: targets(chosen), reason: `release ${words(chosen)}: the pool was deleted without its VMs` }];
   }
-  const { selectionPolicy } = scaleInRules(pool.spec.scaleInStrategy) ?? {};
-  const staying = free.filter((vm) => !vm.deleting);
-  const chosen = scaleInOrder(staying, selectionPolicy).slice(0, roomToDelete(input));
+  const chosen = free.filter((vm) => !vm.deleting).slice(0, roomToDelete(input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'the pool is deleted')];
 }
 

@@ -166,7 +166,7 @@ export class ListWatch<T extends KubeObject, V> {
       if ((this.#buried.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
       if (this.#put(key, item)) changes++;
     }
-    for (const [key, entry] of [...this.#entries]) {
+    for (const [key, entry] of this.#entries) {
       // An entry newer than the list was put there by the watch while the list was under way.
       if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
     }

@@ -14,7 +14,7 @@ const LabelSelectorRequirement = z
 
 /** Kubernetes' own: all labels and all expressions must hold; an empty selector matches everything. */
 export const LabelSelector = z.strictObject({
-  matchLabels: Labels.exactOptional(),
+  matchLabels: Labels.meta({ maxProperties: 64 }).exactOptional(),
   matchExpressions: z.array(LabelSelectorRequirement).max(32).exactOptional(),
 });
 export type LabelSelector = z.infer<typeof LabelSelector>;
@@ -22,10 +22,14 @@ export type LabelSelector = z.infer<typeof LabelSelector>;
 export const BasePolicy = z.enum(['Oldest', 'Newest', 'Random']);
 export type BasePolicy = z.infer<typeof BasePolicy>;
 
+/** A dash without a colon before it makes one text of two lines, as in the proposal's third example. */
+const entryInWords = (text: string): string =>
+  `YAML reads ${JSON.stringify(text)} as one text; an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"`;
+
 export const SelectionPolicy = z
   .strictObject({
     orderedPolicies: z
-      .array(z.strictObject({ labelSelector: LabelSelector }))
+      .array(z.strictObject({ labelSelector: LabelSelector }, { error: ({ input }) => (typeof input === 'string' ? entryInWords(input) : undefined) }))
       .max(16)
       .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
       .exactOptional(),

@@ -8,10 +8,14 @@ export const rules = (...pairs: readonly (readonly [rule: string, message: strin
   'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
 });
 
+/** A rule over several fields, checked even where another field is wrong, so that a user sees all that is wrong at once. */
+export const across = <T extends z.ZodType>(schema: T, holds: (value: z.infer<T> & object) => boolean, message: string): T =>
+  schema.refine((value) => typeof value !== 'object' || value === null || holds(value), { error: message, when: () => true });
+
 /** Text of one shape. The API server says `message` too, instead of showing the pattern. */
 const shaped = (pattern: RegExp, maxLength: number, message: string) =>
   z
-    .string()
+    .string(message)
     .max(maxLength, message)
     .regex(pattern, message)
     .meta(rules([`self.matches(r'${pattern.source}')`, message]));

@@ -1,22 +1,23 @@
 import * as z from 'zod';
-import { Annotations, Labels, rules } from './text.ts';
+import { across, Annotations, Labels, rules } from './text.ts';
 
-const POWER = 'must hold runStrategy, or the older running, and not both';
-const VMI_TEMPLATE = 'must hold the template of the VirtualMachineInstance: a VM has its domain and volumes in spec.template.spec';
+const POWER = 'must hold either runStrategy or the older running';
+const VMI_TEMPLATE = 'must be the template of the VirtualMachineInstance, whose spec holds domain and volumes';
 
 /**
  * A VirtualMachine's spec. Only what every VM must have is looked at;
  * all other fields belong to KubeVirt and go through as they are.
  */
-const VmSpec = z
-  .looseObject({
+const VmSpec = across(
+  z.looseObject({
     template: z.looseObject({}, { error: (issue) => (issue.input === undefined ? VMI_TEMPLATE : undefined) }),
     running: z.boolean().exactOptional(),
     runStrategy: z.string().exactOptional(),
     dataVolumeTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) })).exactOptional(),
-  })
-  .refine((spec) => (spec.running === undefined) !== (spec.runStrategy === undefined), POWER)
-  .meta(rules(['has(self.running) != has(self.runStrategy)', POWER]));
+  }),
+  (spec) => (spec.running === undefined) !== (spec.runStrategy === undefined),
+  POWER,
+).meta(rules(['has(self.running) != has(self.runStrategy)', POWER]));
 
 export const VmTemplate = z
   .strictObject({

@@ -1,0 +1,113 @@
+import { readDroverPool, readProposedPool, type Reader, type Reading } from './manifest/drover-pool.ts';
+import { closest } from './manifest/closest.ts';
+import type { Finding } from './manifest/check.ts';
+import { isObject, type Json } from './manifest/kept-by-server.ts';
+import { readKubeVirtPool } from './manifest/kubevirt-pool.ts';
+import { ManifestErrors, pathInWords, type Problem } from './manifest/problem.ts';
+import { readDocuments, type SourceDocument } from './manifest/yaml.ts';
+import { API_VERSION } from './names.ts';
+import type { VirtualMachinePool } from './pool.ts';
+
+export { ManifestErrors, type Problem } from './manifest/problem.ts';
+
+/** An object to apply, and where it was written. */
+export interface Manifest {
+  object: VirtualMachinePool;
+  source: string;
+  /** Counted from 1. */
+  document: number;
+  line: number;
+  /** What was converted or changed, and what is seldom meant, one sentence each. */
+  notes: string[];
+}
+
+export interface ManifestFile {
+  text: string;
+  /** Its name, as errors show it. */
+  source: string;
+}
+
+/** How each kind is read that `drover apply` takes, by `<apiVersion> <kind>`. */
+const READERS: Record<string, Reader> = {
+  [`${API_VERSION} VirtualMachinePool`]: readDroverPool,
+  'kubevirt.io/v1 VirtualMachinePool': readProposedPool,
+  'pool.kubevirt.io/v1alpha1 VirtualMachinePool': readKubeVirtPool,
+  'pool.kubevirt.io/v1beta1 VirtualMachinePool': readKubeVirtPool,
+};
+
+/** The objects of one YAML or JSON text. Throws `ManifestErrors` with all that is wrong with any of its documents. */
+export const parseManifests = (text: string, source: string): Manifest[] => readManifests([{ text, source }]);
+
+/** The objects of many files. Throws `ManifestErrors` with all that is wrong with any of them. */
+export function readManifests(files: readonly ManifestFile[]): Manifest[] {
+  const manifests: Manifest[] = [];
+  const problems: Problem[] = [];
+  for (const { text, source } of files) {
+    const documents = readDocuments(text);
+    if (documents.length === 0) problems.push({ source, document: 0, path: '', message: emptyInWords(text) });
+    for (const document of documents) readDocument(document, source, manifests, problems);
+  }
+  problems.push(...writtenTwice(manifests));
+  if (problems.length > 0) throw new ManifestErrors(problems);
+  return manifests;
+}
+
+function readDocument(document: SourceDocument, source: string, manifests: Manifest[], problems: Problem[]): void {
+  const { number, value, faults, lineOf, written } = document;
+  problems.push(...faults.map((fault) => ({ source, document: number, path: '', ...fault })));
+  if (faults.length > 0) return;
+  for (const { object, above } of objectsIn(value)) {
+    const reading = read(object, (path) => written([...above, ...path]));
+    if ('findings' in reading) {
+      const found = reading.findings.map(({ path, message }) => {
+        const full = [...above, ...path];
+        return { source, document: number, line: lineOf(full), path: pathInWords(full), message };
+      });
+      problems.push(...found.sort((one, other) => one.line - other.line));
+    } else manifests.push({ ...reading, source, document: number, line: lineOf(above) });
+  }
+}
+
+/** The document itself, or the items of a list, which is what `kubectl get -o yaml` prints. */
+function objectsIn(value: unknown): { object: unknown; above: PropertyKey[] }[] {
+  if (!isObject(value) || !Array.isArray(value['items']) || !String(value['kind']).endsWith('List')) return [{ object: value, above: [] }];
+  return value['items'].map((object: unknown, index) => ({ object, above: ['items', index] }));
+}
+
+function read(object: unknown, written: (path: readonly PropertyKey[]) => string | undefined): Reading {
+  if (!isObject(object)) return { findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }] };
+  const { apiVersion, kind } = object;
+  const missing = (['apiVersion', 'kind'] as const).filter((key) => typeof object[key] !== 'string' || object[key] === '');
+  if (missing.length > 0) return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
+  const reader = READERS[`${String(apiVersion)} ${String(kind)}`];
+  return reader === undefined ? { findings: [unknownKind(String(apiVersion), String(kind))] } : reader(object, written);
+}
+
+const missingInWords = (key: 'apiVersion' | 'kind', object: Json): string =>
+  `${key in object ? 'must be text' : 'is missing'}: a pool has apiVersion: ${API_VERSION} and kind: VirtualMachinePool`;
+
+function unknownKind(apiVersion: string, kind: string): Finding {
+  const known = Object.keys(READERS).map((key) => key.split(' ') as [string, string]);
+  const versions = known.filter(([, name]) => name === kind).map(([version]) => version);
+  const near = closest(kind, known.map(([, name]) => name));
+  if (versions.length > 0) return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${closest(apiVersion, versions) ?? API_VERSION}?` };
+  if (near !== undefined) return { path: ['kind'], message: `${kind} is not known; did you mean ${near}?` };
+  return { path: ['kind'], message: `drover applies VirtualMachinePools, not ${kind} (${apiVersion}): use kubectl apply for it` };
+}
+
+function emptyInWords(text: string): string {
+  return text.trim() === '' ? 'the file is empty: it should hold a VirtualMachinePool' : 'the file holds no object, only comments or separators';
+}
+
+function writtenTwice(manifests: readonly Manifest[]): Problem[] {
+  const first = new Map<string, Manifest>();
+  return manifests.flatMap((manifest) => {
+    const { namespace = '', name } = manifest.object.metadata;
+    const earlier = first.get(`${namespace}/${name}`);
+    first.set(`${namespace}/${name}`, earlier ?? manifest);
+    if (earlier === undefined) return [];
+    const { source, document, line } = manifest;
+    const message = `the pool ${name} is there twice: first at ${earlier.source}:${earlier.line}`;
+    return [{ source, document, line, path: 'metadata.name', message }];
+  });
+}

@@ -1,0 +1,28 @@
+/** The one of `candidates` that `word` was most likely meant to be, or undefined where none is near. */
+export function closest(word: string, candidates: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  // A third of the letters may be wrong; one in words too short for that.
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < least) [best, least] = [candidate, distance];
+  }
+  return best;
+}
+
+/** How many letters must be added, removed or replaced, or neighbours swapped, to make one word of the other. */
+export function editDistance(one: string, other: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced = last[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
+      row[j] = Math.min(replaced, last[j]! + 1, row[j - 1]! + 1);
+      const swapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      if (swapped) row[j] = Math.min(row[j]!, before[j - 2]! + 1);
+    }
+    [before, last] = [last, row];
+  }
+  return last[other.length]!;
+}

@@ -1,0 +1,46 @@
+import { API_VERSION } from '../names.ts';
+import { VirtualMachinePool } from '../pool.ts';
+import { check, type Finding } from './check.ts';
+import { asWritten, type Json } from './kept-by-server.ts';
+import { templateNotes } from './template-notes.ts';
+
+/** What became of a document: an object to apply with what a user should know of it, or what is wrong. */
+export type Reading = { object: VirtualMachinePool; notes: string[] } | { findings: Finding[] };
+export type Written = (path: readonly PropertyKey[]) => string | undefined;
+export type Reader = (document: Json, written: Written) => Reading;
+
+/** KubeVirt's words for what a pool of drover says otherwise. */
+const KUBEVIRT_WORDS: Record<string, string> = {
+  virtualMachineTemplate: 'template',
+  appendIndexToSecretRefs: 'appendPostfixToSecretReferences',
+  appendIndexToConfigMapRefs: 'appendPostfixToConfigMapReferences',
+  sortPolicy: 'basePolicy',
+  selectors: 'orderedPolicies',
+};
+
+export const readDroverPool: Reader = (document, written) => {
+  const { object, notes } = asWritten(document);
+  const findings = check(VirtualMachinePool, object, { written, hint });
+  if (findings.length > 0) return { findings };
+  const pool = object as VirtualMachinePool;
+  return { object: pool, notes: [...notes, ...templateNotes(pool.spec.template, pool.spec.replicas)] };
+};
+
+/** The pool of KubeVirt's design proposal: its fields are drover's, its group is KubeVirt's. */
+export const readProposedPool: Reader = (document, written) => {
+  const reading = readDroverPool({ ...document, apiVersion: API_VERSION }, written);
+  if ('findings' in reading) return reading;
+  return { object: reading.object, notes: [`kubevirt.io/v1 is read as ${API_VERSION}: the pool is drover's`, ...reading.notes] };
+};
+
+function hint(path: readonly PropertyKey[]): string | undefined {
+  const key = String(path.at(-1));
+  const holder = path.slice(0, -1).join('.');
+  if (holder === 'metadata' && key === 'generateName') return 'a pool is applied by its name: write metadata.name instead';
+  if (holder === 'spec.template.metadata') {
+    if (key === 'name' || key === 'generateName') return 'the pool names its VMs <pool>-1, <pool>-2, …: remove this';
+    if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';
+  }
+  const ours = KUBEVIRT_WORDS[key];
+  return ours === undefined ? undefined : `unknown field; this is KubeVirt's word (pool.kubevirt.io) for ${ours}`;
+}

@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import { MAX_REPLICAS, selectsTemplate, VirtualMachinePool } from '../pool.ts';
+import { atMostOne } from '../pool/one-of.ts';
+import { LabelSelector } from '../pool/selection.ts';
+import { Duration, IntOrPercent } from '../pool/text.ts';
+import { VmTemplate } from '../pool/vm-template.ts';
+
+/** KubeVirt's own VirtualMachinePool, as far as a user writes it. */
+
+const SelectionPolicy = z.strictObject({
+  sortPolicy: z.enum(['AscendingOrder', 'DescendingOrder', 'Newest', 'Oldest', 'Random']).exactOptional(),
+  selectors: z
+    .strictObject({
+      labelSelector: LabelSelector.exactOptional(),
+      nodeSelectorRequirementMatcher: z
+        .never({ error: 'drover selects VMs by their labels alone: label them, and use labelSelector' })
+        .exactOptional(),
+    })
+    .exactOptional(),
+});
+export type KubeVirtSelectionPolicy = z.infer<typeof SelectionPolicy>;
+
+const StatePreservation = z.enum(['Disabled', 'Offline', 'Online']);
+
+const PoolSpec = z
+  .strictObject({
+    replicas: z.int32().min(0).max(MAX_REPLICAS).exactOptional(),
+    selector: LabelSelector,
+    virtualMachineTemplate: VmTemplate,
+    paused: z.boolean().exactOptional(),
+    nameGeneration: z
+      .strictObject({ appendIndexToSecretRefs: z.boolean().exactOptional(), appendIndexToConfigMapRefs: z.boolean().exactOptional() })
+      .exactOptional(),
+    maxUnavailable: IntOrPercent.exactOptional(),
+    updateStrategy: atMostOne({
+      unmanaged: z.strictObject({}),
+      opportunistic: z.strictObject({}),
+      proactive: z.strictObject({ selectionPolicy: SelectionPolicy.exactOptional() }),
+    }).exactOptional(),
+    scaleInStrategy: atMostOne({
+      unmanaged: z.strictObject({}),
+      opportunistic: z.strictObject({ statePreservation: StatePreservation.exactOptional() }),
+      proactive: z.strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), statePreservation: StatePreservation.exactOptional() }),
+    }).exactOptional(),
+    autohealing: z
+      .strictObject({ startUpFailureThreshold: z.int32().min(1).exactOptional(), minFailingToStartDuration: Duration.exactOptional() })
+      .exactOptional(),
+  })
+  .refine(({ selector, virtualMachineTemplate }) => selectsTemplate(selector, virtualMachineTemplate), {
+    error: 'must match spec.virtualMachineTemplate.metadata.labels',
+    path: ['selector'],
+  });
+export type KubeVirtPoolSpec = z.infer<typeof PoolSpec>;
+
+export const KubeVirtPool = VirtualMachinePool.extend({
+  apiVersion: z.enum(['pool.kubevirt.io/v1alpha1', 'pool.kubevirt.io/v1beta1']),
+  spec: PoolSpec,
+});
+export type KubeVirtPool = z.infer<typeof KubeVirtPool>;

@@ -1,0 +1,115 @@
+import { API_VERSION } from '../names.ts';
+import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool.ts';
+import { check } from './check.ts';
+import type { Reader } from './drover-pool.ts';
+import { asWritten, isObject, type Json } from './kept-by-server.ts';
+import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
+import { templateNotes } from './template-notes.ts';
+
+/** Reads KubeVirt's own pool as one of drover's. Its notes say what is done otherwise than KubeVirt does it. */
+export const readKubeVirtPool: Reader = (document, written) => {
+  const { object, notes } = asWritten(document);
+  const nameless = withoutVmName(object, notes);
+  const findings = check(KubeVirtPool, nameless, { written, hint });
+  if (findings.length > 0) return { findings };
+  const { metadata, spec, apiVersion } = nameless as KubeVirtPool;
+  notes.unshift(
+    `${apiVersion} is read as ${API_VERSION}: a pool of drover's, beside KubeVirt's own pool of that name and its VMs if there are any`,
+    `VMs are named from ${metadata.name}-1 on; KubeVirt counts from 0`,
+  );
+  const pool = convert(spec, notes);
+  notes.push(...templateNotes(pool.template, pool.replicas));
+  return { object: { apiVersion: API_VERSION, kind: 'VirtualMachinePool', metadata, spec: pool }, notes };
+};
+
+/** Every default of KubeVirt's that drover doesn't share is written out, so that the pool behaves as it did. */
+function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
+  const { replicas, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, autohealing, paused, selector } = spec;
+  if (replicas === undefined) notes.push("spec.replicas: 1, KubeVirt's default, is written out");
+  if (maxUnavailable === undefined) notes.push("spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%");
+  if (paused === true) notes.push('spec.paused: only updates pause; in KubeVirt scaling does too');
+  if (autohealing !== undefined && autohealing.minFailingToStartDuration === undefined) {
+    notes.push("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
+  }
+  if (spec.virtualMachineTemplate.spec.dataVolumeTemplates !== undefined) {
+    notes.push('spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only where proactive.disruption is Replace; in KubeVirt always');
+  }
+  return {
+    replicas: replicas ?? 1,
+    template: spec.virtualMachineTemplate,
+    maxUnavailable: maxUnavailable ?? '100%',
+    ...(nameGeneration && {
+      nameGeneration: renamed(nameGeneration, {
+        appendIndexToSecretRefs: 'appendPostfixToSecretReferences',
+        appendIndexToConfigMapRefs: 'appendPostfixToConfigMapReferences',
+      }),
+    }),
+    ...(updateStrategy && { updateStrategy: convertUpdate(updateStrategy, notes) }),
+    ...(scaleInStrategy && { scaleInStrategy: convertScaleIn(scaleInStrategy, notes) }),
+    ...(autohealing && { autohealing: renamed(autohealing, { startUpFailureThreshold: 'startupFailureThreshold' }) }),
+    ...(paused !== undefined && { paused }),
+    selector,
+  };
+}
+
+function convertUpdate(strategy: NonNullable<KubeVirtPoolSpec['updateStrategy']>, notes: string[]): UpdateStrategy {
+  const { proactive } = strategy;
+  if (proactive?.selectionPolicy === undefined) return strategy as UpdateStrategy;
+  return { proactive: { selectionPolicy: convertSelection(proactive.selectionPolicy, 'spec.updateStrategy', notes) } };
+}
+
+function convertScaleIn(strategy: NonNullable<KubeVirtPoolSpec['scaleInStrategy']>, notes: string[]): ScaleInStrategy {
+  const { opportunistic, proactive } = strategy;
+  const preserved = (value: 'Disabled' | 'Offline' | 'Online' | undefined): { statePreservation?: StatePreservation } => {
+    if (value === 'Online') notes.push('spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it');
+    return value === undefined ? {} : { statePreservation: value === 'Online' ? 'Offline' : value };
+  };
+  if (opportunistic !== undefined) return { opportunistic: preserved(opportunistic.statePreservation) };
+  if (proactive === undefined) return strategy as ScaleInStrategy;
+  const { selectionPolicy, statePreservation } = proactive;
+  return {
+    proactive: {
+      ...(selectionPolicy && { selectionPolicy: convertSelection(selectionPolicy, 'spec.scaleInStrategy', notes) }),
+      ...preserved(statePreservation),
+    },
+  };
+}
+
+function convertSelection({ sortPolicy, selectors }: KubeVirtSelectionPolicy, where: string, notes: string[]): SelectionPolicy {
+  const labelSelector = selectors?.labelSelector;
+  if (labelSelector !== undefined) notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
+  const basePolicy = sortPolicy === 'AscendingOrder' ? 'Oldest' : sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
+  if (basePolicy !== sortPolicy) notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
+  return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
+}
+
+/** `object` under drover's names. */
+function renamed<T extends object, N extends { [K in keyof T]?: string }>(object: T, names: N): Renamed<T, N> {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [names[key as keyof T] ?? key, value])) as Renamed<T, N>;
+}
+type Renamed<T, N> = { [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
+
+/** KubeVirt takes a name and a namespace in its template and passes over them. */
+function withoutVmName(object: Json, notes: string[]): Json {
+  const spec = object['spec'];
+  const template = isObject(spec) ? spec['virtualMachineTemplate'] : undefined;
+  if (!isObject(spec) || !isObject(template) || !isObject(template['metadata'])) return object;
+  const { name, generateName, namespace, ...metadata } = template['metadata'];
+  if ([name, generateName, namespace].some((value) => value !== undefined)) {
+    notes.push('spec.virtualMachineTemplate.metadata: name and namespace are left out: the pool names its VMs');
+  }
+  return { ...object, spec: { ...spec, virtualMachineTemplate: { ...template, metadata } } };
+}
+
+const DROVERS_WORDS: Record<string, string> = {
+  template: 'virtualMachineTemplate',
+  appendPostfixToSecretReferences: 'appendIndexToSecretRefs',
+  appendPostfixToConfigMapReferences: 'appendIndexToConfigMapRefs',
+  basePolicy: 'sortPolicy',
+  orderedPolicies: 'selectors',
+};
+
+function hint(path: readonly PropertyKey[]): string | undefined {
+  const theirs = DROVERS_WORDS[String(path.at(-1))];
+  return theirs === undefined ? undefined : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;
+}

@@ -1,0 +1,46 @@
+/** Something wrong with a manifest, and where. */
+export interface Problem {
+  /** The file's name as the user gave it. */
+  source: string;
+  /** Counted from 1; 0 where the file as a whole is meant. */
+  document: number;
+  line?: number;
+  column?: number;
+  /** Of the field, such as `spec.replicas`; empty for the document as a whole. */
+  path: string;
+  /** What is wrong, and what would be right. */
+  message: string;
+}
+
+/** All that is wrong with the manifests that were read. Its message has one line for each problem. */
+export class ManifestErrors extends Error {
+  override readonly name = 'ManifestErrors';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(inWords).join('\n'));
+    this.problems = problems;
+  }
+
+  override toString(): string {
+    return this.message;
+  }
+}
+
+/** `pools.yaml:12 (document 2): spec.replica: …` */
+function inWords({ source, document, line, column, path, message }: Problem): string {
+  const place = [source, line, column].filter((part) => part !== undefined).join(':');
+  const within = document === 0 ? place : `${place} (document ${document})`;
+  return path === '' ? `${within}: ${message}` : `${within}: ${path}: ${message}`;
+}
+
+/** `spec.windows[0].cron`; keys that hold other characters are quoted: `metadata.labels["example.com/app"]`. */
+export function pathInWords(path: readonly PropertyKey[]): string {
+  let words = '';
+  for (const part of path) {
+    if (typeof part === 'number') words += `[${part}]`;
+    else if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(String(part))) words += words === '' ? String(part) : `.${String(part)}`;
+    else words += `[${JSON.stringify(String(part))}]`;
+  }
+  return words;
+}

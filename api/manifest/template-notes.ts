@@ -1,0 +1,38 @@
+import type { VmTemplate } from '../pool.ts';
+import { isObject, type Json } from './kept-by-server.ts';
+
+const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
+
+/** What is allowed in a VM's template and yet is seldom meant. */
+export function templateNotes(template: VmTemplate, replicas: number): string[] {
+  const { runStrategy, dataVolumeTemplates = [], template: vmi } = template.spec;
+  const volumes = listOf(isObject(vmi['spec']) ? vmi['spec']['volumes'] : undefined);
+  const ownDisks = dataVolumeTemplates.map(({ metadata }) => metadata.name);
+  const mounted = new Set(volumes.map(diskOf));
+  return [
+    ...(runStrategy === undefined || RUN_STRATEGIES.includes(runStrategy)
+      ? []
+      : [`spec.template.spec.runStrategy: KubeVirt knows ${RUN_STRATEGIES.join(', ')}, and may refuse ${runStrategy}`]),
+    ...ownDisks
+      .filter((name) => !mounted.has(name))
+      .map((name) => `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`),
+    ...(replicas > 1 ? sharedDisks(volumes, ownDisks) : []),
+  ];
+}
+
+const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): string[] =>
+  volumes.flatMap((volume) => {
+    const disk = diskOf(volume);
+    if (disk === undefined || ownDisks.includes(disk) || isReadOnly(volume)) return [];
+    return [`all VMs of the pool share the disk ${disk} (volume ${String(volume['name'])}): a dataVolumeTemplate gives each VM one of its own`];
+  });
+
+const diskOf = ({ dataVolume, persistentVolumeClaim }: Json): string | undefined => {
+  const name = isObject(dataVolume) ? dataVolume['name'] : isObject(persistentVolumeClaim) ? persistentVolumeClaim['claimName'] : undefined;
+  return typeof name === 'string' ? name : undefined;
+};
+
+const isReadOnly = ({ persistentVolumeClaim }: Json): boolean =>
+  isObject(persistentVolumeClaim) && persistentVolumeClaim['readOnly'] === true;
+
+const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);

@@ -1,0 +1,145 @@
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  visit,
+  type Document,
+  type Node,
+  type ParsedNode,
+  type SchemaOptions,
+  type YAMLError,
+} from 'yaml';
+
+/** One document of a file, with the places of its fields. */
+export interface SourceDocument {
+  /** Counted from 1, without those that are empty. */
+  number: number;
+  /** Plain JSON; undefined where `faults` says why it could not be read. */
+  value: unknown;
+  faults: Fault[];
+  /** The line of the field at `path`, or of the nearest one above it that exists. */
+  lineOf: (path: readonly PropertyKey[]) => number;
+  /** A scalar as it is written, such as `on` for `true`. */
+  written: (path: readonly PropertyKey[]) => string | undefined;
+}
+
+export interface Fault {
+  line: number;
+  column: number;
+  message: string;
+}
+
+/**
+ * Scalars mean what they mean to kubectl, so that a file says the same to both: `on` and `yes` are true, `0644` is 420.
+ * The library's own YAML 1.1 would also make dates, clock times and the texts `e1`, `e2`, … something else.
+ */
+const AS_KUBECTL: SchemaOptions & { version: '1.1' } = {
+  version: '1.1',
+  customTags: (tags) => [
+    ...tags.filter((tag) => typeof tag === 'string' || (!NOT_KUBECTLS.has(tag.tag) && tag.format !== 'TIME' && tag.format !== 'EXP')),
+    'floatExp',
+    'intOct',
+  ],
+};
+const NOT_KUBECTLS = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`));
+
+/** Reads the documents of a YAML or JSON text. Those that are empty, or hold only comments, are left out. */
+export function readDocuments(text: string): SourceDocument[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, { ...AS_KUBECTL, lineCounter: lines, prettyErrors: false });
+  if (!Array.isArray(documents)) return [];
+  return documents
+    .filter((document) => document.errors.length > 0 || (document.contents !== null && !isEmptyScalar(document.contents)))
+    .map((document, index) => sourceDocument(document, index + 1, lines));
+}
+
+const isEmptyScalar = (node: ParsedNode): boolean => isScalar(node) && node.value === null && (node.source ?? '') === '';
+
+function sourceDocument(document: Document.Parsed, number: number, lines: LineCounter): SourceDocument {
+  const at = (offset: number, message: string): Fault => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col, message };
+  };
+  const faults = [...syntaxFaults(document, at), ...numberFaults(document, at)];
+  return {
+    number,
+    faults,
+    value: faults.length === 0 ? document.toJS() : undefined,
+    lineOf: (path) => lines.linePos(walk(document, path).offset).line,
+    written: (path) => {
+      const { node } = walk(document, path);
+      return isScalar(node) ? node.source : undefined;
+    },
+  };
+}
+
+/** What follows a first fault is mostly its consequence; only a key that is there twice stands for itself. */
+function syntaxFaults(document: Document.Parsed, at: (offset: number, message: string) => Fault): Fault[] {
+  const errors = [...document.errors, ...document.warnings];
+  const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
+  const first = errors.find((error) => error.code !== 'DUPLICATE_KEY');
+  return [...twice, ...(first === undefined ? [] : [first])].map((error) => at(error.pos[0], syntaxInWords(error, document)));
+}
+
+function syntaxInWords(error: YAMLError, document: Document.Parsed): string {
+  if (error.code === 'DUPLICATE_KEY') return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
+  if (error.code === 'TAB_AS_INDENT') return 'a tab indents this line: YAML takes only spaces';
+  if (error.code === 'BAD_INDENT') return 'this line is indented neither like the one above it nor as a part of it';
+  return `this is no valid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+}
+
+function keyAt(document: Document.Parsed, offset: number): string {
+  let found = '';
+  visit(document, {
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.range?.[0] === offset) found = key.source ?? String(key.value);
+    },
+  });
+  return found;
+}
+
+/** JSON of JavaScript carries no integer beyond 2^53 and no infinity, and a number must arrive as it was written. */
+function numberFaults(document: Document.Parsed, at: (offset: number, message: string) => Fault): Fault[] {
+  const faults: Fault[] = [];
+  visit(document, {
+    Scalar: (_, { value, source, range }) => {
+      if (typeof value !== 'number') return;
+      if (!Number.isFinite(value)) faults.push(at(range![0], `${source} is no number that JSON can carry`));
+      else if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(source ?? '')) {
+        faults.push(at(range![0], `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`));
+      }
+    },
+  });
+  return faults;
+}
+
+/** The node at `path`, and where its field begins; where it is missing, the nearest one above. */
+function walk(document: Document.Parsed, path: readonly PropertyKey[]): { node: Node | undefined; offset: number } {
+  let node: Node | undefined = resolved(document.contents, document);
+  let offset = firstOffset(document.contents);
+  for (const part of path) {
+    const next = childOf(node, part);
+    if (next === undefined) return { node: undefined, offset };
+    node = resolved(next.node, document);
+    offset = next.offset;
+  }
+  return { node, offset };
+}
+
+function childOf(node: Node | undefined, part: PropertyKey): { node: Node | null; offset: number } | undefined {
+  if (isSeq<Node>(node) && typeof part === 'number') {
+    const item = node.items[part];
+    return item === undefined ? undefined : { node: item, offset: firstOffset(item) };
+  }
+  if (!isMap<Node, Node | null>(node)) return undefined;
+  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+  return pair === undefined ? undefined : { node: pair.value, offset: firstOffset(pair.key) };
+}
+
+const resolved = (node: Node | null, document: Document): Node | undefined =>
+  isAlias(node) ? node.resolve(document) : (node ?? undefined);
+
+const firstOffset = (node: Node | null): number => node?.range?.[0] ?? 0;

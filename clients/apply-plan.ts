@@ -1,0 +1,43 @@
+import { readManifests, type Manifest, type ManifestFile } from '../api/manifest.ts';
+import type { KubeObject } from '../kubernetes/objects.ts';
+import { VirtualMachinePools } from '../kubernetes/resources.ts';
+import type { Planned } from './apply.ts';
+import { Failure } from './failure.ts';
+
+export interface Plan {
+  planned: Planned[];
+  /** What was converted, and what is seldom meant. */
+  notes: string[];
+}
+
+export interface NamespaceChoice {
+  /** By --namespace: a manifest that names another is refused, as it is by kubectl. */
+  given: string | undefined;
+  byDefault: string;
+}
+
+/** Reads all manifests. Throws `ManifestErrors`, or an `AggregateError` of the namespaces that differ. */
+export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan {
+  const manifests = readManifests(files);
+  const strangers = manifests.filter(({ object }) => isElsewhere(object.metadata.namespace, namespace.given));
+  if (strangers.length > 0) throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
+  return {
+    planned: manifests.map((manifest) => ({
+      resource: VirtualMachinePools,
+      object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
+      where: placeOf(manifest),
+    })),
+    notes: manifests.flatMap((manifest) => manifest.notes.map((note) => `${placeOf(manifest)}: ${note}`)),
+  };
+}
+
+const placeOf = ({ source, line }: Manifest): string => `${source}:${line}`;
+
+const isElsewhere = (named: string | undefined, given: string | undefined): boolean => named !== undefined && given !== undefined && named !== given;
+
+function elsewhere(manifest: Manifest, given: string): Failure {
+  const { name, namespace } = manifest.object.metadata;
+  return new Failure(`${placeOf(manifest)}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`);
+}
+
+const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({ ...object, metadata: { namespace, ...object.metadata } });

@@ -1,0 +1,84 @@
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isConflict } from '../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import type { Resource } from '../kubernetes/resources.ts';
+import { Failure, sentenceOf } from './failure.ts';
+import type { Pool } from './fleet.ts';
+import { ofKnownKind } from './known-kind.ts';
+import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
+
+/** An object as it is about to be applied. */
+export interface Planned {
+  resource: Resource;
+  object: KubeObject;
+  /** Where it was read, for errors. */
+  where: string;
+}
+
+export interface ApplyOptions {
+  kube: KubeClient;
+  /** Takes over the fields that somebody else has set. */
+  force: boolean;
+  /** Leaves the number of VMs as it is where somebody else has set it. */
+  keepReplicas: boolean;
+}
+
+const MANAGER = 'drover-apply';
+const REPLICAS = '.spec.replicas';
+
+/** Asks the server about every object without writing any. Throws an `AggregateError` of all that it refuses. */
+export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Outcome[]> {
+  const tried = await Promise.allSettled(planned.map((each) => applyOne(each, { ...options, dryRun: true })));
+  const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  // What keeps one from being applied (no server, no permission, no drover) mostly keeps all of them from it.
+  const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
+  if (distinct.size > 0) throw new AggregateError(distinct.values());
+  return tried.map((result) => (result as PromiseFulfilledResult<Outcome>).value);
+}
+
+/** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
+export async function applyOne(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Outcome> {
+  const { kube } = options;
+  const { resource, object, where } = planned;
+  const { namespace, name } = object.metadata;
+  const before = await readIfThere(kube, resource, { namespace, name });
+  try {
+    return outcomeOf(before, await serverSideApply(planned, options));
+  } catch (error) {
+    const onlyReplicas = isConflict(error) && fieldsOf(error.message).join() === REPLICAS;
+    if (onlyReplicas && options.keepReplicas) return outcomeOf(before, await serverSideApply(withoutReplicas(planned), options));
+    if (isConflict(error)) throw new Failure(`${where}: ${conflictInWords(planned, before, error.message)}`, { cause: error });
+    if (error instanceof Error && error.name === 'KubeError') throw new Failure(`${where}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+const serverSideApply = (planned: Planned, { kube, force, dryRun }: ApplyOptions & { dryRun: boolean }): Promise<Stored> => {
+  const { resource, object } = planned;
+  const { namespace, name } = object.metadata;
+  const options = { force, dryRun, fieldManager: MANAGER };
+  return ofKnownKind(resource, kube.patch(resource, { namespace, name }, 'apply', object, options));
+};
+
+function withoutReplicas(planned: Planned): Planned {
+  const { replicas: _replicas, ...spec } = (planned.object as Pool).spec;
+  return { ...planned, object: { ...planned.object, spec } };
+}
+
+/** The API server names the fields of a conflict only in its message. */
+const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
+
+function conflictInWords({ object }: Planned, before: Stored | undefined, message: string): string {
+  const fields = fieldsOf(message);
+  const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter((word) => word !== 'scale').join(' and ');
+  const pool = `pool ${object.metadata.name}`;
+  if (fields.length === 0) return `${pool}: ${message}`;
+  if (fields.includes(REPLICAS) && fields.length === 1) {
+    const [here, there] = [(object as Pool).spec.replicas, (before as Pool | undefined)?.spec.replicas];
+    return (
+      `${pool} has spec.replicas ${there} by ${who}, and ${here} in this manifest: ` +
+      `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
+    );
+  }
+  return `${pool}: ${fields.map((field) => field.slice(1)).join(', ')} set by ${who}: leave out what is theirs, or take it over with --force-conflicts`;
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+// Plain JavaScript that any Node reads: it finds a Node that runs TypeScript as it is, and starts drover.ts with it.
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const OLDEST = [22, 19];
+const root = fileURLToPath(new URL('..', import.meta.url));
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+
+if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
+  await import('./drover.ts');
+} else {
+  await runWithNewerNode();
+}
+
+async function runWithNewerNode() {
+  const node = `${root}node_modules/.bin/node`;
+  if (!existsSync(node)) {
+    process.stderr.write(
+      `error: drover needs Node ${OLDEST.join('.')} or newer and this is ${process.version}: ` +
+        `run \`npm ci\` in ${root}, which brings one, or start drover with a newer Node\n`,
+    );
+    process.exit(1);
+  }
+  const { spawn } = await import('node:child_process');
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  // A terminal gives Ctrl-C to both of us; passing it on would make it two.
+  const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) {
+    process.on(signal, () => {
+      if (!(signal === 'SIGINT' && terminal)) child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    process.stderr.write(`error: ${node} does not start: ${error.message}; run \`npm ci\` in ${root} again\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}

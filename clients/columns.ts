@@ -1,0 +1,65 @@
+import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import { isReady, revisionOf, stateCell, stateOf, type Pool, type Vm } from './fleet.ts';
+import { ageOf, type Cell } from './output.ts';
+
+/** A column of a table of objects; `wide` ones are shown on request. */
+export interface Column {
+  header: string;
+  cell: (object: Stored) => Cell;
+  wide?: boolean;
+}
+
+export interface ColumnChoice {
+  wide: boolean;
+  namespaces: boolean;
+}
+
+const column = <T extends KubeObject>(header: string, cell: (object: Stored<T>) => Cell, wide = false): Column => ({
+  header,
+  cell: cell as Column['cell'],
+  wide,
+});
+
+const NAMESPACE = column('NAMESPACE', ({ metadata }) => metadata.namespace ?? '');
+const NAME = column('NAME', ({ metadata }) => metadata.name);
+const AGE = column('AGE', ({ metadata }) => ageOf(metadata.creationTimestamp));
+
+export const poolColumns: Column[] = [
+  NAME,
+  column<Pool>('DESIRED', ({ spec }) => spec.replicas),
+  column<Pool>('CURRENT', ({ status }) => status?.replicas ?? 0),
+  column<Pool>('READY', readyCell),
+  column<Pool>('UPDATED', ({ status }) => status?.updatedReplicas ?? 0),
+  AGE,
+  column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
+  column<Pool>('TROUBLE', troubleCell, true),
+];
+
+export const vmColumns: Column[] = [
+  NAME,
+  column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm))),
+  column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False')),
+  AGE,
+  column<Vm>('REVISION', revisionOf, true),
+  column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>', true),
+];
+
+function readyCell({ spec, status }: Pool): Cell {
+  const ready = status?.readyReplicas ?? 0;
+  return { text: String(ready), style: ready >= spec.replicas ? 'green' : 'yellow' };
+}
+
+function troubleCell({ status }: Pool): Cell {
+  const failure = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  return failure === undefined ? '<none>' : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
+}
+
+const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [
+  ...(namespaces ? [NAMESPACE] : []),
+  ...columns.filter((column) => wide || column.wide !== true),
+];
+
+export const headersOf = (columns: Column[], choice: ColumnChoice): string[] => chosen(columns, choice).map(({ header }) => header);
+
+export const rowOf = (columns: Column[], choice: ColumnChoice, object: Stored): Cell[] =>
+  chosen(columns, choice).map(({ cell }) => cell(object));

@@ -1,0 +1,64 @@
+import { Command } from 'commander';
+import { examples, dryRunOption, dryRunRemark } from '../options.ts';
+import { note, print } from '../output.ts';
+import { inSession, type Session } from '../session.ts';
+import { labelOf } from '../targets.ts';
+import type { DryRun } from '../values.ts';
+
+interface ApplyOptions {
+  filename: string[];
+  recursive?: boolean;
+  forceConflicts?: boolean;
+  keepReplicas?: boolean;
+  dryRun: DryRun;
+}
+
+export const applyCommand = (): Command =>
+  new Command('apply')
+    .description('make or change pools as manifests say: all of them, or none when one is wrong')
+    .requiredOption('-f, --filename <path>', 'a file, a folder, or - for standard input; may be given again', (path, before: string[] | undefined) => [...(before ?? []), path])
+    .option('-R, --recursive', 'look into the folders below a folder, too')
+    .option('--force-conflicts', 'take over fields that somebody else has set')
+    .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['A pool from a file', 'drover apply -f pool.yaml'],
+        ['What the server would say, without a change', 'drover apply -f pools/ -R --dry-run'],
+        ['A new template for a pool that an autoscaler scales', 'drover apply -f pool.yaml --keep-replicas'],
+      ),
+    )
+    .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
+
+async function apply(session: Session, options: ApplyOptions): Promise<void> {
+  const [{ readManifestFiles }, { planOf }, { applyOne, rehearse }] = await Promise.all([
+    import('../manifests.ts'),
+    import('../apply-plan.ts'),
+    import('../apply.ts'),
+  ]);
+  const files = await readManifestFiles(options.filename, options.recursive === true);
+  const defaultNamespace = await session.namespace();
+  const { planned, notes } = planOf(files, { given: session.globals.namespace, byDefault: defaultNamespace });
+  for (const line of notes) note(line);
+  if (options.dryRun === 'client') {
+    for (const { resource, object } of planned) print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);
+    return;
+  }
+  const choices = { kube: await session.kube(), force: options.forceConflicts === true, keepReplicas: options.keepReplicas === true };
+  const rehearsed = await rehearse(planned, choices);
+  const isDry = options.dryRun === 'server';
+  for (const [index, each] of planned.entries()) {
+    const outcome = isDry ? rehearsed[index]! : await applyOne(each, { ...choices, dryRun: false });
+    print(`${labelOf(each.resource, each.object.metadata.name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+  }
+  if (!isDry) await remarkOnWorkers(session);
+}
+
+/** Applying needs no Temporal; but a pool that nobody works on stays as it is, and nothing else would say so. */
+async function remarkOnWorkers(session: Session): Promise<void> {
+  if (!(await session.knowsTemporal())) return;
+  const { missingWorkers } = await import('../missing-workers.ts');
+  const missing = await missingWorkers(session);
+  if (missing !== undefined) note(missing);
+}

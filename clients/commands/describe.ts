@@ -1,0 +1,30 @@
+import { Command } from 'commander';
+import { ofKnownKind } from '../known-kind.ts';
+import { examples } from '../options.ts';
+import { note, print } from '../output.ts';
+import { inSession } from '../session.ts';
+import { Pools, targetsOf } from '../targets.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Pool } from '../fleet.ts';
+
+export const describeCommand = (): Command =>
+  new Command('describe')
+    .description('all about a pool: spec, status, VMs, what is under way, Events, the last errors')
+    .argument('<kind>', 'pool, or pool/NAME')
+    .argument('[names...]')
+    .addHelpText('after', examples(['One pool', 'drover describe pool web'], ['All pools of the namespace', 'drover describe pools']))
+    .action((word: string, words: string[], _options: object, command: Command) =>
+      inSession(command, async (session) => {
+        const { kind, names } = targetsOf([word, ...words], [Pools]);
+        const kube = await session.kube();
+        const namespace = await session.namespace();
+        const reading: Promise<Stored<Pool>[]> =
+          names.length > 0
+            ? Promise.all(names.map((name) => kube.get<Pool>(kind.resource, { namespace, name })))
+            : kube.list<Pool>(kind.resource, { namespace }).then(({ items }) => items);
+        const pools = await ofKnownKind(kind.resource, reading);
+        if (pools.length === 0) note(`No resources found in ${namespace} namespace.`);
+        const { describePool } = await import('../describe-pool.ts');
+        for (const [index, pool] of pools.entries()) print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
+      }),
+    );

@@ -1,0 +1,21 @@
+import { Command } from 'commander';
+import { print } from '../output.ts';
+import { examples } from '../options.ts';
+import { inSession } from '../session.ts';
+
+export const setupCommand = (): Command =>
+  new Command('setup')
+    .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
+    .addHelpText(
+      'after',
+      examples(
+        ['Once for each cluster; again after an upgrade of drover', 'drover setup'],
+        ['A second cluster beside the first, on the same Temporal', 'drover setup --cluster east --context east'],
+      ),
+    )
+    .action((_options: object, command: Command) =>
+      inSession(command, async (session) => {
+        const [kube, temporal, { setup }] = await Promise.all([session.kube(), session.temporal(), import('../setup.ts')]);
+        await setup({ kube, temporal, cluster: session.cluster, say: print });
+      }),
+    );

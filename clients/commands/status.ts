@@ -1,0 +1,47 @@
+import { Command } from 'commander';
+import { UsageError } from '../failure.ts';
+import { ofKnownKind } from '../known-kind.ts';
+import { examples } from '../options.ts';
+import { inSession, type Session } from '../session.ts';
+import { Pools, targetsOf } from '../targets.ts';
+
+interface StatusOptions {
+  allNamespaces?: boolean;
+  watch?: boolean;
+}
+
+export const statusCommand = (): Command =>
+  new Command('status')
+    .description('how far pools are: VMs by state, what is under way, the last errors')
+    .argument('[kind]', 'pool, or pool/NAME', 'pools')
+    .argument('[names...]')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .option('-w, --watch', 'a live view, until Ctrl-C')
+    .addHelpText(
+      'after',
+      examples(
+        ['All pools of the namespace, now', 'drover status'],
+        ['One pool, live', 'drover status pool web --watch'],
+        ['A record of everything that changes', 'drover status -A --watch > fleet.log'],
+      ),
+    )
+    .action((word: string, words: string[], options: StatusOptions, command: Command) =>
+      inSession(command, async (session) => {
+        const { names } = targetsOf([word, ...words], [Pools]);
+        if (names.length > 0 && options.allNamespaces === true) throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
+        await status(session, names, options);
+      }),
+    );
+
+async function status(session: Session, names: string[], options: StatusOptions): Promise<void> {
+  const kube = await session.kube();
+  const namespace = options.allNamespaces === true ? undefined : await session.namespace();
+  // A wrong name, no permission or no drover: said at once, where a watch would try again for ever.
+  if (names.length === 0) await ofKnownKind(Pools.resource, kube.list(Pools.resource, { namespace }));
+  else for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
+  const { StatusWatch } = await import('../status-watch.ts');
+  const watch = new StatusWatch({ session, namespace, names, withProgress: await session.knowsTemporal() });
+  await watch.start();
+  if (options.watch === true) await new Promise(() => {});
+  await watch.stop();
+}

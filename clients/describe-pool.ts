@@ -1,0 +1,116 @@
+import { stringify } from 'yaml';
+import { poolIdOf } from '../workflows/messages.ts';
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import { Events, VirtualMachines } from '../kubernetes/resources.ts';
+import { countStates, isReady, vmsByPool, type Pool, type Vm } from './fleet.ts';
+import { ofKnownKind } from './known-kind.ts';
+import { ageOf, plain, table } from './output.ts';
+import { readProgress, workflowUrl, type Progress } from './progress.ts';
+import type { Session } from './session.ts';
+
+const EVENTS = 20;
+const SICK = 10;
+
+/** Everything that is known of a pool, for a person, as lines. */
+export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
+  const kube = await session.kube();
+  const { namespace = '', name, uid } = pool.metadata;
+  const [vms, events, workflow] = await Promise.all([
+    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(({ items }) => vmsByPool(items).get(uid) ?? []),
+    kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
+    workflowLines(session, namespace, name),
+  ]);
+  return [...headLines(pool), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
+}
+
+const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
+
+function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
+  const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return [
+    field('Name', name),
+    field('Namespace', namespace),
+    field('Labels', pairs.join(', ') || '<none>'),
+    field('Created', `${creationTimestamp} (${ageOf(creationTimestamp)} ago)`),
+    ...(deletionTimestamp === undefined ? [] : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
+    field(
+      'VMs',
+      `${spec.replicas} desired, ${status?.replicas ?? 0} there, ${status?.readyReplicas ?? 0} ready, ${status?.updatedReplicas ?? 0} updated`,
+    ),
+    field('Revision', status?.updateRevision ?? '<none yet>'),
+  ];
+}
+
+/** What the pool says beside its template, and of the template what tells VMs apart at a glance. */
+function specLines({ spec }: Pool): string[] {
+  const { template, replicas: _replicas, ...rest } = spec;
+  const vm = template.spec as { runStrategy?: string; running?: boolean; instancetype?: { name?: string }; dataVolumeTemplates?: KubeObject[] };
+  const disks = (vm.dataVolumeTemplates ?? []).map(({ metadata }) => metadata.name);
+  const strategy = vm.runStrategy ?? (vm.running === undefined ? undefined : vm.running ? 'Always' : 'Halted');
+  return [
+    ...(strategy === undefined ? [] : [field('Run strategy', strategy)]),
+    ...(vm.instancetype?.name === undefined ? [] : [field('Instancetype', vm.instancetype.name)]),
+    ...(disks.length === 0 ? [] : [field('DataVolumes', disks.join(', '))]),
+    ...(Object.keys(rest).length === 0 ? [] : ['Spec:', ...indent(stringify(rest, { lineWidth: 0 }).trimEnd().split('\n'))]),
+  ];
+}
+
+function conditionLines({ status }: Pool): string[] {
+  const conditions = status?.conditions ?? [];
+  if (conditions.length === 0) return [field('Conditions', '<none>')];
+  const rows = conditions.map(({ type, status, reason = '', lastTransitionTime, message = '' }) => [type, status, reason, ageOf(lastTransitionTime), message]);
+  return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
+}
+
+function vmLines(vms: Stored<Vm>[]): string[] {
+  const sick = vms.filter((vm) => !isReady(vm)).flatMap((vm) => troubleOf(vm)).slice(0, SICK);
+  const states = countStates(vms).map(([state, count]) => `${state} ${count}`).join(', ');
+  return [field('States', states || '<none>'), ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))])];
+}
+
+/** A row for a VM that KubeVirt says something about. */
+function troubleOf({ metadata, status }: Vm): string[][] {
+  const failure = status?.conditions?.find(({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message);
+  const fails = status?.startFailure?.consecutiveFailCount ?? 0;
+  if (failure === undefined && fails === 0) return [];
+  const why = [fails === 0 ? '' : `${fails} failed starts`, failure?.message ?? ''].filter(Boolean).join('; ');
+  return [[metadata.name, status?.printableStatus ?? '', why]];
+}
+
+async function workflowLines(session: Session, namespace: string, name: string): Promise<string[]> {
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is under way)`)];
+  const progress = await readProgress(session, namespace, name);
+  const url = progress.known ? await workflowUrl(session, id) : undefined;
+  return [field('Workflow', id), ...(url === undefined ? [] : [field('', url).replace(':', ' ')]), ...progressLines(progress)];
+}
+
+function progressLines(result: Progress): string[] {
+  if (!result.known) return [field('Under way', `not known: ${result.why}`)];
+  const { doing, troubles, retryAt } = result.progress;
+  const rows = troubles.map(({ time, reason, message }) => [ageOf(time), reason, message]);
+  return [
+    ...(doing.length === 0 ? [field('Under way', 'nothing')] : ['Under way:', ...indent(doing.map(plain))]),
+    ...(retryAt === null ? [] : [field('Next try', retryAt)]),
+    ...(rows.length === 0 ? [] : ['Last errors:', ...indent(table(['AGE', 'REASON', 'MESSAGE'], rows))]),
+  ];
+}
+
+interface Event extends KubeObject {
+  type?: string;
+  reason?: string;
+  note?: string;
+  eventTime?: string | null;
+  deprecatedLastTimestamp?: string | null;
+}
+
+function eventLines(events: Stored<Event>[]): string[] {
+  const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string => eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
+  const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
+  if (newest.length === 0) return [field('Events', '<none>')];
+  const rows = newest.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);
+  return ['Events:', ...indent(table(['TYPE', 'REASON', 'AGE', 'MESSAGE'], rows))];
+}
+
+const indent = (lines: string[]): string[] => lines.map((line) => `  ${line}`);

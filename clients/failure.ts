@@ -1,0 +1,26 @@
+import { ManifestErrors } from '../api/manifest/problem.ts';
+import { KubeError, KubeUnreachable } from '../kubernetes/errors.ts';
+
+/** What a command could not do: one sentence for stderr, and exit code 1. */
+export class Failure extends Error {
+  override readonly name: string = 'Failure';
+}
+
+/** A command line that cannot be meant: one sentence for stderr, and exit code 2. */
+export class UsageError extends Failure {
+  override readonly name = 'UsageError';
+}
+
+/** Any error as lines that a person can act on: one, unless it gathers several. */
+export function linesOf(error: unknown): string[] {
+  if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];
+  if (error instanceof KubeError && error.status === 401) {
+    return ['the Kubernetes API server does not know these credentials; give others with --kubeconfig or --context'];
+  }
+  if (error instanceof AggregateError) return error.errors.flatMap(linesOf);
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  if (error instanceof ManifestErrors) return text.split('\n');
+  return [text.replaceAll(/\s*\n\s*/g, ' ').trim()];
+}
+
+export const sentenceOf = (error: unknown): string => linesOf(error).join('; ');

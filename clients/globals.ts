@@ -1,0 +1,35 @@
+import { InvalidArgumentError, Option, type Command } from 'commander';
+
+/** What every command takes, before or after its own name. */
+export interface Globals {
+  namespace?: string;
+  context?: string;
+  kubeconfig?: string;
+  cluster: string;
+  address?: string;
+  temporalNamespace?: string;
+  state?: string;
+}
+
+const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+export function addGlobalOptions(program: Command): Command {
+  return program
+    .option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--kubeconfig <file>', 'kubeconfig (default: $KUBECONFIG, a running embedded stack, or ~/.kube/config)')
+    .addOption(
+      new Option('--cluster <name>', "drover's name for the cluster, in workflow ids and the task queue")
+        .env('DROVER_CLUSTER')
+        .default('default')
+        .argParser(clusterName),
+    )
+    .option('--address <host:port>', "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)")
+    .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
+    .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
+}
+
+function clusterName(value: string): string {
+  if (CLUSTER.test(value)) return value;
+  throw new InvalidArgumentError('Give lower-case letters, digits, - and ., with a letter or digit at both ends.');
+}

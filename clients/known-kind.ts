@@ -1,0 +1,15 @@
+import { KubeError } from '../kubernetes/errors.ts';
+import { GROUP } from '../api/names.ts';
+import { apiVersionOf, type Resource } from '../kubernetes/resources.ts';
+import { Failure } from './failure.ts';
+
+/** Awaits a call about a kind; where the API server has never heard of the kind, says what to install. */
+export async function ofKnownKind<T>(resource: Resource, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 404 || !/page not found|could not find the requested resource/.test(error.message)) throw error;
+    const cure = resource.group === GROUP ? 'drover is not set up in it, run `drover setup` first' : 'KubeVirt is not installed in it';
+    throw new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, { cause: error });
+  }
+}

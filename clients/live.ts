@@ -1,0 +1,49 @@
+import { stripVTControlCharacters } from 'node:util';
+
+const HIDE_CURSOR = '\u001B[?25l';
+const SHOW_CURSOR = '\u001B[?25h';
+const CLEAR_TO_END = '\u001B[0J';
+const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
+
+/**
+ * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time
+ * at which it was taken, and only when something is new.
+ */
+export class Live {
+  readonly #stream: NodeJS.WriteStream;
+  #drawn = 0;
+  #last = '';
+  readonly #restore = (): void => void this.#stream.write(SHOW_CURSOR);
+
+  constructor(stream: NodeJS.WriteStream = process.stdout) {
+    this.#stream = stream;
+    if (!stream.isTTY) return;
+    stream.write(HIDE_CURSOR);
+    process.once('exit', this.#restore);
+  }
+
+  draw(lines: string[]): void {
+    const text = lines.join('\n');
+    if (!this.#stream.isTTY) {
+      if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
+    } else {
+      const shown = lines.slice(0, Math.max(1, (this.#stream.rows || 24) - 1)).map((line) => fit(line, this.#stream.columns || 80));
+      this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
+      this.#drawn = shown.length;
+    }
+    this.#last = text;
+  }
+
+  /** What was drawn last stays, and what is printed next comes below it. */
+  end(): void {
+    if (!this.#stream.isTTY) return;
+    process.off('exit', this.#restore);
+    this.#restore();
+  }
+}
+
+/** A line that wrapped would count twice. One that is too long loses its colours with its end. */
+function fit(line: string, columns: number): string {
+  const bare = stripVTControlCharacters(line);
+  return bare.length <= columns ? line : `${bare.slice(0, columns - 1)}…`;
+}

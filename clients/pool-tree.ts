@@ -1,0 +1,23 @@
+import type { KubeClient } from '../kubernetes/client.ts';
+import { VirtualMachines } from '../kubernetes/resources.ts';
+import type { Stored } from '../kubernetes/objects.ts';
+import { headersOf, poolColumns, rowOf, vmColumns } from './columns.ts';
+import { vmsByPool, type Vm } from './fleet.ts';
+import { ofKnownKind } from './known-kind.ts';
+import { table } from './output.ts';
+
+/** Each pool as a table of one row, and beneath it the table of its VMs. */
+export async function poolTrees(kube: KubeClient, pools: Stored[], namespace: string, wide: boolean): Promise<string[]> {
+  const { items } = await ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace }));
+  const vms = vmsByPool(items);
+  const choice = { wide, namespaces: false };
+  return pools.flatMap((pool, index) => {
+    const owned = vms.get(pool.metadata.uid) ?? [];
+    const rows = owned.map((vm) => rowOf(vmColumns, choice, vm));
+    return [
+      ...(index === 0 ? [] : ['']),
+      ...table(headersOf(poolColumns, choice), [rowOf(poolColumns, choice, pool)]),
+      ...(rows.length === 0 ? [] : ['', ...table(headersOf(vmColumns, choice), rows).map((line) => `  ${line}`)]),
+    ];
+  });
+}

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { RunningStack } from '../dev/find-stack.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { Failure } from './failure.ts';
+import type { Globals } from './globals.ts';
+import { note } from './output.ts';
+import type { Temporal } from './temporal.ts';
+
+/**
+ * The servers that a command talks to, found by its flags, the environment, or a running embedded stack.
+ * Each is connected to on first use: a command that only reads Kubernetes never loads Temporal's client.
+ */
+export class Session {
+  readonly globals: Globals;
+  #stack: Promise<RunningStack | undefined> | undefined;
+  #kube: Promise<{ client: KubeClient; namespace: string }> | undefined;
+  #temporal: Promise<Temporal> | undefined;
+  #said = false;
+
+  constructor(globals: Globals) {
+    this.globals = globals;
+  }
+
+  get cluster(): string {
+    return this.globals.cluster;
+  }
+
+  async kube(): Promise<KubeClient> {
+    this.#kube ??= this.#openKube();
+    return (await this.#kube).client;
+  }
+
+  /** The namespace that objects without one belong to. */
+  async namespace(): Promise<string> {
+    this.#kube ??= this.#openKube();
+    return this.globals.namespace ?? (await this.#kube).namespace;
+  }
+
+  temporal(): Promise<Temporal> {
+    this.#temporal ??= this.#openTemporal();
+    return this.#temporal;
+  }
+
+  /** Whether somebody told where Temporal is; without, its default address is a guess. */
+  async knowsTemporal(): Promise<boolean> {
+    return this.#temporalGiven() || (await this.stack()) !== undefined;
+  }
+
+  /** Where a person can see Temporal's workflows; `undefined` where nobody told. */
+  async temporalUi(): Promise<string | undefined> {
+    const stack = this.#temporalGiven() ? undefined : await this.stack();
+    return (process.env['TEMPORAL_UI'] || stack?.temporalUi || undefined)?.replace(/\/$/, '');
+  }
+
+  /** The same servers as environment variables, for a process that finds them by those. */
+  async environment(): Promise<Record<string, string>> {
+    const [kubeconfig, address] = [await this.#kubeconfig(), await this.#temporalAddress()];
+    const { temporalNamespace } = this.globals;
+    return {
+      ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
+      ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
+      ...(temporalNamespace === undefined ? {} : { TEMPORAL_NAMESPACE: temporalNamespace }),
+    };
+  }
+
+  /** The running embedded stack, unless flags or environment point elsewhere. */
+  stack(): Promise<RunningStack | undefined> {
+    this.#stack ??= this.#findStack();
+    return this.#stack;
+  }
+
+  async close(): Promise<void> {
+    const [kube, temporal] = await Promise.allSettled([this.#kube, this.#temporal]);
+    if (kube.status === 'fulfilled') await kube.value?.client.close();
+    if (temporal.status === 'fulfilled') await temporal.value?.connection.close();
+  }
+
+  #kubeGiven(): boolean {
+    const { kubeconfig, context } = this.globals;
+    return kubeconfig !== undefined || context !== undefined || Boolean(process.env['KUBECONFIG']);
+  }
+
+  #temporalGiven(): boolean {
+    const variables = ['TEMPORAL_ADDRESS', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
+    return this.globals.address !== undefined || variables.some((name) => Boolean(process.env[name]));
+  }
+
+  async #findStack(): Promise<RunningStack | undefined> {
+    const { state } = this.globals;
+    const { findStack } = await import('../dev/find-stack.ts');
+    const stack = findStack(state === undefined ? undefined : resolve(state));
+    if (stack === undefined && state !== undefined) {
+      throw new Failure(`no embedded stack runs in ${state}; \`drover dev --state ${state}\` starts one`);
+    }
+    // One side alone was given: the other is the stack's only where the two belong together.
+    if (stack === undefined || state !== undefined || this.#kubeGiven() === this.#temporalGiven()) return stack;
+    const kubeconfig = this.globals.kubeconfig ?? process.env['KUBECONFIG'];
+    const address = this.globals.address ?? process.env['TEMPORAL_ADDRESS'];
+    return kubeconfig === stack.kubeconfig || address === stack.temporalAddress ? stack : undefined;
+  }
+
+  #sayStack(stack: RunningStack): void {
+    if (this.#said) return;
+    this.#said = true;
+    note(`using the embedded stack at ${stack.state}`);
+  }
+
+  /** Path of the file; `undefined` for what kubectl would take by itself. */
+  async #kubeconfig(): Promise<string | undefined> {
+    if (this.#kubeGiven()) return this.globals.kubeconfig;
+    const stack = await this.stack();
+    if (stack !== undefined) {
+      this.#sayStack(stack);
+      return stack.kubeconfig;
+    }
+    if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
+    throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
+  }
+
+  async #temporalAddress(): Promise<string | undefined> {
+    if (this.#temporalGiven()) return this.globals.address;
+    const stack = await this.stack();
+    if (stack !== undefined) this.#sayStack(stack);
+    return stack?.temporalAddress;
+  }
+
+  async #openKube(): Promise<{ client: KubeClient; namespace: string }> {
+    const kubeconfig = await this.#kubeconfig();
+    const [{ loadKubeConfig }, { KubeClient }] = await Promise.all([
+      import('../kubernetes/config.ts'),
+      import('../kubernetes/client.ts'),
+    ]);
+    const config = loadKubeConfig({ kubeconfig, context: this.globals.context });
+    const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
+    return { client: new KubeClient(config, { userAgent: 'drover-cli' }), namespace };
+  }
+
+  async #openTemporal(): Promise<Temporal> {
+    const address = await this.#temporalAddress();
+    const { connectTemporal } = await import('./temporal.ts');
+    return connectTemporal({ address, namespace: this.globals.temporalNamespace });
+  }
+}
+
+/** Runs a command's work with its session, and lets go of the servers at the end, whichever way it ends. */
+export async function inSession(command: Command, work: (session: Session) => Promise<void>): Promise<void> {
+  // Nothing here is half done by stopping at once: each write is one call to the API server.
+  process.once('SIGINT', () => process.exit(130));
+  const session = new Session(command.optsWithGlobals());
+  try {
+    await work(session);
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encodeSearchAttributeIndexedValueType } from '@temporalio/common/lib/search-attributes.js';
+import { searchAttributes } from '../workflows/search-attributes.ts';
+import { Failure, sentenceOf } from './failure.ts';
+import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
+
+const USABLE_TIMEOUT_MS = 60_000;
+const POLL_MS = 250;
+
+/** Registers what drover's workflows are found by, and waits until Temporal takes queries with it. */
+export async function registerSearchAttributes(temporal: Temporal, say: (line: string) => void): Promise<void> {
+  const known = await knownTypes(temporal);
+  const missing = searchAttributes.filter(({ name, type }) => {
+    const wanted: number = encodeSearchAttributeIndexedValueType(type)!;
+    if (known[name] === undefined || known[name] === wanted) return known[name] === undefined;
+    throw new Failure(
+      `search attribute ${name} is in Temporal's namespace ${temporal.namespace} with another type than ${type}: ` +
+        'rename it with `temporal operator search-attribute rename`, or give drover a namespace of its own',
+    );
+  });
+  if (missing.length > 0) await add(temporal, missing);
+  await usable(temporal);
+  for (const attribute of searchAttributes) say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
+}
+
+async function knownTypes({ connection, namespace, address }: Temporal): Promise<Record<string, number>> {
+  try {
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    return customAttributes ?? {};
+  } catch (error) {
+    if (grpcCodeOf(error) !== GrpcCode.NOT_FOUND) throw refused(error, 'read the search attributes');
+    throw new Failure(
+      `Temporal at ${address} has no namespace ${namespace}: create it with ` +
+        `\`temporal operator namespace create --namespace ${namespace}\`, or give another with --temporal-namespace`,
+      { cause: error },
+    );
+  }
+}
+
+async function add({ connection, namespace }: Temporal, missing: typeof searchAttributes): Promise<void> {
+  const types = missing.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!] as const);
+  try {
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
+  } catch (error) {
+    // Somebody else set up at the same time.
+    if (grpcCodeOf(error) !== GrpcCode.ALREADY_EXISTS) throw refused(error, 'register search attributes');
+  }
+}
+
+/** Temporal's servers each hold a copy of the list, and refuse a new name until theirs is fresh. */
+async function usable({ client, namespace }: Temporal): Promise<void> {
+  const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
+  const deadline = Date.now() + USABLE_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await client.workflow.count(query);
+      return;
+    } catch (error) {
+      if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
+      if (Date.now() > deadline) {
+        throw new Failure(`Temporal's namespace ${namespace} still does not know drover's search attributes: ${sentenceOf(error)}`, { cause: error });
+      }
+      await sleep(POLL_MS);
+    }
+  }
+}
+
+function refused(error: unknown, what: string): Failure {
+  const why = grpcCodeOf(error) === GrpcCode.PERMISSION_DENIED ? 'not allowed to' : 'Temporal failed to';
+  return new Failure(`${why} ${what}: ${sentenceOf(error)}`, { cause: error });
+}

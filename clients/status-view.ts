@@ -1,0 +1,54 @@
+import type { PoolProgress } from '../workflows/messages.ts';
+import type { Stored } from '../kubernetes/objects.ts';
+import { countStates, isReady, revisionOf, type Pool, type Vm } from './fleet.ts';
+import { ageOf, paint, plain, type Style } from './output.ts';
+import type { Progress } from './progress.ts';
+
+/** A pool as the live view shows it. */
+export interface PoolView {
+  pool: Stored<Pool>;
+  vms: Stored<Vm>[];
+  /** `undefined` where nobody has asked yet, or Temporal is not known. */
+  progress: Progress | undefined;
+}
+
+const BAR = 24;
+const TROUBLES = 3;
+
+/** The pool in a few lines: how far it is, its VMs by state, what is under way, what went wrong last. */
+export function statusLines({ pool, vms, progress }: PoolView, now: number): string[] {
+  const staying = vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const ready = vms.filter(isReady).length;
+  const desired = pool.spec.replicas;
+  const revision = pool.status?.updateRevision;
+  const updated = revision === undefined ? 0 : staying.filter((vm) => revisionOf(vm) === revision).length;
+  const going = pool.metadata.deletionTimestamp !== undefined;
+  const { namespace = '', name } = pool.metadata;
+  const states = countStates(vms).map(([state, count]) => `${state} ${count}`).join(', ');
+  return [
+    `${paint('bold', `${namespace}/${name}`)}  ${bar(ready, desired)} ${ready}/${desired} ready, ${staying.length} there, ${updated} updated${going ? ', being deleted' : ''}`,
+    `  VMs: ${states || 'none'}`,
+    ...conditionLines(pool),
+    ...(progress === undefined ? [] : progress.known ? progressLines(progress.progress, now) : [`  under way: not known, ${progress.why}`]),
+  ];
+}
+
+function bar(ready: number, desired: number): string {
+  const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
+  return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
+}
+
+const conditionLines = ({ status }: Pool): string[] =>
+  (status?.conditions ?? [])
+    .filter(({ type, status }) => type === 'ReplicaFailure' && status === 'True')
+    .map(({ type, reason, message }) => coloured('red', `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`));
+
+function progressLines({ doing, troubles, retryAt }: PoolProgress, now: number): string[] {
+  return [
+    ...doing.map((sentence) => coloured('cyan', `  under way: ${sentence}`)),
+    ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
+    ...troubles.slice(-TROUBLES).map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
+  ];
+}
+
+const coloured = (style: Style, text: string): string => paint(style, plain(text));

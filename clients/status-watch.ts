@@ -1,0 +1,83 @@
+import { FleetWatch } from './fleet-watch.ts';
+import { vmsByPool } from './fleet.ts';
+import { Live } from './live.ts';
+import { noteBrokenWatch } from './output.ts';
+import { readProgress, type Progress } from './progress.ts';
+import type { Session } from './session.ts';
+import { statusLines } from './status-view.ts';
+
+const REDRAW_MS = 500;
+const ASK_MS = 1_000;
+
+/** What a `StatusWatch` follows. */
+export interface StatusChoice {
+  session: Session;
+  /** All namespaces where there is none. */
+  namespace: string | undefined;
+  /** All pools where there are none. */
+  names: string[];
+  withProgress: boolean;
+}
+
+/** Draws pools again and again as they change, until it is stopped. */
+export class StatusWatch {
+  readonly #choice: StatusChoice;
+  readonly #live = new Live();
+  readonly #progress = new Map<string, Progress>();
+  /** UIDs of the pools whose workflow is to be asked again. */
+  readonly #stirred = new Set<string>();
+  #fleet: FleetWatch | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  #asking = false;
+
+  constructor(choice: StatusChoice) {
+    this.#choice = choice;
+  }
+
+  async start(): Promise<FleetWatch> {
+    const { session, namespace, names } = this.#choice;
+    const kube = await session.kube();
+    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange: (uid) => this.#stirred.add(uid), onError: noteBrokenWatch }).start();
+    await this.#ask();
+    this.draw();
+    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void this.#ask(), ASK_MS)];
+    return this.#fleet;
+  }
+
+  async stop(): Promise<void> {
+    this.#timers.forEach(clearInterval);
+    this.draw();
+    this.#live.end();
+    await this.#fleet?.stop();
+  }
+
+  draw(): void {
+    this.#live.draw(statusOf(this.#fleet!, this.#progress));
+  }
+
+  /** A query costs a worker something: only pools that something happens to are asked. */
+  async #ask(): Promise<void> {
+    const { session, withProgress } = this.#choice;
+    if (!withProgress || this.#asking) return;
+    this.#asking = true;
+    const due = this.#fleet!.pools().filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
+    this.#stirred.clear();
+    await Promise.all(
+      due.map(async ({ metadata: { uid, namespace = '', name } }) => this.#progress.set(uid, await readProgress(session, namespace, name))),
+    );
+    this.#asking = false;
+  }
+}
+
+const isBusy = (progress: Progress | undefined): boolean =>
+  progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;
+
+export function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>): string[] {
+  const vms = vmsByPool(fleet.vms());
+  const now = Date.now();
+  const blocks = fleet.pools().map((pool) => {
+    const { uid } = pool.metadata;
+    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: progress.get(uid) }, now);
+  });
+  return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+}

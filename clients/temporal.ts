@@ -1,0 +1,55 @@
+import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { Failure, sentenceOf } from './failure.ts';
+
+/** Temporal as a command uses it. */
+export interface Temporal {
+  client: Client;
+  connection: Connection;
+  namespace: string;
+  address: string;
+}
+
+const CONNECT_TIMEOUT_MS = 4_000;
+
+/** Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on top. */
+export async function connectTemporal(given: { address?: string | undefined; namespace?: string | undefined }): Promise<Temporal> {
+  const config = readConfig();
+  const options = config.connectionOptions as ConnectionOptions;
+  const address = given.address ?? options.address ?? 'localhost:7233';
+  const namespace = given.namespace ?? config.namespace ?? 'default';
+  try {
+    const connection = await Connection.connect({ ...options, address, connectTimeout: CONNECT_TIMEOUT_MS });
+    return { connection, client: new Client({ connection, namespace }), namespace, address };
+  } catch (error) {
+    throw new Failure(
+      `Temporal at ${address} does not answer (${sentenceOf(error)}): ` +
+        'start it (`drover dev` brings one), or give its address with --address or TEMPORAL_ADDRESS',
+      { cause: error },
+    );
+  }
+}
+
+function readConfig(): ReturnType<typeof loadClientConnectConfig> {
+  try {
+    return loadClientConnectConfig();
+  } catch (error) {
+    throw new Failure(`Temporal's configuration cannot be read: ${sentenceOf(error)}`, { cause: error });
+  }
+}
+
+/** gRPC's status codes, as far as drover tells them apart. */
+export const GrpcCode = {
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  UNAVAILABLE: 14,
+} as const;
+
+/** The gRPC status of what Temporal's client threw, which may wrap it; `undefined` for other errors. */
+export function grpcCodeOf(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;
+  return undefined;
+}

@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from 'commander';
+
+/** Parsers of what a person types after a flag; each throws with what would be right. */
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `90s`, `5m`, `1h30m` or plain seconds, as milliseconds. */
+export function duration(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
+    throw new InvalidArgumentError('Give a duration such as 30s, 5m or 1h30m.');
+  }
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
+}
+
+/** A whole number that fits Kubernetes' int32, zero and above. */
+export function count(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value <= 2_147_483_647) return value;
+  throw new InvalidArgumentError('Give a whole number, 0 or more.');
+}
+
+export function yesOrNo(text: string): boolean {
+  if (['true', 'yes', '1'].includes(text)) return true;
+  if (['false', 'no', '0'].includes(text)) return false;
+  throw new InvalidArgumentError('Give true or false.');
+}
+
+export type DryRun = 'none' | 'client' | 'server';
+
+/** `--dry-run` alone asks the server; `client` stops before the server is asked. */
+export function dryRun(text: string): DryRun {
+  if (text === 'none' || text === 'client' || text === 'server') return text;
+  throw new InvalidArgumentError('Give none, client or server.');
+}

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../api/crds.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isNotFound, KubeError } from '../kubernetes/errors.ts';
+import { isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import type { Condition, KubeObject } from '../kubernetes/objects.ts';
 import { CustomResourceDefinitions, type Resource } from '../kubernetes/resources.ts';
 import { Failure } from './failure.ts';
@@ -50,13 +50,13 @@ async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Prom
   }
 }
 
-/** The paths of a new resource answer 404 for a moment after it is called established. */
+/** The paths of a new resource answer 404, then 429, for a moment after it is called established. */
 async function answers(kube: KubeClient, resource: Resource): Promise<boolean> {
   try {
     await kube.list(resource, { fieldSelector: 'metadata.name=drover-setup' });
     return true;
   } catch (error) {
-    if (isNotFound(error)) return false;
+    if (isNotFound(error) || isTransient(error)) return false;
     throw error;
   }
 }

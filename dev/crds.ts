@@ -2,11 +2,17 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { isNotFound, isTransient } from '../kubernetes/errors.ts';
 import type { Condition, KubeObject } from '../kubernetes/objects.ts';
-import { CustomResourceDefinitions } from '../kubernetes/resources.ts';
+import { CustomResourceDefinitions, type Resource } from '../kubernetes/resources.ts';
 
 const KIND = 'CustomResourceDefinition';
-const ESTABLISHED_WITHIN_MS = 30_000;
+const SERVED_WITHIN_MS = 30_000;
+
+interface Crd extends KubeObject {
+  spec: { group: string; scope: string; names: { plural: string; kind: string }; versions: { name: string; served: boolean }[] };
+  status?: { conditions?: Condition[] };
+}
 
 /** The CRDs of a file that holds one, a List of them, or many documents, in YAML or JSON; other kinds in it are left out. */
 export function readCrds(file: string): KubeObject[] {
@@ -29,7 +35,7 @@ export function mergeCrds(base: KubeObject[], others: KubeObject[]): KubeObject[
   return [...base.filter((crd) => !replaced.has(crd.metadata.name)), ...others];
 }
 
-/** Applies them and waits until each is established. */
+/** Applies them and waits until each is established and its objects can be listed. */
 export async function installCrds(client: KubeClient, crds: KubeObject[], signal?: AbortSignal): Promise<void> {
   await Promise.all(
     crds.map(({ metadata: { name, labels, annotations }, spec }) => {
@@ -37,20 +43,33 @@ export async function installCrds(client: KubeClient, crds: KubeObject[], signal
       return client.patch(CustomResourceDefinitions, { name }, 'apply', { metadata, spec }, { force: true, signal });
     }),
   );
-  const deadline = Date.now() + ESTABLISHED_WITHIN_MS;
-  const names = new Set(crds.map((crd) => crd.metadata.name));
+  await Promise.all(crds.map((crd) => untilServed(client, crd as Crd, signal)));
+}
+
+async function untilServed(client: KubeClient, { metadata: { name }, spec }: Crd, signal: AbortSignal | undefined): Promise<void> {
+  const version = spec.versions.find(({ served }) => served)?.name ?? '';
+  const { plural, kind } = spec.names;
+  const resource: Resource = { group: spec.group, version, plural, kind, namespaced: spec.scope === 'Namespaced' };
+  const deadline = Date.now() + SERVED_WITHIN_MS;
   for (;;) {
-    const { items } = await client.list(CustomResourceDefinitions, { signal });
-    for (const crd of items) if (isEstablished(crd)) names.delete(crd.metadata.name);
-    if (names.size === 0) return;
-    if (Date.now() > deadline) throw new Error(`these CRDs were not established within ${ESTABLISHED_WITHIN_MS / 1000} s: ${[...names].join(', ')}`);
+    if (await isServed(client, name, resource, signal)) return;
+    if (Date.now() > deadline) throw new Error(`kube-apiserver does not serve ${name} within ${SERVED_WITHIN_MS / 1000} s of its installation`);
     await sleep(50, undefined, { signal });
   }
 }
 
-const isEstablished = (crd: KubeObject): boolean =>
-  (crd['status'] as { conditions?: Condition[] } | undefined)?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True') ??
-  false;
+/** A resource that has just been established answers 404, then 429, for a moment. */
+async function isServed(client: KubeClient, name: string, resource: Resource, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    const { status } = await client.get<Crd>(CustomResourceDefinitions, { name }, { signal });
+    if (!status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) return false;
+    await client.list(resource, { fieldSelector: 'metadata.name=none', signal });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isTransient(error)) return false;
+    throw error;
+  }
+}
 
 function parseYaml(text: string): unknown[] {
   return parseAllDocuments(text).map((document) => {

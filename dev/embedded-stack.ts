@@ -5,6 +5,7 @@ import type { KubeObject } from '../kubernetes/objects.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { installCrds, mergeCrds, readCrds } from './crds.ts';
 import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
+import { exportLines, temporalConfig } from './environment.ts';
 import { Leash } from './leash.ts';
 import { defaultCache, filesOf } from './paths.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './ports.ts';
@@ -61,6 +62,7 @@ export class EmbeddedStack implements Stack {
     return {
       KUBECONFIG: this.kubeconfig,
       TEMPORAL_ADDRESS: this.temporalAddress,
+      TEMPORAL_CONFIG_FILE: this.#files.temporalConfig,
       TEMPORAL_UI: this.temporalUi,
       DROVER_STATE: this.state,
     };
@@ -93,11 +95,12 @@ export class EmbeddedStack implements Stack {
     );
     await Promise.all([temporalReady, kubernetesReady]);
     writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports.apiserver}`, credentials);
+    writeFileSync(this.#files.temporalConfig, temporalConfig(this.temporalAddress));
     writeFileSync(this.#files.env, exportLines(this.env));
     await this.#installCrds(given);
     signal.throwIfAborted();
     await Promise.all([this.#startSimulator(credentials), prepare?.(this.env)]);
-    if (this.#options.worker ?? true) await this.#start(worker({ env: this.env }));
+    if (this.#options.worker ?? true) await this.#start(worker({ env: { ...this.env, ...this.#options.workerEnv } }));
     signal.throwIfAborted();
     this.#phase = 'ready';
     this.#record();
@@ -195,14 +198,16 @@ export class EmbeddedStack implements Stack {
   }
 
   #record(): void {
-    const { kubeconfig, temporalAddress, temporalUi } = this;
-    const addresses = { kubeconfig, temporalAddress, temporalUi };
-    const supervisor = identify(process.pid)!;
-    const ephemeral = this.#options.ephemeral ?? false;
-    writeStackRecord(this.#files.stack, { phase: this.#phase, supervisor, ephemeral, ports: this.#ports, ...addresses, processes: this.#alive() });
+    writeStackRecord(this.#files.stack, {
+      phase: this.#phase,
+      supervisor: identify(process.pid)!,
+      ephemeral: this.#options.ephemeral ?? false,
+      ports: this.#ports,
+      kubeconfig: this.kubeconfig,
+      temporalAddress: this.temporalAddress,
+      temporalUi: this.temporalUi,
+      names: [...this.#services.keys()],
+      processes: this.#alive(),
+    });
   }
 }
-
-/** For a POSIX shell to read, whatever the values hold. */
-export const exportLines = (env: Record<string, string>): string =>
-  Object.entries(env).map(([name, value]) => `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`).join('');

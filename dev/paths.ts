@@ -15,6 +15,7 @@ export function defaultCache(env: NodeJS.ProcessEnv = process.env): string {
 export const filesOf = (state: string) => ({
   kubeconfig: join(state, 'kubeconfig'),
   env: join(state, 'env'),
+  temporalConfig: join(state, 'temporal.toml'),
   stack: join(state, 'stack.json'),
   lock: join(state, 'lock'),
   logs: join(state, 'logs'),

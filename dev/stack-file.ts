@@ -14,6 +14,8 @@ export interface StackRecord {
   temporalAddress: string;
   /** URL of the Web UI. */
   temporalUi: string;
+  /** The processes that it has; those that run are in `processes`. */
+  names: string[];
   processes: (ProcessIdentity & { name: string })[];
 }
 

@@ -20,6 +20,8 @@ export interface StackOptions {
   /** File of CRDs that replace the stack's own for KubeVirt's kinds. */
   kubevirtCrds?: string;
   ports?: Partial<StackPorts>;
+  /** For the worker, on top of the stack's environment. */
+  workerEnv?: Record<string, string>;
   /** Start a process again when it ends by itself; true unless said otherwise. */
   restarts?: boolean;
   /** Runs when the servers are ready, before the worker starts, with the stack's environment. */

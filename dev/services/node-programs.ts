@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Credentials } from '../credentials.ts';
+import { withoutTemporalSettings } from '../environment.ts';
 import type { Launch, ServiceSpec } from '../service.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -32,8 +33,10 @@ export function worker(options: { env: Record<string, string> }): ServiceSpec<'w
   };
 }
 
-/** In this same Node; settings for another Temporal, of whoever started the stack, would keep it from ours. */
-function program(args: string[], env: Record<string, string>): Launch {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_'));
-  return { command: process.execPath, args, cwd: project, env: { ...Object.fromEntries(inherited), ...env } };
-}
+/** In this same Node. */
+const program = (args: string[], env: Record<string, string>): Launch => ({
+  command: process.execPath,
+  args,
+  cwd: project,
+  env: { ...withoutTemporalSettings(process.env), ...env },
+});

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 
 export type ToolName = 'temporal' | 'etcd' | 'kube-apiserver';
 
-/** A server that the stack runs, and every way to come by it. */
+/** A server that the stack runs, and how to come by it. */
 export interface Tool {
   readonly name: ToolName;
   /** The version that is built or downloaded: the one of the Go module, so that go.mod alone decides it. */
@@ -14,6 +14,8 @@ export interface Tool {
   readonly versionPattern: RegExp;
   /** The oldest version that will do, of one found on PATH: major and minor; a newer major will not do. */
   readonly least: readonly [major: number, minor: number];
+  /** Whose release holds it, and which. */
+  readonly published: { readonly project: 'temporal' | 'envtest'; readonly version: string };
   readonly build: {
     /** Folder of the go.mod that pins it. */
     readonly module: string;
@@ -45,6 +47,7 @@ export function catalog(): Record<ToolName, Tool> {
       variable: 'DROVER_TEMPORAL',
       versionPattern: /Server (\d+)\.(\d+)/,
       least: [1, 29],
+      published: { project: 'temporal', version: temporalVersion },
       build: {
         module: temporal,
         package: 'github.com/temporalio/cli/cmd/temporal',
@@ -57,6 +60,7 @@ export function catalog(): Record<ToolName, Tool> {
       variable: 'DROVER_ETCD',
       versionPattern: /etcd Version: (\d+)\.(\d+)/,
       least: [3, 5],
+      published: { project: 'envtest', version: kubernetesVersion },
       build: { module: kubernetes, package: 'go.etcd.io/etcd/server/v3', ldflags: '-s -w' },
     },
     'kube-apiserver': {
@@ -65,6 +69,7 @@ export function catalog(): Record<ToolName, Tool> {
       variable: 'DROVER_KUBE_APISERVER',
       versionPattern: /Kubernetes v(\d+)\.(\d+)/,
       least: [1, 33],
+      published: { project: 'envtest', version: kubernetesVersion },
       build: {
         module: kubernetes,
         package: 'k8s.io/kubernetes/cmd/kube-apiserver',

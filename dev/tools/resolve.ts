@@ -1,119 +1,126 @@
-import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { execFile } from 'node:child_process';
-import { delimiter, join } from 'node:path';
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { LockHeld, takeLock } from '../lock.ts';
 import { catalog, type Tool, type ToolName } from './catalog.ts';
+import { findOnPath, givenPath, isProgram, isSuitable } from './find-tool.ts';
 import { goBuild, type BuildContext } from './go-build.ts';
+import { PublishedBinaries } from './published.ts';
+import { SOURCES, type Sources } from './release-archives.ts';
 
 export interface ResolveOptions extends Omit<BuildContext, 'env'> {
   /** Folder of what is kept between runs. */
   cache: string;
   env?: NodeJS.ProcessEnv;
+  tools?: Record<ToolName, Tool>;
+}
+
+/** Each step of the search, with what it needs. */
+interface Search extends BuildContext {
+  cache: string;
+  /** undefined where nothing may be downloaded. */
+  published: PublishedBinaries | undefined;
 }
 
 const LOCK_POLL_MS = 500;
 
 /**
  * The path of each tool: the one that the environment names, else one on PATH of a version that will do, else the
- * cache's, else one built into the cache. Throws with a sentence that says what to do.
+ * cache's; else it is put there, from the project's release where the network allows, or by a Go build.
+ * Throws with a sentence that says what to do.
  */
 export async function resolveTools(options: ResolveOptions): Promise<Record<ToolName, string>> {
-  const tools = catalog();
-  return {
-    temporal: await resolveTool(tools.temporal, options),
-    etcd: await resolveTool(tools.etcd, options),
-    'kube-apiserver': await resolveTool(tools['kube-apiserver'], options),
-  };
+  const { env = process.env, tools = catalog() } = options;
+  const folder = join(options.cache, 'tools');
+  const found: Partial<Record<ToolName, string>> = {};
+  const missing: Tool[] = [];
+  for (const tool of Object.values(tools)) {
+    const path = givenPath(tool, env) ?? (await findOnPath(tool, env)) ?? cachedPath(tool, folder);
+    if (isProgram(path)) found[tool.name] = path;
+    else missing.push(tool);
+  }
+  if (missing.length > 0) Object.assign(found, await make(missing, folder, { ...options, env }));
+  return found as Record<ToolName, string>;
 }
 
-export async function resolveTool(tool: Tool, options: ResolveOptions): Promise<string> {
-  const { cache, env = process.env } = options;
-  const given = env[tool.variable];
-  if (given) {
-    if (isExecutable(given)) return given;
-    throw new Error(`${tool.variable} is ${given}, which is not a program that can be run; give the path of ${tool.name}, or unset it`);
+/** One folder a version, so that another version is made anew. */
+const cachedPath = (tool: Tool, folder: string): string =>
+  join(folder, `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
+
+async function make(tools: Tool[], folder: string, options: ResolveOptions & { env: NodeJS.ProcessEnv }): Promise<Partial<Record<ToolName, string>>> {
+  const made: Partial<Record<ToolName, string>> = {};
+  let published: PublishedBinaries | undefined;
+  try {
+    mkdirSync(folder, { recursive: true });
+    const sources = sourcesIn(options.env);
+    if (sources !== undefined) published = new PublishedBinaries({ sources, folder, onProgress: options.onProgress, signal: options.signal });
+    for (const tool of tools) made[tool.name] = await makeOnce(tool, cachedPath(tool, folder), { ...options, published });
+    return made;
+  } catch (error) {
+    throw inWords(error, options.cache);
+  } finally {
+    await published?.dispose();
   }
-  const onPath = await findOnPath(tool, env);
-  if (onPath !== undefined) return onPath;
-  const cached = join(cache, 'tools', `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
-  if (isExecutable(cached)) return cached;
-  return makeOnce(tool, cached, { ...options, env });
+}
+
+/** `DROVER_DOWNLOADS=no` leaves the network to Go; the others name mirrors. */
+function sourcesIn(env: NodeJS.ProcessEnv): Sources | undefined {
+  if (env['DROVER_DOWNLOADS'] === 'no') return undefined;
+  return { temporal: env['DROVER_TEMPORAL_RELEASES'] || SOURCES.temporal, envtest: env['DROVER_ENVTEST_INDEX'] || SOURCES.envtest };
 }
 
 /** Puts the tool into the cache, or waits until another process has done so. */
-async function makeOnce(tool: Tool, cached: string, options: ResolveOptions & { env: NodeJS.ProcessEnv }): Promise<string> {
-  const folder = join(cached, '..');
+async function makeOnce(tool: Tool, target: string, search: Search): Promise<string> {
+  const folder = dirname(target);
   const unfinished = `${folder}.unfinished`;
-  const lock = await lockCache(tool, `${folder}.lock`, options);
+  const lock = await waitForLock(tool, `${folder}.lock`, search);
   try {
-    if (isExecutable(cached)) return cached;
+    if (isProgram(target)) return target;
     rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished, { recursive: true });
-    await goBuild(tool, join(unfinished, tool.name), options);
+    mkdirSync(unfinished);
+    const program = join(unfinished, tool.name);
+    if (!(await fetched(tool, program, search))) await goBuild(tool, program, search);
     rmSync(folder, { recursive: true, force: true });
     renameSync(unfinished, folder);
-    return cached;
-  } catch (error) {
-    throw cacheError(error, options.cache);
+    return target;
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
     lock.release();
   }
 }
 
-async function lockCache(tool: Tool, file: string, { cache, onProgress, signal }: ResolveOptions): Promise<{ release: () => void }> {
-  let told = false;
-  for (;;) {
+/** A release may be made for another C library, or be damaged in a way that its checksum covers: it must run here. */
+async function fetched(tool: Tool, program: string, { published, onProgress }: Search): Promise<boolean> {
+  const file = await published?.fetch(tool);
+  if (file === undefined) return false;
+  renameSync(file, program);
+  chmodSync(program, 0o755);
+  if (await isSuitable(tool, program)) return true;
+  onProgress(`the published ${tool.name} does not run here`);
+  rmSync(program);
+  return false;
+}
+
+async function waitForLock(tool: Tool, file: string, { onProgress, signal }: Search): Promise<{ release: () => void }> {
+  for (let told = false; ; told = true) {
     try {
-      mkdirSync(join(file, '..'), { recursive: true });
       return takeLock(file);
     } catch (error) {
-      if (!(error instanceof LockHeld)) throw cacheError(error, cache);
-      if (!told) onProgress(`waiting for process ${error.holder.pid}, which is making ${tool.name} ready`);
-      told = true;
+      if (!(error instanceof LockHeld)) throw error;
+      if (!told) onProgress(`waiting for process ${error.holder.pid}, which is making ${tool.name}`);
       await sleep(LOCK_POLL_MS, undefined, { signal });
     }
   }
 }
 
-/** What a full disk or a folder of someone else's means here. */
-function cacheError(error: unknown, cache: string): unknown {
+/** What a full disk, or a folder of someone else's, means here. */
+function inWords(error: unknown, cache: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new Error(`the disk of the cache ${cache} is full: make room, or set DROVER_CACHE to a folder on another disk`, { cause: error });
   }
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR') {
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'EEXIST') {
     return new Error(`the cache ${cache} can't be written (${code}): set DROVER_CACHE to a folder that can`, { cause: error });
   }
   return error;
-}
-
-async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
-    const candidate = join(folder, tool.name);
-    if (folder !== '' && isExecutable(candidate) && (await isSuitable(tool, candidate, env))) return candidate;
-  }
-  return undefined;
-}
-
-/** Runs `<tool> --version`; whatever doesn't answer with a version that will do is passed over. */
-async function isSuitable(tool: Tool, path: string, env: NodeJS.ProcessEnv): Promise<boolean> {
-  try {
-    const { stdout } = await promisify(execFile)(path, ['--version'], { env, timeout: 10_000 });
-    const [, major, minor] = tool.versionPattern.exec(stdout) ?? [];
-    return Number(major) === tool.least[0] && Number(minor) >= tool.least[1];
-  } catch {
-    return false;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return existsSync(path) && statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }

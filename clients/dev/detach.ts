@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { lastLines, openLog, readLog } from '../../dev/log-file.ts';
+import { defaultState, filesOf } from '../../dev/paths.ts';
+import { Failure } from '../failure.ts';
+import type { Globals } from '../globals.ts';
+import { note, print } from '../output.ts';
+import type { Word } from './background.ts';
+import type { DevOptions } from './options.ts';
+
+/** Starts `drover dev` again in a session of its own, and returns when that is ready. Throws `Failure` with why it is not. */
+export async function detach(options: DevOptions, globals: Globals): Promise<void> {
+  const state = globals.state === undefined ? defaultState() : resolve(globals.state);
+  const { logs } = filesOf(state);
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  const logFile = join(logs, 'supervisor.log');
+  const log = openLog(logFile);
+  const command = [...process.execArgv, process.argv[1]!, ...argumentsOf(options, globals.cluster, state)];
+  const child = spawn(process.execPath, command, { detached: true, stdio: ['ignore', log.fd, log.fd, 'ipc'] });
+  closeSync(log.fd);
+
+  const interrupt = (signal: NodeJS.Signals): void => void child.kill(signal);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.on(signal, interrupt);
+  try {
+    const ready = await new Promise<{ exports: string; temporalUi: string }>((found, fail) => {
+      let failure: string | undefined;
+      child.on('message', (word: Word) => {
+        if ('progress' in word) note(word.progress);
+        else if ('failure' in word) failure = word.failure;
+        else found(word.ready);
+      });
+      child.once('error', (error) => fail(new Failure(`the stack could not be started: ${error.message}`)));
+      child.once('close', (code, signal) => {
+        const said = lastLines(readLog(logFile, log.start));
+        fail(new Error(failure ?? `the stack ended before it was ready (${signal ?? `exit code ${code}`}); the last lines of ${logFile}:\n${said}`));
+      });
+    });
+    note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop\` stops it all.\n`);
+    print(ready.exports.trimEnd());
+  } catch (error) {
+    const [sentence = '', ...lines] = (error as Error).message.split('\n');
+    if (lines.length > 0) note(lines.join('\n'));
+    throw new Failure(sentence, { cause: error });
+  } finally {
+    for (const signal of signals) process.off(signal, interrupt);
+    if (child.connected) child.disconnect();
+    child.unref();
+  }
+}
+
+function argumentsOf(options: DevOptions, cluster: string, state: string): string[] {
+  const valued = {
+    '--kubevirt-crds': options.kubevirtCrds,
+    '--temporal-port': options.temporalPort,
+    '--ui-port': options.uiPort,
+    '--apiserver-port': options.apiserverPort,
+    '--simulator-port': options.simulatorPort,
+  };
+  return [
+    'dev',
+    '--background',
+    `--state=${state}`,
+    `--cluster=${cluster}`,
+    ...(options.ephemeral === true ? ['--ephemeral'] : []),
+    ...(options.simulator ? [] : ['--no-simulator']),
+    ...(options.worker ? [] : ['--no-worker']),
+    ...Object.entries(valued).flatMap(([flag, value]) => (value === undefined ? [] : [`${flag}=${value}`])),
+  ];
+}

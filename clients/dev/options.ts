@@ -1,0 +1,14 @@
+/** The flags of `drover dev`. */
+export interface DevOptions {
+  ephemeral?: boolean;
+  simulator: boolean;
+  worker: boolean;
+  detach?: boolean;
+  kubevirtCrds?: string;
+  temporalPort?: number;
+  uiPort?: number;
+  apiserverPort?: number;
+  simulatorPort?: number;
+  /** Set by `--detach` for the process that it starts, which tells its starter how it goes. */
+  background?: boolean;
+}

@@ -1,0 +1,69 @@
+import { resolve } from 'node:path';
+import { exportLines } from '../../dev/environment.ts';
+import { defaultState } from '../../dev/paths.ts';
+import { startStack, type Stack, type StackOptions } from '../../dev/stack.ts';
+import { Failure } from '../failure.ts';
+import type { Globals } from '../globals.ts';
+import { note, print } from '../output.ts';
+import { tellStarter } from './background.ts';
+import type { DevOptions } from './options.ts';
+import { prepare } from './prepare.ts';
+
+/** Starts the stack and keeps it until a signal comes; a second one ends it at once, without order. */
+export async function run(options: DevOptions, globals: Globals): Promise<void> {
+  const interrupt = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (interrupt.signal.aborted) process.exit(130);
+      interrupt.abort(new Failure(`${signal} came before the stack was ready; it was stopped`));
+    });
+  }
+  const stack = await start({ ...stackOptions(options, globals), onProgress: say, signal: interrupt.signal }, globals.cluster);
+  announce(stack, options);
+  await new Promise((done) => {
+    if (interrupt.signal.aborted) done(undefined);
+    else interrupt.signal.addEventListener('abort', done, { once: true });
+  });
+  note('stopping the stack');
+  await stack.stop();
+  process.exitCode = 0;
+}
+
+function say(line: string): void {
+  note(line);
+  tellStarter({ progress: line });
+}
+
+async function start(options: StackOptions, cluster: string): Promise<Stack> {
+  try {
+    return await startStack({ ...options, prepare: (env) => prepare(env, cluster, options.onProgress) });
+  } catch (error) {
+    // The first line is the sentence; what follows is what a process logged, which keeps its lines.
+    const [sentence = '', ...log] = (error as Error).message.split('\n');
+    if (log.length > 0) note(log.join('\n'));
+    tellStarter({ failure: (error as Error).message });
+    throw new Failure(sentence, { cause: error });
+  }
+}
+
+function announce(stack: Stack, options: DevOptions): void {
+  if (options.background === true) tellStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
+  else {
+    note(`\nready: Temporal's Web UI is at ${stack.temporalUi}; Ctrl-C stops it all. In another terminal:\n`);
+    print(exportLines(stack.env).trimEnd());
+  }
+}
+
+function stackOptions(options: DevOptions, { state, cluster }: Globals): StackOptions {
+  const { temporalPort, uiPort, apiserverPort, simulatorPort, kubevirtCrds } = options;
+  const ports = { temporal: temporalPort, ui: uiPort, apiserver: apiserverPort, simulator: simulatorPort };
+  return {
+    state: state === undefined ? defaultState() : resolve(state),
+    ephemeral: options.ephemeral ?? false,
+    simulator: options.simulator,
+    worker: options.worker,
+    workerEnv: { DROVER_CLUSTER: cluster },
+    ...(kubevirtCrds === undefined ? {} : { kubevirtCrds: resolve(kubevirtCrds) }),
+    ports: Object.fromEntries(Object.entries(ports).filter(([, port]) => port !== undefined)),
+  };
+}

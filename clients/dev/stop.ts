@@ -1,0 +1,34 @@
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { lockHolder } from '../../dev/lock.ts';
+import { defaultState, filesOf } from '../../dev/paths.ts';
+import { endAll, isAlive } from '../../dev/process-identity.ts';
+import { readStackRecord } from '../../dev/stack-file.ts';
+import { Failure } from '../failure.ts';
+import type { Globals } from '../globals.ts';
+import { note, print } from '../output.ts';
+
+const STOPS_WITHIN_MS = 60_000;
+const POLL_MS = 50;
+/** Longer than the leash takes with the processes of a supervisor that died. */
+const LEFTOVERS_END_WITHIN_MS = 8000;
+
+/** Asks the supervisor to stop the stack and waits until that and all its processes are gone; nothing to stop is fine. */
+export async function stop(globals: Globals): Promise<void> {
+  const state = globals.state === undefined ? defaultState() : resolve(globals.state);
+  const files = filesOf(state);
+  const supervisor = lockHolder(files.lock);
+  if (supervisor !== undefined) {
+    note(`stopping the stack in ${state} (pid ${supervisor.pid})`);
+    const deadline = Date.now() + STOPS_WITHIN_MS;
+    process.kill(supervisor.pid, 'SIGTERM');
+    while (isAlive(supervisor) && lockHolder(files.lock) !== undefined) {
+      if (Date.now() > deadline) {
+        throw new Failure(`the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`);
+      }
+      await sleep(POLL_MS);
+    }
+  }
+  await endAll(readStackRecord(files.stack)?.processes ?? [], LEFTOVERS_END_WITHIN_MS);
+  print(supervisor === undefined ? `no stack runs in ${state}` : 'stopped');
+}

@@ -89,8 +89,12 @@ const missingInWords = (key: 'apiVersion' | 'kind', object: Json): string =>
 function unknownKind(apiVersion: string, kind: string): Finding {
   const known = Object.keys(READERS).map((key) => key.split(' ') as [string, string]);
   const versions = known.filter(([, name]) => name === kind).map(([version]) => version);
+  const ofItsGroup = versions.filter((version) => version.startsWith(`${apiVersion.split('/')[0]}/`));
   const near = closest(kind, known.map(([, name]) => name));
-  if (versions.length > 0) return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${closest(apiVersion, versions) ?? API_VERSION}?` };
+  if (versions.length > 0) {
+    const meant = ofItsGroup.at(-1) ?? closest(apiVersion, versions) ?? API_VERSION;
+    return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${meant}?` };
+  }
   if (near !== undefined) return { path: ['kind'], message: `${kind} is not known; did you mean ${near}?` };
   return { path: ['kind'], message: `drover applies VirtualMachinePools, not ${kind} (${apiVersion}): use kubectl apply for it` };
 }

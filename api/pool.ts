@@ -5,7 +5,7 @@ import { Rollout } from './pool/rollout.ts';
 import { LabelSelector } from './pool/selection.ts';
 import { PoolStatus } from './pool/status.ts';
 import { ScaleInStrategy, UpdateStrategy } from './pool/strategies.ts';
-import { Annotations, DNS_LABEL, IntOrPercent, Labels, rules } from './pool/text.ts';
+import { Annotations, DNS_LABEL, IntOrPercent, Labels, rules, WholeNumber } from './pool/text.ts';
 import { VmTemplate } from './pool/vm-template.ts';
 
 export { Autohealing } from './pool/autohealing.ts';
@@ -37,7 +37,7 @@ export const selectsTemplate = ({ matchLabels = {} }: LabelSelector, { metadata 
   Object.entries(matchLabels).every(([key, value]) => key.startsWith(`${GROUP}/`) || metadata?.labels?.[key] === value);
 
 const PoolFields = z.strictObject({
-  replicas: z.int32().min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
+  replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
   template: VmTemplate,
   maxUnavailable: IntOrPercent.describe(
     'How many VMs that should run may be not ready while drover updates, or what share of replicas, rounded down. 25% by default.',
@@ -47,7 +47,7 @@ const PoolFields = z.strictObject({
   scaleInStrategy: ScaleInStrategy.exactOptional(),
   rollout: Rollout.exactOptional(),
   autohealing: Autohealing.exactOptional(),
-  revisionHistoryLimit: z.int32().min(0).describe('How many old revisions are kept to go back to. 10 by default.').exactOptional(),
+  revisionHistoryLimit: WholeNumber.min(0).describe('How many old revisions are kept to go back to. 10 by default.').exactOptional(),
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { MAX_REPLICAS, selectsTemplate, VirtualMachinePool } from '../pool.ts';
 import { atMostOne } from '../pool/one-of.ts';
 import { LabelSelector } from '../pool/selection.ts';
-import { Duration, IntOrPercent } from '../pool/text.ts';
+import { Duration, IntOrPercent, WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
 
 /** KubeVirt's own VirtualMachinePool, as far as a user writes it. */
@@ -24,7 +24,7 @@ const StatePreservation = z.enum(['Disabled', 'Offline', 'Online']);
 
 const PoolSpec = z
   .strictObject({
-    replicas: z.int32().min(0).max(MAX_REPLICAS).exactOptional(),
+    replicas: WholeNumber.min(0).max(MAX_REPLICAS).exactOptional(),
     selector: LabelSelector,
     virtualMachineTemplate: VmTemplate,
     paused: z.boolean().exactOptional(),
@@ -43,7 +43,7 @@ const PoolSpec = z
       proactive: z.strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), statePreservation: StatePreservation.exactOptional() }),
     }).exactOptional(),
     autohealing: z
-      .strictObject({ startUpFailureThreshold: z.int32().min(1).exactOptional(), minFailingToStartDuration: Duration.exactOptional() })
+      .strictObject({ startUpFailureThreshold: WholeNumber.min(1).exactOptional(), minFailingToStartDuration: Duration.exactOptional() })
       .exactOptional(),
   })
   .refine(({ selector, virtualMachineTemplate }) => selectsTemplate(selector, virtualMachineTemplate), {

@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { Duration, DurationOrNever, IntOrPercent } from './text.ts';
+import { Duration, DurationOrNever, IntOrPercent, WholeNumber } from './text.ts';
 
 export const Autohealing = z
   .strictObject({
-    startupFailureThreshold: z
-      .int32()
+    startupFailureThreshold: WholeNumber
       .min(1)
       .describe('How many starts in a row must fail before a VM is replaced. 3 by default.')
       .exactOptional(),
@@ -25,7 +24,7 @@ export const Autohealing = z
         jitter: z.number().min(0).max(1).describe('Up to what share of a delay is added at random. 0.1 by default.').exactOptional(),
       })
       .exactOptional(),
-    maxAttempts: z.int32().min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
+    maxAttempts: WholeNumber.min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
     maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. No limit of its own by default.').exactOptional(),
     maxUnhealthy: IntOrPercent.describe('When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.').exactOptional(),
     preserveStorage: z.boolean().describe('Keep the disks of a VM that is replaced. false by default.').exactOptional(),

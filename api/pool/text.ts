@@ -13,7 +13,7 @@ export const across = <T extends z.ZodType>(schema: T, holds: (value: z.infer<T>
   schema.refine((value) => typeof value !== 'object' || value === null || holds(value), { error: message, when: () => true });
 
 /** Text of one shape. The API server says `message` too, instead of showing the pattern. */
-const shaped = (pattern: RegExp, maxLength: number, message: string) =>
+export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
   z
     .string(message)
     .max(maxLength, message)
@@ -30,6 +30,8 @@ const DURATION_SHAPE = 'must be a duration such as 30s, 10m or 1h30m (units: ms,
 const COUNT_SHAPE = 'must be a whole number of at least 1, or a percentage from "1%" to "100%"';
 const LABEL_VALUE_SHAPE = 'must be at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends, or empty';
 const LABEL_KEY_SHAPE = 'must be a label key such as app or example.com/app';
+
+export const WholeNumber = z.int32({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) });
 
 /** `30s`, `10m`, `1h30m`. */
 export const Duration = shaped(new RegExp(`^${DURATION.source}$`), 32, DURATION_SHAPE);

@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { ManifestErrors, parseManifests, readManifests, type Manifest, type Problem } from '../../api/manifest.ts';
+import { barePool, labels, name, template } from './pools.ts';
+
+const proposal = (file: string): string => readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');
+
+function problemsOf(text: string): readonly Problem[] {
+  try {
+    parseManifests(text, 'pools.yaml');
+  } catch (error) {
+    if (error instanceof ManifestErrors) return error.problems;
+    throw error;
+  }
+  return [];
+}
+const messagesOf = (text: string): string[] => problemsOf(text).map(({ path, message }) => `${path}: ${message}`);
+const only = (manifests: Manifest[]): Manifest => {
+  expect(manifests).toHaveLength(1);
+  return manifests[0]!;
+};
+/** `pool`, with other fields beside those of its spec, as text. */
+const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
+
+describe("the proposal's examples", () => {
+  it('1 applies as it stands', () => {
+    const { object, notes } = only(parseManifests(proposal('1-rolling.yaml'), '1.yaml'));
+    expect(object).toMatchObject({
+      apiVersion: 'drover.dev/v1alpha1',
+      metadata: { name: 'my-vm-pool' },
+      spec: { replicas: 100, maxUnavailable: 10, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } },
+    });
+    expect(object.spec.template.spec.dataVolumeTemplates?.[0]).toMatchObject({ spec: { pvc: { accessModes: ['ReadWriteOnce'] } } });
+    expect(notes).toEqual(["kubevirt.io/v1 is read as drover.dev/v1alpha1: the pool is drover's"]);
+  });
+
+  it('2 misspells replicas, and is told nothing else', () => {
+    expect(problemsOf(proposal('2-manual.yaml'))).toEqual([
+      { source: 'pools.yaml', document: 1, line: 6, path: 'spec.replica', message: 'unknown field; did you mean replicas?' },
+    ]);
+  });
+
+  it('3 forgets a colon, and is shown the right shape', () => {
+    expect(problemsOf(proposal('3-ordered.yaml'))).toEqual([
+      {
+        source: 'pools.yaml',
+        document: 1,
+        line: 12,
+        path: 'spec.scaleInStrategy.proactive.selectionPolicy.orderedPolicies[0]',
+        message:
+          'YAML reads "labelSelector - non-important-vms" as one text; ' +
+          'an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"',
+      },
+    ]);
+  });
+});
+
+describe('a pool', () => {
+  const pool = fc
+    .tuple(template, fc.nat(99_999), name, labels)
+    .map(([template, replicas, name, labels]) => ({ ...barePool({ replicas, template }), metadata: { name, labels } }));
+
+  it('is read as it was written, in YAML', () => {
+    fc.assert(fc.property(pool, (pool) => {
+      expect(only(parseManifests(stringify(pool, { version: '1.1' }), 'x')).object).toEqual(pool);
+    }));
+  });
+
+  it('is read as it was written, in JSON', () => {
+    fc.assert(fc.property(pool, fc.constantFrom(0, 2, '\t'), (pool, indent) => {
+      expect(only(parseManifests(JSON.stringify(pool, null, indent), 'x')).object).toEqual(pool);
+    }));
+  });
+
+  it('may be the output of kubectl get', () => {
+    const stored = {
+      ...barePool(),
+      metadata: {
+        name: 'web',
+        uid: '1',
+        resourceVersion: '7',
+        generation: 2,
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        managedFields: [{ manager: 'kubectl' }],
+        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', note: 'kept' },
+      },
+      status: { replicas: 3 },
+    };
+    const { object, notes } = only(parseManifests(stringify({ apiVersion: 'v1', kind: 'List', items: [stored] }), 'x'));
+    expect(object).toEqual({ ...barePool(), metadata: { name: 'web', annotations: { note: 'kept' } } });
+    expect(notes).toEqual([
+      'status is left out: drover writes it',
+      'metadata: uid, resourceVersion, generation, creationTimestamp, managedFields left out: the API server keeps them',
+    ]);
+  });
+
+  it('may leave metadata empty, as generated manifests do', () => {
+    const text = stringify({ ...barePool(), metadata: { name: 'web', creationTimestamp: null, labels: null } });
+    expect(only(parseManifests(text, 'x'))).toMatchObject({ object: { metadata: { name: 'web' } }, notes: [] });
+  });
+});
+
+describe('what is wrong', () => {
+  it.each<[string, object, string]>([
+    ['a missing field', { replicas: undefined }, 'spec.replicas: is missing: it must be a whole number'],
+    ['an empty field', { updateStrategy: { unmanaged: null } }, 'spec.updateStrategy.unmanaged: is empty: it must be an object (lines of "key: value")'],
+    ['a number in quotes', { replicas: '3' }, 'spec.replicas: must be a whole number, found the text "3": remove the quotes'],
+    ['a fraction', { replicas: 1.5 }, 'spec.replicas: must be a whole number, found 1.5'],
+    ['too few', { replicas: -1 }, 'spec.replicas: must be at least 0, found -1'],
+    ['too many', { replicas: 100_000 }, 'spec.replicas: must be at most 99999, found 100000'],
+    ['a share of nothing', { maxUnavailable: '0%' }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "0%"'],
+    ['no number', { maxUnavailable: [] }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found a list'],
+    ['a word for true', { paused: 'yess' }, 'spec.paused: must be true or false, found the text "yess"'],
+    ['two strategies', { updateStrategy: { unmanaged: {}, proactive: {} } }, 'spec.updateStrategy: must hold at most one of unmanaged, opportunistic and proactive'],
+    ['an unknown word', { updateStrategy: { proactive: { disruption: 'restart' } } }, 'spec.updateStrategy.proactive.disruption: must be one of None, Live, Restart and Replace, found the text "restart"'],
+    ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing"],
+    ['no duration', { autohealing: { backoff: { max: 10 } } }, 'spec.autohealing.backoff.max: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), found 10'],
+    ['neither a duration nor never', { autohealing: { unhealthyAfter: { notReady: 'soon' } } }, 'spec.autohealing.unhealthyAfter.notReady: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), or never, found the text "soon"'],
+    // oxlint-disable-next-line unicorn/no-thenable -- the word is the user's
+    ['a step that waits for nothing', { rollout: { steps: [{ to: 1, then: {} }] } }, 'spec.rollout.steps[0].then: must hold exactly one of wait and approval'],
+    ['a list for an object', { rollout: [] }, 'spec.rollout: must be an object (lines of "key: value"), found a list'],
+    ['no cron', { rollout: { windows: [{ cron: 'at night', duration: '1h' }] } }, 'spec.rollout.windows[0].cron: must have five fields: minute, hour, day of month, month, day of week, found the text "at night"'],
+    ['a selector of other VMs', { selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match template.metadata.labels, as every selector matches its own VMs'],
+    ['a requirement without values', { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }, 'spec.selector.matchExpressions[0]: In and NotIn need values; Exists and DoesNotExist take none'],
+    ['a field of elsewhere', { statePreservation: 'Offline' }, 'spec.statePreservation: unknown field here; it belongs in spec.scaleInStrategy.opportunistic or spec.scaleInStrategy.proactive'],
+    ["KubeVirt's word", { nameGeneration: { appendIndexToSecretRefs: true } }, "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences"],
+    ['a field of nowhere', { colour: 'red' }, 'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector'],
+  ])('%s', (_, fields, message) => {
+    expect(messagesOf(withFields(fields))).toEqual([message]);
+  });
+
+  it.each<[string, object, string]>([
+    ['no VMI template', { runStrategy: 'Always' }, 'spec.template.spec.template: is missing: it must be the template of the VirtualMachineInstance, whose spec holds domain and volumes'],
+    ['two ways to run', { running: true, runStrategy: 'Always', template: {} }, 'spec.template.spec: must hold either runStrategy or the older running'],
+    ['no way to run', { template: {} }, 'spec.template.spec: must hold either runStrategy or the older running'],
+    ['a disk without a name', { running: true, template: {}, dataVolumeTemplates: [{ metadata: {} }] }, 'spec.template.spec.dataVolumeTemplates[0].metadata.name: is missing: it must be text'],
+  ])('%s in the VM template', (_, spec, message) => {
+    expect(messagesOf(withFields({ template: { spec } }))).toEqual([message]);
+  });
+
+  it.each([
+    ['A.b', 'with a letter or digit at both ends'],
+    ['a'.repeat(58), 'at most 57'],
+    ['-a', 'with a letter or digit at both ends'],
+  ])('the name %s', (name, words) => {
+    const [message, ...others] = messagesOf(stringify({ ...barePool(), metadata: { name } }));
+    expect(others).toEqual([]);
+    expect(message).toContain(words);
+  });
+
+  it('a name of its own for each VM', () => {
+    const text = stringify({ ...barePool(), metadata: { generateName: 'web-' } });
+    expect(messagesOf(text)).toContain('metadata.generateName: a pool is applied by its name: write metadata.name instead');
+    const named = withFields({ template: { ...barePool().spec.template, metadata: { name: 'vm' } } });
+    expect(messagesOf(named)).toEqual(['spec.template.metadata.name: the pool names its VMs <pool>-1, <pool>-2, …: remove this']);
+  });
+
+  it('labels that YAML reads as something else', () => {
+    const labels = '{a: yes, b: 12, "c d": x}';
+    expect(messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`))).toEqual([
+      'metadata.labels.a: must be text, found true (written yes): put it in quotes',
+      'metadata.labels.b: must be text, found 12: put it in quotes',
+      'metadata.labels["c d"]: must be a label key such as app or example.com/app',
+    ]);
+  });
+});
+
+describe('many documents', () => {
+  const secret = 'apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n';
+
+  it('are read in their order, with their lines', () => {
+    const one = stringify(barePool());
+    const other = stringify({ ...barePool(), metadata: { name: 'db' } });
+    const manifests = parseManifests(`# two pools\n---\n${one}---\n# nothing\n---\n${other}`, 'x');
+    expect(manifests.map(({ object, document, line }) => [object.metadata.name, document, line])).toEqual([
+      ['web', 1, 3],
+      ['db', 2, 3 + one.split('\n').length - 1 + 3],
+    ]);
+  });
+
+  it('are refused with all that is wrong with each', () => {
+    const text = `${secret}---\n${withFields({ replicas: -1, paused: 1 })}---\nkind: b\nkind: c\n---\n- 1\n`;
+    expect(problemsOf(text).map(({ document, path }) => [document, path])).toEqual([
+      [1, 'kind'],
+      [2, 'spec.replicas'],
+      [2, 'spec.paused'],
+      [3, ''],
+      [4, ''],
+    ]);
+  });
+
+  it('hold a pool once, whichever file it is in', () => {
+    const text = stringify(barePool());
+    const files = [{ text, source: 'a.yaml' }, { text: `---\n${text}`, source: 'b.yaml' }];
+    expect(() => readManifests(files)).toThrow('b.yaml:2 (document 1): metadata.name: the pool web is there twice: first at a.yaml:1');
+  });
+
+  it('are named with their file in one line each', () => {
+    const text = withFields({ replica: 1, replicas: undefined, paused: 3 });
+    expect(() => parseManifests(text, 'dir/web.yaml')).toThrow(
+      new ManifestErrors(problemsOf(text).map((problem) => ({ ...problem, source: 'dir/web.yaml' }))),
+    );
+    expect(String(new ManifestErrors(problemsOf(text))).split('\n')).toHaveLength(2);
+  });
+});
+
+describe('kinds', () => {
+  it.each([
+    ['v1', 'Secret', 'kind: drover applies VirtualMachinePools, not Secret (v1): use kubectl apply for it'],
+    ['drover.dev/v1', 'VirtualMachinePool', 'apiVersion: VirtualMachinePool is not known in drover.dev/v1; did you mean drover.dev/v1alpha1?'],
+    ['pool.kubevirt.io/v1', 'VirtualMachinePool', 'apiVersion: VirtualMachinePool is not known in pool.kubevirt.io/v1; did you mean pool.kubevirt.io/v1beta1?'],
+    ['drover.dev/v1alpha1', 'VirtualMachinepools', 'kind: VirtualMachinepools is not known; did you mean VirtualMachinePool?'],
+  ])('%s %s', (apiVersion, kind, message) => {
+    expect(messagesOf(stringify({ apiVersion, kind }))).toEqual([message]);
+  });
+
+  it('are asked for where they are missing', () => {
+    expect(messagesOf('metadata: {name: a}')).toEqual([
+      'apiVersion: is missing: a pool has apiVersion: drover.dev/v1alpha1 and kind: VirtualMachinePool',
+      'kind: is missing: a pool has apiVersion: drover.dev/v1alpha1 and kind: VirtualMachinePool',
+    ]);
+  });
+});
+
+const notesOf = (volumes: object[], spec: object = {}, replicas = 2): string[] => {
+  const pool = barePool({ replicas, template: { spec: { runStrategy: 'Always', template: { spec: { volumes } }, ...spec } } });
+  return only(parseManifests(stringify(pool), 'x')).notes;
+};
+
+describe('notes on the VM template', () => {
+  const claim = { name: 'data', persistentVolumeClaim: { claimName: 'shared' } };
+
+  it('say that VMs share a disk', () => {
+    const note = 'all VMs of the pool share the disk shared (volume data): a dataVolumeTemplate gives each VM one of its own';
+    expect(notesOf([claim])).toEqual([note]);
+    expect(notesOf([{ name: 'data', dataVolume: { name: 'shared' } }])).toEqual([note]);
+    expect(notesOf([claim], {}, 1)).toEqual([]);
+    expect(notesOf([{ ...claim, persistentVolumeClaim: { claimName: 'shared', readOnly: true } }])).toEqual([]);
+    expect(notesOf([claim], { dataVolumeTemplates: [{ metadata: { name: 'shared' } }] })).toEqual([]);
+  });
+
+  it('say what KubeVirt would refuse', () => {
+    expect(notesOf([], { runStrategy: 'always' })).toEqual([
+      'spec.template.spec.runStrategy: KubeVirt knows Always, RerunOnFailure, Manual, Halted, Once, WaitAsReceiver, and may refuse always',
+    ]);
+    expect(notesOf([], { dataVolumeTemplates: [{ metadata: { name: 'disk' } }] })).toEqual([
+      'spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate disk',
+    ]);
+  });
+});

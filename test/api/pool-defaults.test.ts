@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { healingRules, scaleInRules, updateRules, withDefaults } from '../../api/pool-defaults.ts';
+import type { PoolSpec } from '../../api/pool.ts';
+
+const bare: PoolSpec = { replicas: 3, template: { spec: { running: true, template: {} } } };
+
+describe('withDefaults', () => {
+  it('says what the proposal says where the pool says nothing', () => {
+    expect(withDefaults(bare)).toMatchObject({
+      replicas: 3,
+      maxUnavailable: '25%',
+      nameGeneration: { appendPostfixToSecretReferences: false, appendPostfixToConfigMapReferences: false },
+      update: { kind: 'proactive', selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' }, disruption: 'Restart' },
+      scaleIn: { kind: 'proactive', selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' }, statePreservation: 'Disabled' },
+      rollout: { steps: [], minReadySeconds: 0, progressDeadlineSeconds: 600, onFailure: 'Pause', maxFailures: 0, windows: [] },
+      autohealing: null,
+      revisionHistoryLimit: 10,
+      paused: false,
+      selector: null,
+    });
+  });
+
+  it('keeps what the pool says', () => {
+    const spec = withDefaults({ ...bare, maxUnavailable: 2, paused: true, rollout: { maxFailures: 1 }, revisionHistoryLimit: 0 });
+    expect(spec).toMatchObject({ maxUnavailable: 2, paused: true, revisionHistoryLimit: 0 });
+    expect(spec.rollout).toMatchObject({ maxFailures: 1, onFailure: 'Pause' });
+  });
+});
+
+describe('strategies', () => {
+  it('are one of three', () => {
+    expect(updateRules({ unmanaged: {} })).toEqual({ kind: 'unmanaged' });
+    expect(updateRules({ opportunistic: {} })).toEqual({ kind: 'opportunistic' });
+    expect(updateRules({ proactive: { disruption: 'Live' } })).toMatchObject({ kind: 'proactive', disruption: 'Live' });
+    expect(scaleInRules({ unmanaged: {} })).toEqual({ kind: 'unmanaged' });
+    expect(scaleInRules({ opportunistic: {} })).toEqual({ kind: 'opportunistic', statePreservation: 'Disabled' });
+    expect(scaleInRules({ opportunistic: { statePreservation: 'Offline' } })).toMatchObject({ statePreservation: 'Offline' });
+    expect(scaleInRules({ proactive: { selectionPolicy: { basePolicy: 'Newest' } } })).toMatchObject({
+      selectionPolicy: { orderedPolicies: [], basePolicy: 'Newest' },
+    });
+  });
+});
+
+describe('healingRules', () => {
+  it('fills in each part of its own', () => {
+    expect(healingRules({ backoff: { max: '1h' }, unhealthyAfter: { notReady: '10m' } })).toEqual({
+      startupFailureThreshold: 3,
+      minFailingToStartDuration: null,
+      unhealthyAfter: { notReady: '10m', unknownNode: 'never' },
+      backoff: { initial: '10s', factor: 2, max: '1h', jitter: 0.1 },
+      maxAttempts: null,
+      maxConcurrent: null,
+      maxUnhealthy: '40%',
+      preserveStorage: false,
+    });
+  });
+});

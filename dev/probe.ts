@@ -2,9 +2,7 @@ import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
 export interface Probe {
-  /** `http:` or `https:`; with `socketPath`, only its path counts. */
   url: string;
-  socketPath?: string;
   ca?: string;
   headers?: Record<string, string>;
 }

@@ -59,7 +59,6 @@ export class StackRuns extends Error {
 /** Starts the stack and resolves when all of it is ready. Throws `StackRuns`, or why it can't start, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const state = resolve(options.state);
-  mkdirSync(state, { recursive: true, mode: 0o700 });
   const lock = lockState(state);
   const stack = new EmbeddedStack({ ...options, state }, lock.release);
   try {
@@ -74,11 +73,16 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 function lockState(state: string): { release: () => void } {
   const files = filesOf(state);
   try {
+    mkdirSync(state, { recursive: true, mode: 0o700 });
     return takeLock(files.lock);
   } catch (error) {
-    if (!(error instanceof LockHeld)) throw error;
-    const { temporalUi } = readStackRecord(files.stack) ?? {};
-    const at = temporalUi === undefined ? '' : `, Web UI at ${temporalUi}`;
-    throw new StackRuns(`a stack runs in ${state} (pid ${error.holder.pid}${at}); stop it with drover dev stop, or give another --state`);
+    if (error instanceof LockHeld) throw stackRuns(state, error.holder.pid, readStackRecord(files.stack)?.temporalUi);
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, { cause: error });
   }
+}
+
+function stackRuns(state: string, pid: number, ui: string | undefined): StackRuns {
+  const at = ui === undefined ? '' : `, Web UI at ${ui}`;
+  return new StackRuns(`a stack runs in ${state} (pid ${pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`);
 }

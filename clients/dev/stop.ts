@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockHolder } from '../../dev/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { endAll, isAlive } from '../../dev/process-identity.ts';
+import { endAll, isAlive, type ProcessIdentity } from '../../dev/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../failure.ts';
 import type { Globals } from '../globals.ts';
@@ -20,15 +20,19 @@ export async function stop(globals: Globals): Promise<void> {
   const supervisor = lockHolder(files.lock);
   if (supervisor !== undefined) {
     note(`stopping the stack in ${state} (pid ${supervisor.pid})`);
-    const deadline = Date.now() + STOPS_WITHIN_MS;
     process.kill(supervisor.pid, 'SIGTERM');
-    while (isAlive(supervisor) && lockHolder(files.lock) !== undefined) {
-      if (Date.now() > deadline) {
-        throw new Failure(`the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`);
-      }
-      await sleep(POLL_MS);
-    }
+    await gone(supervisor, state);
   }
   await endAll(readStackRecord(files.stack)?.processes ?? [], LEFTOVERS_END_WITHIN_MS);
   print(supervisor === undefined ? `no stack runs in ${state}` : 'stopped');
+}
+
+async function gone(supervisor: ProcessIdentity, state: string): Promise<void> {
+  const deadline = Date.now() + STOPS_WITHIN_MS;
+  while (isAlive(supervisor)) {
+    if (Date.now() > deadline) {
+      throw new Failure(`the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`);
+    }
+    await sleep(POLL_MS);
+  }
 }

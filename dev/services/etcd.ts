@@ -1,11 +1,9 @@
-import { join } from 'node:path';
-import { answers } from '../probe.ts';
 import type { ServiceSpec } from '../service.ts';
 
 /**
  * etcd on a socket in its data folder rather than on a port: nobody else's kube-apiserver can find it, ours can't find
  * another's, and only who may enter the folder may read it. The path is relative, for a socket's whole path may have but
- * 108 characters; so kube-apiserver runs in the same folder. (The `:0` is etcd's syntax: it wants a port in every URL.)
+ * some hundred characters; so kube-apiserver runs in the same folder. (The `:0` is etcd's syntax: every URL has a port.)
  */
 const SOCKET = 'etcd.sock:0';
 const PEER_SOCKET = 'etcd-peer.sock:0';
@@ -21,14 +19,13 @@ export function etcd(options: { binary: string; data: string; ephemeral: boolean
     `--listen-peer-urls=unix://${PEER_SOCKET}`,
     `--initial-advertise-peer-urls=unix://${PEER_SOCKET}`,
     `--initial-cluster=drover=unix://${PEER_SOCKET}`,
-    '--log-level=warn',
     // What an ephemeral stack holds need not survive a power cut; the death of etcd alone it survives all the same.
     ...(ephemeral ? ['--unsafe-no-fsync'] : []),
   ];
   return {
     name: 'etcd',
     launch: { command: binary, args, cwd: data, env: withoutEtcdSettings(process.env) },
-    isReady: () => answers({ url: 'http://etcd/readyz', socketPath: join(data, SOCKET) }),
+    isReady: (log) => log.includes('ready to serve client requests'),
     readyWithin: 30,
     stopWithin: 10,
     stopSignal: ephemeral ? 'SIGKILL' : 'SIGTERM',

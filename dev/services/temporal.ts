@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { answers } from '../probe.ts';
 import type { ServiceSpec } from '../service.ts';
 
@@ -21,7 +20,7 @@ export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOpti
     '--disable-config-file',
     '--disable-config-env',
     '--dynamic-config-value=frontend.enableServerVersionCheck=false',
-    ...(ephemeral ? [] : [`--db-filename=${join(data, 'temporal.db')}`]),
+    ...(ephemeral ? [] : ['--db-filename=temporal.db']),
   ];
   return {
     name: 'temporal',

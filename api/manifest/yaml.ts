@@ -59,15 +59,17 @@ export function readDocuments(text: string): SourceDocument[] {
 const isEmptyScalar = (node: ParsedNode): boolean => isScalar(node) && node.value === null && (node.source ?? '') === '';
 
 function sourceDocument(document: Document.Parsed, number: number, lines: LineCounter): SourceDocument {
-  const at = (offset: number, message: string): Fault => {
+  const at: At = (offset, message) => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col, message };
   };
-  const faults = [...syntaxFaults(document, at), ...numberFaults(document, at)];
+  const faults = [...syntaxFaults(document, at), ...scalarFaults(document, at)];
+  const value = faults.length === 0 ? plainJson(document) : undefined;
+  if (value === TOO_MANY_ALIASES) faults.push(at(firstOffset(document.contents), 'aliases repeat too much of this document'));
   return {
     number,
     faults,
-    value: faults.length === 0 ? document.toJS() : undefined,
+    value,
     lineOf: (path) => lines.linePos(walk(document, path).offset).line,
     written: (path) => {
       const { node } = walk(document, path);
@@ -76,8 +78,22 @@ function sourceDocument(document: Document.Parsed, number: number, lines: LineCo
   };
 }
 
+type At = (offset: number, message: string) => Fault;
+
+const TOO_MANY_ALIASES = Symbol('too many aliases');
+
+/** What an anchor and its aliases stand for is one object to the library: here each gets its own. */
+function plainJson(document: Document.Parsed): unknown {
+  try {
+    return JSON.parse(JSON.stringify(document.toJS()));
+  } catch (error) {
+    if (error instanceof ReferenceError) return TOO_MANY_ALIASES;
+    throw error;
+  }
+}
+
 /** What follows a first fault is mostly its consequence; only a key that is there twice stands for itself. */
-function syntaxFaults(document: Document.Parsed, at: (offset: number, message: string) => Fault): Fault[] {
+function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
   const errors = [...document.errors, ...document.warnings];
   const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
   const first = errors.find((error) => error.code !== 'DUPLICATE_KEY');
@@ -104,8 +120,8 @@ function keyAt(document: Document.Parsed, offset: number): string {
   return found;
 }
 
-/** JSON of JavaScript carries no integer beyond 2^53 and no infinity, and a number must arrive as it was written. */
-function numberFaults(document: Document.Parsed, at: (offset: number, message: string) => Fault): Fault[] {
+/** Numbers that would not arrive as they were written (JavaScript keeps integers up to 2^53), and aliases of nothing. */
+function scalarFaults(document: Document.Parsed, at: At): Fault[] {
   const faults: Fault[] = [];
   visit(document, {
     Scalar: (_, { value, source, range }) => {
@@ -114,6 +130,11 @@ function numberFaults(document: Document.Parsed, at: (offset: number, message: s
       else if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(source ?? '')) {
         faults.push(at(range![0], `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`));
       }
+    },
+    Alias: (_, alias, path) => {
+      const anchored = alias.resolve(document);
+      if (anchored === undefined) faults.push(at(firstOffset(alias), `*${alias.source} repeats nothing: &${alias.source} must come before it`));
+      else if (path.includes(anchored)) faults.push(at(firstOffset(alias), `*${alias.source} stands inside of what it repeats`));
     },
   });
   return faults;

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { droverCrds } from '../../api/crds.ts';
+import type { StructuralSchema } from '../../api/structural-schema.ts';
+import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
+
+const schemaOf = (): StructuralSchema => droverCrds()[0]!.spec.versions[0]!.schema.openAPIV3Schema;
+
+/** The schema at `path`, as CRDs nest it. */
+const at = (...path: string[]): StructuralSchema | undefined =>
+  path.reduce<StructuralSchema | undefined>((node, part) => (part === '[]' ? node?.items : node?.properties?.[part]), schemaOf());
+
+describe("drover's CRDs", () => {
+  it('are kept in deploy/crds as they are generated', () => {
+    const kept = readdirSync(CRD_FOLDER).map((name) => [name, readFileSync(new URL(name, CRD_FOLDER), 'utf8')] as const);
+    expect(new Map(kept)).toEqual(crdFiles());
+  });
+
+  it('are files that say what the code says', () => {
+    expect([...crdFiles().values()].map((text): unknown => parse(text))).toEqual(droverCrds());
+  });
+
+  it('count in the scale subresource as the API server counts', () => {
+    expect(droverCrds()[0]!.spec.versions[0]!.subresources).toEqual({
+      status: {},
+      scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.labelSelector' },
+    });
+  });
+
+  it('let the VM pass, whatever is in it', () => {
+    const open = 'x-kubernetes-preserve-unknown-fields';
+    expect(at('spec', 'template', 'spec')).toMatchObject({ [open]: true, required: ['template'] });
+    expect(at('spec', 'template', 'spec', 'template')).toMatchObject({ [open]: true });
+    expect(at('spec', 'template')).not.toHaveProperty([open]);
+  });
+
+  it('hold no key word that a structural schema may not', () => {
+    const forbidden = new Set(['$ref', '$schema', '$defs', 'anyOf', 'oneOf', 'allOf', 'const', 'propertyNames', 'patternProperties']);
+    const wrong: string[] = [];
+    const visit = (schema: StructuralSchema, path: string): void => {
+      wrong.push(...Object.keys(schema).filter((key) => forbidden.has(key)).map((key) => `${path}: ${key}`));
+      if (schema.properties !== undefined && schema.additionalProperties !== undefined) wrong.push(`${path}: additionalProperties`);
+      for (const [key, property] of Object.entries(schema.properties ?? {})) visit(property, `${path}.${key}`);
+      if (schema.items !== undefined) visit(schema.items, `${path}[]`);
+      if (schema.additionalProperties !== undefined) visit(schema.additionalProperties, `${path}{}`);
+    };
+    visit(schemaOf(), '');
+    expect(wrong).toEqual([]);
+  });
+
+  it('tell the width of integers, and conditions apart by their type', () => {
+    expect(at('status', 'observedGeneration')).toMatchObject({ type: 'integer', format: 'int64', minimum: 0 });
+    expect(at('spec', 'replicas')).toMatchObject({ type: 'integer', format: 'int32', minimum: 0, maximum: 99_999 });
+    expect(at('status', 'conditions')).toMatchObject({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+  });
+});

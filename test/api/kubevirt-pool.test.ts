@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { ManifestErrors, parseManifests, type Manifest } from '../../api/manifest.ts';
+import { VirtualMachinePool } from '../../api/pool.ts';
+import { labels, name, template } from './pools.ts';
+
+const vmTemplate = {
+  metadata: { creationTimestamp: null, name: 'vm', labels: { app: 'web' } },
+  spec: { runStrategy: 'Always', template: { metadata: { creationTimestamp: null }, spec: { domain: {} } } },
+};
+const kubevirtPool = (spec: object = {}, version = 'v1beta1'): object => ({
+  apiVersion: `pool.kubevirt.io/${version}`,
+  kind: 'VirtualMachinePool',
+  metadata: { name: 'web' },
+  spec: { selector: { matchLabels: { app: 'web' } }, virtualMachineTemplate: vmTemplate, ...spec },
+});
+const read = (pool: object): Manifest => parseManifests(stringify(pool), 'pool.yaml')[0]!;
+const messagesOf = (pool: object): string[] => {
+  try {
+    read(pool);
+  } catch (error) {
+    if (error instanceof ManifestErrors) return error.problems.map(({ path, message }) => `${path}: ${message}`);
+    throw error;
+  }
+  return [];
+};
+
+describe("KubeVirt's own pool", () => {
+  it("becomes one of drover's, with KubeVirt's defaults written out, and says so", () => {
+    const { object, notes } = read(kubevirtPool());
+    expect(object).toEqual({
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      metadata: { name: 'web' },
+      spec: {
+        replicas: 1,
+        maxUnavailable: '100%',
+        selector: { matchLabels: { app: 'web' } },
+        template: { metadata: { labels: { app: 'web' } }, spec: vmTemplate.spec },
+      },
+    });
+    expect(notes).toEqual([
+      "pool.kubevirt.io/v1beta1 is read as drover.dev/v1alpha1: a pool of drover's, beside KubeVirt's own pool of that name and its VMs if there are any",
+      'VMs are named from web-1 on; KubeVirt counts from 0',
+      'spec.virtualMachineTemplate.metadata: name and namespace are left out: the pool names its VMs',
+      "spec.replicas: 1, KubeVirt's default, is written out",
+      "spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%",
+    ]);
+  });
+
+  it('keeps what it says, under other names', () => {
+    const { object, notes } = read(
+      kubevirtPool(
+        {
+          replicas: 5,
+          maxUnavailable: 2,
+          paused: true,
+          nameGeneration: { appendIndexToSecretRefs: true, appendIndexToConfigMapRefs: false },
+          autohealing: { startUpFailureThreshold: 4, minFailingToStartDuration: '5m0s' },
+          updateStrategy: { proactive: { selectionPolicy: { sortPolicy: 'DescendingOrder' } } },
+          scaleInStrategy: {
+            proactive: { statePreservation: 'Online', selectionPolicy: { sortPolicy: 'Oldest', selectors: { labelSelector: { matchLabels: { tier: 'old' } } } } },
+          },
+        },
+        'v1alpha1',
+      ),
+    );
+    expect(object.spec).toMatchObject({
+      replicas: 5,
+      maxUnavailable: 2,
+      paused: true,
+      nameGeneration: { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: false },
+      autohealing: { startupFailureThreshold: 4, minFailingToStartDuration: '5m0s' },
+      updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },
+      scaleInStrategy: {
+        proactive: {
+          statePreservation: 'Offline',
+          selectionPolicy: { basePolicy: 'Oldest', orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'old' } } }] },
+        },
+      },
+    });
+    expect(notes).toEqual(
+      expect.arrayContaining([
+        'spec.paused: only updates pause; in KubeVirt scaling does too',
+        'spec.updateStrategy: DescendingOrder, an order of numbers, is read as Newest, an order of age',
+        'spec.scaleInStrategy: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken',
+        'spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it',
+      ]),
+    );
+    expect(notes.filter((note) => note.includes('written out'))).toEqual([]);
+  });
+
+  it.each([{ unmanaged: {} }, { opportunistic: {} }, { proactive: {} }])('keeps the strategy %j', (strategy) => {
+    const { object } = read(kubevirtPool({ updateStrategy: strategy, scaleInStrategy: strategy }));
+    expect(object.spec).toMatchObject({ updateStrategy: strategy, scaleInStrategy: strategy });
+  });
+
+  it('says where healing and the replacement of disks differ', () => {
+    const spec = { ...vmTemplate.spec, dataVolumeTemplates: [{ metadata: { name: 'd' } }] };
+    const { notes } = read(kubevirtPool({ autohealing: {}, virtualMachineTemplate: { ...vmTemplate, spec } }));
+    expect(notes).toContain("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
+    expect(notes).toContain('spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only where proactive.disruption is Replace; in KubeVirt always');
+  });
+
+  it.each<[object, string]>([
+    [{ selector: undefined }, 'spec.selector: is missing: it must be an object (lines of "key: value")'],
+    [{ selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match spec.virtualMachineTemplate.metadata.labels'],
+    [{ replica: 3 }, 'spec.replica: unknown field; did you mean replicas?'],
+    [{ template: {} }, 'spec.template: unknown field in pool.kubevirt.io, which calls it virtualMachineTemplate; or write apiVersion: drover.dev/v1alpha1'],
+    [{ maxUnavailable: '101%' }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "101%"'],
+    [
+      { updateStrategy: { proactive: { selectionPolicy: { selectors: { nodeSelectorRequirementMatcher: [] } } } } },
+      'spec.updateStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher: drover selects VMs by their labels alone: label them, and use labelSelector',
+    ],
+  ])('is refused with %j', (spec, message) => {
+    expect(messagesOf(kubevirtPool(spec))).toEqual([message]);
+  });
+
+  it('loses no field of its template, and is always a valid pool', () => {
+    const selection = fc.record(
+      {
+        sortPolicy: fc.constantFrom('AscendingOrder', 'DescendingOrder', 'Newest', 'Oldest', 'Random'),
+        selectors: fc.record({ labelSelector: fc.record({ matchLabels: labels }) }, { requiredKeys: [] }),
+      },
+      { requiredKeys: [] },
+    );
+    const preserved = { statePreservation: fc.constantFrom('Disabled', 'Offline', 'Online') };
+    const unmanaged = fc.constant({ unmanaged: {} });
+    const spec = fc.record(
+      {
+        replicas: fc.nat(99_999),
+        maxUnavailable: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 100 }).map((n) => `${n}%`)),
+        paused: fc.boolean(),
+        nameGeneration: fc.record({ appendIndexToSecretRefs: fc.boolean(), appendIndexToConfigMapRefs: fc.boolean() }, { requiredKeys: [] }),
+        updateStrategy: fc.oneof(unmanaged, fc.record({ proactive: fc.record({ selectionPolicy: selection }, { requiredKeys: [] }) })),
+        scaleInStrategy: fc.oneof(
+          unmanaged,
+          fc.record({ opportunistic: fc.record(preserved, { requiredKeys: [] }) }),
+          fc.record({ proactive: fc.record({ selectionPolicy: selection, ...preserved }, { requiredKeys: [] }) }),
+        ),
+        autohealing: fc.record({ startUpFailureThreshold: fc.integer({ min: 1, max: 9 }) }, { requiredKeys: [] }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(spec, template, name, (spec, template, name) => {
+        const pool = { ...kubevirtPool({ ...spec, selector: {}, virtualMachineTemplate: template }), metadata: { name } };
+        const { object } = parseManifests(JSON.stringify(pool), 'x')[0]!;
+        expect(object.spec.template).toEqual(template);
+        expect(VirtualMachinePool.safeParse(object).error?.issues).toBeUndefined();
+      }),
+    );
+  });
+});

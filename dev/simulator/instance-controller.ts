@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util';
+import { keyOf } from '../../kubernetes/list-watch.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import type { Cluster } from './cluster.ts';
+import { isDeleting, phaseOf } from './instance.ts';
+import { nextMove, type Surroundings } from './instance-lifecycle.ts';
+import { FAIL_STARTS_DONE, failingStarts, isOn, Knob } from './knobs.ts';
+import { defaultMachineType, resolveMachineType } from './machine-type.ts';
+import { fits, nextNode } from './scheduling.ts';
+import type { VirtualMachine, VirtualMachineInstance } from './types.ts';
+import { claimsOf } from './volumes.ts';
+import { WorkQueue } from './work-queue.ts';
+
+type Instance = Stored<VirtualMachineInstance>;
+
+/** Moves each VMI through its phases: it plays the scheduler, the pod, the node's handler and the guest. */
+export class InstanceController {
+  readonly #cluster: Cluster;
+  readonly #queue: WorkQueue;
+  /** When this process first saw an instance in the stage it is in: stored times are in whole seconds. */
+  readonly #entered = new Map<string, { stage: string; at: number }>();
+  readonly #withoutClaim = new Set<string>();
+  #lastNode: string | undefined;
+
+  constructor(cluster: Cluster, concurrency: number) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (key) => this.#reconcile(key),
+      onError: (key, error) => cluster.log.warn(`VirtualMachineInstance ${key}: ${error.message}`),
+    });
+    cluster.instances.subscribe((key, before, after) => {
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#entered.delete(before.metadata.uid);
+      this.#queue.add(key);
+    });
+    cluster.nodes.subscribe((_key, before, after) => {
+      if (isDeepStrictEqual(traits(before), traits(after))) return;
+      for (const instance of cluster.instances.values()) this.#queue.add(keyOf(instance));
+    });
+    cluster.claims.subscribe((_key, before, after) => {
+      if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);
+    });
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const { client, instances } = this.#cluster;
+    const instance = instances.get(key);
+    this.#withoutClaim.delete(key);
+    if (instance === undefined) return undefined;
+    const now = Date.now();
+    const around = this.#surroundings(instance, now);
+    if (around.missingClaim !== undefined && phaseOf(instance) === 'Pending') this.#withoutClaim.add(key);
+    const move = nextMove(instance, around);
+    if (move.instance !== instance) {
+      const written = instances.remember(await client.update<VirtualMachineInstance>(instances.resource, move.instance));
+      if (written.status?.nodeName !== instance.status?.nodeName) this.#lastNode = written.status?.nodeName;
+      return 0;
+    }
+    return move.wakeAt === undefined ? undefined : move.wakeAt - now;
+  }
+
+  #surroundings(instance: Instance, now: number): Surroundings {
+    const { machines, claims, nodes, kubevirt } = this.#cluster;
+    const { namespace, name } = instance.metadata;
+    const machine = machines.get(`${namespace}/${name}`);
+    const owned = machine !== undefined && controllerOf(instance)?.uid === machine.metadata.uid;
+    const machineType = resolveMachineType(instance.spec.domain.machine?.type || defaultMachineType(kubevirt), kubevirt);
+    const asked = instance.spec.domain.machine?.type || machineType;
+    const nodeName = instance.status?.nodeName;
+    const node = nodeName === undefined ? undefined : nodes.get(nodeName);
+    return {
+      now,
+      since: this.#since(instance, now),
+      missingClaim: claimsOf(instance.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
+      node: phaseOf(instance) === 'Scheduling' ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked)) : undefined,
+      nodeLost: nodeName !== undefined && (node === undefined || isOn(node.metadata, Knob.lost)),
+      failing: startFails(instance, owned ? machine : undefined),
+      hasMachine: owned,
+      machineType,
+      migratable: claimsOf(instance.spec).every((claim) => {
+        const modes = claims.get(`${namespace}/${claim}`)?.spec.accessModes;
+        return modes === undefined || modes.includes('ReadWriteMany');
+      }),
+    };
+  }
+
+  #since(instance: Instance, now: number): number {
+    const { uid, deletionTimestamp } = instance.metadata;
+    const stage = isDeleting(instance) ? 'deleting' : (phaseOf(instance) ?? '');
+    const known = this.#entered.get(uid);
+    if (known?.stage === stage) return known.at;
+    const transition = instance.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
+    const told = Date.parse(deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? instance.metadata.creationTimestamp);
+    const at = Math.min(Math.max(now, told), told + 999);
+    this.#entered.set(uid, { stage, at });
+    return at;
+  }
+}
+
+/** A VM's first so many starts fail; an instance without a VM fails only where it always does. */
+export function startFails(instance: VirtualMachineInstance, machine: VirtualMachine | undefined): boolean {
+  const failing = failingStarts(instance.metadata);
+  if (failing === Infinity) return true;
+  if (machine === undefined || machine.metadata.annotations?.[FAIL_STARTS_DONE] === String(failing)) return false;
+  return (machine.status?.startFailure?.consecutiveFailCount ?? 0) < failing;
+}
+
+const traits = (node: Stored | undefined): unknown => [node?.metadata.labels, node?.metadata.annotations?.[Knob.lost], node?.['spec']];

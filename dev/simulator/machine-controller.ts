@@ -1,0 +1,253 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { keyOf } from '../../kubernetes/list-watch.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import type { Cluster } from './cluster.ts';
+import { claimDataVolumes } from './data-volume-templates.ts';
+import { hasFinalizer, removeFinalizer } from './finalizers.ts';
+import { hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from './instance.ts';
+import { instanceOf, uuidFrom, withDefaults } from './instance-template.ts';
+import { FAIL_STARTS_DONE, failingStarts } from './knobs.ts';
+import { defaultMachineType } from './machine-type.ts';
+import { machineStatus } from './machine-status.ts';
+import { isLiveUpdate, planRollout } from './rollout.ts';
+import { nextStep, runStrategyOf } from './run-strategy.ts';
+import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
+import { claimsOf, dataVolumesOf } from './volumes.ts';
+import { WorkQueue } from './work-queue.ts';
+
+type Machine = Stored<VirtualMachine>;
+type Instance = Stored<VirtualMachineInstance>;
+
+export interface MachineControllerOptions {
+  concurrency: number;
+  /** What each delay after a failed start is multiplied by. */
+  backoffFactor: number;
+}
+
+/** A DataVolume that is somebody else's tells nothing of itself to the VM that waits for it. */
+const VOLUMES_AGAIN_MS = 5000;
+const START_AGAIN_MS = 1000;
+
+/** Keeps each VM's VMI as its run strategy says, and its status as its VMI is. */
+export class MachineController {
+  readonly #cluster: Cluster;
+  readonly #backoffFactor: number;
+  readonly #queue: WorkQueue;
+
+  constructor(cluster: Cluster, { concurrency, backoffFactor }: MachineControllerOptions) {
+    this.#cluster = cluster;
+    this.#backoffFactor = backoffFactor;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (key) => this.#reconcile(key),
+      onError: (key, error) => cluster.log.warn(`VirtualMachine ${key}: ${error.message}`),
+    });
+    const add = (key: string): void => this.#queue.add(key);
+    cluster.machines.subscribe(add);
+    cluster.instances.subscribe(add);
+    const addUsers = (_key: string, before: Stored | undefined, after: Stored | undefined): void => this.#addUsersOf((after ?? before)!);
+    cluster.dataVolumes.subscribe(addUsers);
+    cluster.claims.subscribe(addUsers);
+    cluster.kubevirts.subscribe((_key, before, after) => {
+      if (!isDeepStrictEqual(before?.spec, after?.spec)) for (const machine of cluster.machines.values()) add(keyOf(machine));
+    });
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  /** A DataVolume or a claim tells its owner; those who only refer to one by name see it when they are next looked at. */
+  #addUsersOf(object: Stored): void {
+    const owner = controllerOf(object);
+    if (owner === undefined) return;
+    if (owner.kind === 'VirtualMachine') this.#queue.add(`${object.metadata.namespace}/${owner.name}`);
+    if (owner.kind !== 'DataVolume') return;
+    const dataVolume = this.#cluster.dataVolumes.get(`${object.metadata.namespace}/${owner.name}`);
+    if (dataVolume !== undefined) this.#addUsersOf(dataVolume);
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const found = this.#cluster.machines.get(key);
+    if (found === undefined) return undefined;
+    const instance = await this.#ownInstance(found);
+    if (isDeleting(found)) {
+      await this.#takeDown(found, instance);
+      return undefined;
+    }
+    return this.#keep(await this.#admitted(found, instance), instance);
+  }
+
+  /** Its VMI: one of its name that has no controller is adopted, another's is none of its own. */
+  async #ownInstance(machine: Machine): Promise<Instance | undefined> {
+    const { instances, client } = this.#cluster;
+    const instance = instances.get(keyOf(machine));
+    if (instance === undefined) return undefined;
+    const controller = controllerOf(instance);
+    if (controller !== undefined) return controller.uid === machine.metadata.uid ? instance : undefined;
+    if (isDeleting(machine) || isDeleting(instance)) return undefined;
+    const { name, namespace, uid } = machine.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true };
+    const { resourceVersion, ownerReferences = [] } = instance.metadata;
+    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
+    return instances.remember(await client.patch<VirtualMachineInstance>(instances.resource, { namespace, name }, 'merge', patch));
+  }
+
+  async #takeDown(machine: Machine, instance: Instance | undefined): Promise<void> {
+    const orphaning = hasFinalizer(machine, 'orphan');
+    if (!orphaning && instance !== undefined) {
+      if (!isDeleting(instance)) await this.#delete(instance);
+      await this.#writeStatus(machine, instance, {});
+      await this.#release(instance);
+      return;
+    }
+    if (hasFinalizer(machine, VM_CONTROLLER_FINALIZER)) {
+      await removeFinalizer(this.#cluster, this.#cluster.machines, machine, VM_CONTROLLER_FINALIZER);
+    }
+  }
+
+  async #keep(machine: Machine, instance: Instance | undefined): Promise<number | undefined> {
+    const { ready: volumesReady, failure: volumeFailure } = await claimDataVolumes(this.#cluster, machine);
+    if (volumeFailure !== undefined || (!volumesReady && runStrategyOf(machine) !== 'Halted')) {
+      await this.#writeStatus(machine, instance, { failure: volumeFailure });
+      return VOLUMES_AGAIN_MS;
+    }
+    const step = nextStep(machine, instance, Date.now());
+    switch (step.do) {
+      case 'request-start':
+        await this.#writeStatus(await this.#requestStart(machine), instance, {});
+        return 0;
+      case 'become-always':
+        await this.#becomeAlways(machine);
+        return undefined;
+      case 'start': {
+        const started = await this.#start(machine);
+        await this.#writeStatus(machine, started.instance, { failure: started.failure });
+        return started.failure === undefined ? undefined : START_AGAIN_MS;
+      }
+      case 'stop':
+        // What the instance came to is noted down before it goes.
+        await this.#writeStatus(machine, instance, {});
+        await this.#delete(instance!);
+        await this.#release(instance!);
+        return undefined;
+      case 'wait':
+      case 'nothing': {
+        const { instance: current, restartRequired } = await this.#rollOut(machine, instance);
+        await this.#writeStatus(machine, current, { restartRequired });
+        if (current !== undefined) await this.#release(current);
+        return step.do === 'wait' ? step.until - Date.now() : undefined;
+      }
+    }
+  }
+
+  /** Its finalizer, and what admission would have filled in; all in one write. */
+  async #admitted(machine: Machine, instance: Instance | undefined): Promise<Machine> {
+    const { client, machines, kubevirt } = this.#cluster;
+    const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = machine.metadata;
+    const template = machine.spec.template;
+    const spec = withDefaults(template.spec, defaultMachineType(kubevirt), instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid));
+    const failed = instance !== undefined && hasRun(instance) ? String(failingStarts(instance.metadata)) : '0';
+    const lived = !['0', 'Infinity', annotations?.[FAIL_STARTS_DONE]].includes(failed);
+    if (finalizers.includes(VM_CONTROLLER_FINALIZER) && spec === template.spec && !lived) return machine;
+    const { machine: type, firmware } = spec.domain;
+    const patch = {
+      metadata: {
+        resourceVersion,
+        ...(finalizers.includes(VM_CONTROLLER_FINALIZER) ? {} : { finalizers: [...finalizers, VM_CONTROLLER_FINALIZER] }),
+        ...(lived ? { annotations: { [FAIL_STARTS_DONE]: failed } } : {}),
+      },
+      ...(spec === template.spec ? {} : { spec: { template: { spec: { domain: { machine: type, firmware } } } } }),
+    };
+    return machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
+  }
+
+  async #start(machine: Machine): Promise<{ instance?: Instance; failure?: { reason: string; message: string } }> {
+    const { client, instances, kubevirt } = this.#cluster;
+    try {
+      const created = await client.create<VirtualMachineInstance>(instances.resource, instanceOf(machine, kubevirt, Date.now()));
+      return { instance: instances.remember(created) };
+    } catch (error) {
+      // Whatever the API server refuses shows in the VM's status, as KubeVirt shows it.
+      if (!(error instanceof KubeError)) throw error;
+      return { failure: { reason: 'FailedCreate', message: `Failure while starting VMI: ${error.message}` } };
+    }
+  }
+
+  async #delete(instance: Instance): Promise<void> {
+    const { client, instances } = this.#cluster;
+    const { namespace, name, uid } = instance.metadata;
+    try {
+      await client.delete(instances.resource, { namespace, name }, { uid });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  /** Lets an instance go whose end has been noted down. */
+  async #release(instance: Instance): Promise<void> {
+    const { instances } = this.#cluster;
+    const current = instances.get(keyOf(instance));
+    if (current === undefined || !isFinal(current) || !hasFinalizer(current, VM_CONTROLLER_FINALIZER)) return;
+    await removeFinalizer(this.#cluster, instances, current, VM_CONTROLLER_FINALIZER);
+  }
+
+  async #rollOut(machine: Machine, instance: Instance | undefined): Promise<{ instance: Instance | undefined; restartRequired?: string | undefined }> {
+    const { client, instances, kubevirt } = this.#cluster;
+    if (instance === undefined || isDeleting(instance) || isFinal(instance)) return { instance };
+    const { restartRequired, live } = planRollout(machine, instance, isLiveUpdate(kubevirt));
+    if (live === undefined) return { instance, restartRequired };
+    return { instance: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, { ...instance, spec: live })) };
+  }
+
+  async #requestStart(machine: Machine): Promise<Machine> {
+    const requests = [...(machine.status?.stateChangeRequests ?? []), { action: 'Start' as const }];
+    return this.#putStatus(machine, { ...machine.status, stateChangeRequests: requests });
+  }
+
+  async #becomeAlways(machine: Machine): Promise<void> {
+    const { client, machines } = this.#cluster;
+    const { namespace, name, resourceVersion } = machine.metadata;
+    const spec = machine.spec.runStrategy === undefined ? { running: true } : { runStrategy: 'Always' };
+    const patch = { metadata: { resourceVersion }, spec };
+    machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
+  }
+
+  async #writeStatus(
+    machine: Machine,
+    instance: Instance | undefined,
+    { failure, restartRequired }: { failure?: { reason: string; message: string } | undefined; restartRequired?: string | undefined },
+  ): Promise<void> {
+    if (instance !== undefined && isAboutToStop(instance)) return;
+    const { dataVolumes, claims } = this.#cluster;
+    const { namespace } = machine.metadata;
+    const spec = machine.spec.template.spec;
+    const volumes = dataVolumesOf(spec).map((name) => dataVolumes.get(`${namespace}/${name}`)).filter((found) => found !== undefined);
+    const status = machineStatus({
+      machine,
+      instance,
+      dataVolumePhases: volumes.map((volume) => volume.status?.phase),
+      unboundClaim: claimsOf(spec).some((name) => (claims.get(`${namespace}/${name}`)?.status?.phase ?? 'Bound') !== 'Bound'),
+      restartRequired,
+      failure,
+      now: Date.now(),
+      random: Math.random(),
+      backoffFactor: this.#backoffFactor,
+    });
+    if (status !== machine.status) await this.#putStatus(machine, status);
+  }
+
+  async #putStatus(machine: Machine, status: VirtualMachineStatus): Promise<Machine> {
+    const { client, machines } = this.#cluster;
+    const written = await client.update<VirtualMachine>(machines.resource, { ...machine, status }, { subresource: 'status' });
+    return machines.remember(written);
+  }
+}
+
+/** Its next write follows at once, and changes the VM's status once more: one write for both is enough. */
+const isAboutToStop = (instance: Instance): boolean => isDeleting(instance) && !isFinal(instance) && isReady(instance);

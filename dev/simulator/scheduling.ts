@@ -1,0 +1,19 @@
+import { isOn, Knob } from './knobs.ts';
+import type { InstanceSpec, Node } from './types.ts';
+
+export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
+export const machineTypeLabel = (type: string): string => `machine-type.node.kubevirt.io/${type}`;
+
+/** True where a guest of this spec and machine type may be put on the node. */
+export function fits(node: Node, spec: InstanceSpec, machineType: string): boolean {
+  const labels = node.metadata.labels ?? {};
+  if (isOn(node.metadata, Knob.lost) || node.spec?.unschedulable === true || labels[SCHEDULABLE_LABEL] !== 'true') return false;
+  if (labels[machineTypeLabel(machineType)] !== 'true') return false;
+  return Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value);
+}
+
+/** The node after the last one that was given a guest, of those that fit, in the order of their names; undefined where none does. */
+export function nextNode(nodes: Iterable<Node>, last: string | undefined, fitting: (node: Node) => boolean): string | undefined {
+  const names = [...nodes].filter(fitting).map((node) => node.metadata.name).sort();
+  return names.find((name) => last === undefined || name > last) ?? names[0];
+}

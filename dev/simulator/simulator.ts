@@ -1,0 +1,60 @@
+import { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { Cluster } from './cluster.ts';
+import { DataVolumeController } from './data-volume-controller.ts';
+import { GarbageCollector } from './garbage-collector.ts';
+import { InstanceController } from './instance-controller.ts';
+import type { Log } from './log.ts';
+import { MachineController } from './machine-controller.ts';
+import { NamespaceController } from './namespace-controller.ts';
+import { NodeController } from './node-controller.ts';
+import { OwnedKinds } from './owned-kinds.ts';
+import { reachable, register } from './register.ts';
+import { serve } from './server.ts';
+import { perform } from './subresources.ts';
+
+export interface SimulatorOptions {
+  port: number;
+  cert: Buffer;
+  key: Buffer;
+  log: Log;
+  /** Objects of one kind that are worked on at once. */
+  concurrency?: number;
+  /** What each delay after a failed start is multiplied by. */
+  backoffFactor?: number;
+  nodes?: number;
+}
+
+const REACHABLE_MS = 30_000;
+
+/** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
+export async function startSimulator(config: KubeConfig, options: SimulatorOptions): Promise<{ port: number; stop: () => Promise<void> }> {
+  const { log, concurrency = 32, backoffFactor = 1, nodes = 3 } = options;
+  const client = new KubeClient(config, { fieldManager: 'kubevirt-simulator', userAgent: 'kubevirt-simulator', connections: 2 * concurrency });
+  const stopping = new AbortController();
+  const cluster = new Cluster(client, log);
+  const kinds = new OwnedKinds(cluster);
+  const nodeController = new NodeController(cluster);
+  const controllers = [
+    new GarbageCollector(cluster, kinds, concurrency),
+    new MachineController(cluster, { concurrency, backoffFactor }),
+    new InstanceController(cluster, concurrency),
+    new DataVolumeController(cluster, concurrency),
+    nodeController,
+    new NamespaceController(cluster),
+  ];
+  const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks: new Map() });
+  await register(client, server.port);
+  await nodeController.create(nodes);
+  await Promise.all([...cluster.stores.map((store) => store.start()), kinds.start(), reachable(client, REACHABLE_MS, stopping.signal)]);
+  // Only now, when all is known, may anything be decided.
+  for (const controller of controllers) await controller.start();
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await server.close();
+    await Promise.all(controllers.map((controller) => controller.stop()));
+    await Promise.all([...cluster.stores.map((store) => store.stop()), kinds.stop()]);
+    await client.close();
+  };
+  return { port: server.port, stop };
+}

@@ -47,7 +47,12 @@ export const droverCrds = (): CustomResourceDefinition[] => [
       { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'VMs that the pool should have.' },
       { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'VMs that it has.' },
       { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'VMs whose guests are ready.' },
-      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas', description: 'VMs that carry the newest revision.' },
+      {
+        name: 'Updated',
+        type: 'integer',
+        jsonPath: '.status.updatedReplicas',
+        description: 'VMs that carry the newest revision.',
+      },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   }),
@@ -79,7 +84,11 @@ const replicated = ({ kind, plural, shortNames, description, schema, columns }: 
         schema: { openAPIV3Schema: rootSchema(schema, description) },
         subresources: {
           status: {},
-          scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.labelSelector' },
+          scale: {
+            specReplicasPath: '.spec.replicas',
+            statusReplicasPath: '.status.replicas',
+            labelSelectorPath: '.status.labelSelector',
+          },
         },
         additionalPrinterColumns: columns,
       },
@@ -91,6 +100,12 @@ const replicated = ({ kind, plural, shortNames, description, schema, columns }: 
 function rootSchema(schema: z.ZodType, description: string): StructuralSchema {
   const root = structuralSchema(schema);
   const { spec, status } = root.properties ?? {};
-  const properties = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' }, ...(spec && { spec }), ...(status && { status }) };
+  const properties = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { type: 'object' },
+    ...(spec && { spec }),
+    ...(status && { status }),
+  };
   return { ...root, description, properties, required: ['spec'] };
 }

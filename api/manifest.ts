@@ -70,12 +70,14 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
 
 /** The document itself, or the items of a list, which is what `kubectl get -o yaml` prints. */
 function objectsIn(value: unknown): { object: unknown; above: PropertyKey[] }[] {
-  if (!isObject(value) || !Array.isArray(value['items']) || !String(value['kind']).endsWith('List')) return [{ object: value, above: [] }];
+  if (!isObject(value) || !Array.isArray(value['items']) || !String(value['kind']).endsWith('List'))
+    return [{ object: value, above: [] }];
   return value['items'].map((object: unknown, index) => ({ object, above: ['items', index] }));
 }
 
 function read(object: unknown, written: (path: readonly PropertyKey[]) => string | undefined): Reading {
-  if (!isObject(object)) return { findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }] };
+  if (!isObject(object))
+    return { findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }] };
   const { apiVersion, kind } = object;
   const missing = (['apiVersion', 'kind'] as const).filter((key) => typeof object[key] !== 'string' || object[key] === '');
   if (missing.length > 0) return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
@@ -90,7 +92,10 @@ function unknownKind(apiVersion: string, kind: string): Finding {
   const known = Object.keys(READERS).map((key) => key.split(' ') as [string, string]);
   const versions = known.filter(([, name]) => name === kind).map(([version]) => version);
   const ofItsGroup = versions.filter((version) => version.startsWith(`${apiVersion.split('/')[0]}/`));
-  const near = closest(kind, known.map(([, name]) => name));
+  const near = closest(
+    kind,
+    known.map(([, name]) => name),
+  );
   if (versions.length > 0) {
     const meant = ofItsGroup.at(-1) ?? closest(apiVersion, versions) ?? API_VERSION;
     return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${meant}?` };
@@ -100,7 +105,9 @@ function unknownKind(apiVersion: string, kind: string): Finding {
 }
 
 function emptyInWords(text: string): string {
-  return text.trim() === '' ? 'the file is empty: it should hold a VirtualMachinePool' : 'the file holds no object, only comments or separators';
+  return text.trim() === ''
+    ? 'the file is empty: it should hold a VirtualMachinePool'
+    : 'the file holds no object, only comments or separators';
 }
 
 function writtenTwice(manifests: readonly Manifest[]): Problem[] {

@@ -20,11 +20,16 @@ export type { IntOrPercent } from './int-or-percent.ts';
 export const MAX_REPLICAS = 99_999;
 export const MAX_POOL_NAME = 57;
 
-const NAME_SHAPE = `must be at most ${MAX_POOL_NAME} lower-case letters, digits and "-", with a letter or digit at both ends: VMs are named <pool>-<number>`;
+const NAME_SHAPE =
+  `must be at most ${MAX_POOL_NAME} lower-case letters, digits and "-", with a letter or digit at both ends: ` +
+  'VMs are named <pool>-<number>';
 
 export const NameGeneration = z
   .strictObject({
-    appendPostfixToSecretReferences: z.boolean().describe('Secret web becomes web-1 for the VM of number 1. false by default.').exactOptional(),
+    appendPostfixToSecretReferences: z
+      .boolean()
+      .describe('Secret web becomes web-1 for the VM of number 1. false by default.')
+      .exactOptional(),
     appendPostfixToConfigMapReferences: z.boolean().describe('The same for ConfigMaps. false by default.').exactOptional(),
   })
   .describe('Which references of the VMs get the number of the VM.');
@@ -40,21 +45,27 @@ const PoolFields = z.strictObject({
   replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
   template: VmTemplate,
   maxUnavailable: IntOrPercent.describe(
-    'How many VMs that should run may be not ready while drover updates, or what share of replicas, rounded down. 25% by default.',
+    'How many VMs that should run may be not ready while drover updates: a number, or a share of replicas, rounded down. ' +
+      '25% by default.',
   ).exactOptional(),
   nameGeneration: NameGeneration.exactOptional(),
   updateStrategy: UpdateStrategy.exactOptional(),
   scaleInStrategy: ScaleInStrategy.exactOptional(),
   rollout: Rollout.exactOptional(),
   autohealing: Autohealing.exactOptional(),
-  revisionHistoryLimit: WholeNumber.min(0).describe('How many old revisions are kept to go back to. 10 by default.').exactOptional(),
+  revisionHistoryLimit: WholeNumber.min(0)
+    .describe('How many old revisions are kept to go back to. 10 by default.')
+    .exactOptional(),
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
-export const PoolSpec = PoolFields.refine(({ selector, template }) => selector === undefined || selectsTemplate(selector, template), {
-  error: SELECTOR_SHAPE,
-  path: ['selector'],
-}).meta(
+export const PoolSpec = PoolFields.refine(
+  ({ selector, template }) => selector === undefined || selectsTemplate(selector, template),
+  {
+    error: SELECTOR_SHAPE,
+    path: ['selector'],
+  },
+).meta(
   rules([
     '!has(self.selector) || !has(self.selector.matchLabels) || self.selector.matchLabels.all(key, ' +
       `key.startsWith('${GROUP}/') || (has(self.template.metadata) && has(self.template.metadata.labels) && ` +
@@ -99,5 +110,10 @@ export const VirtualMachinePool = z
     spec: PoolSpec,
     status: PoolStatus.exactOptional(),
   })
-  .meta(rules([`size(self.metadata.name) <= ${MAX_POOL_NAME} && self.metadata.name.matches(r'${DNS_LABEL.source}')`, `metadata.name ${NAME_SHAPE}`]));
+  .meta(
+    rules([
+      `size(self.metadata.name) <= ${MAX_POOL_NAME} && self.metadata.name.matches(r'${DNS_LABEL.source}')`,
+      `metadata.name ${NAME_SHAPE}`,
+    ]),
+  );
 export type VirtualMachinePool = z.infer<typeof VirtualMachinePool>;

@@ -14,7 +14,11 @@ export interface StructuralSchema {
  * by pruning what is unknown.
  */
 export const structuralSchema = (schema: z.ZodType): StructuralSchema => {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', reused: 'inline', override: ({ jsonSchema }) => adapt(jsonSchema) });
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    reused: 'inline',
+    override: ({ jsonSchema }) => adapt(jsonSchema),
+  });
   return json as StructuralSchema;
 };
 

@@ -2,12 +2,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { droverCrds } from '../api/crds.ts';
 
+const HEADER = '# Generated from the schemas in api/ by deploy/generate-crds.ts.';
+
 /** The CRDs as files for `kubectl apply -f deploy/crds`, by file name. `node deploy/generate-crds.ts` writes them. */
 export const crdFiles = (): Map<string, string> =>
   new Map(
     droverCrds().map((crd) => [
       `${crd.metadata.name}.yaml`,
-      `# Generated from the schemas in api/ by deploy/generate-crds.ts.\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })}`,
+      `${HEADER}\n${stringify(crd, { lineWidth: 0, aliasDuplicateObjects: false })}`,
     ]),
   );
 

@@ -51,13 +51,17 @@ class UnknownFields {
     const names = Object.keys(schemaAt(this.#schema, above)?.properties ?? {});
     const free = names.filter((name) => !(typeof holder === 'object' && holder !== null && name in holder));
     const elsewhere = this.#holdersOf(path);
-    if (elsewhere.length > 0) return { path, message: `unknown field here; it belongs in ${elsewhere.map(pathInWords).join(' or ')}` };
+    if (elsewhere.length > 0)
+      return { path, message: `unknown field here; it belongs in ${elsewhere.map(pathInWords).join(' or ')}` };
     const guess = closest(String(path.at(-1)), free);
     if (guess !== undefined) {
       this.meant.add(keyOf([...above, guess]));
       return { path, message: `unknown field; did you mean ${guess}?` };
     }
-    return { path, message: names.length === 0 ? 'unknown field; none is known here' : `unknown field; known are ${listed(names)}` };
+    return {
+      path,
+      message: names.length === 0 ? 'unknown field; none is known here' : `unknown field; known are ${listed(names)}`,
+    };
   }
 
   /** Where a field of this very name belongs: below the object that it was written in, or else anywhere. */
@@ -110,9 +114,11 @@ function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | unde
   if (!issue.message.startsWith('must') || issue.code === 'invalid_key') return issue.message;
   if (value === undefined) return `is missing: it ${issue.message}`;
   if (value === null) return `is empty: it ${issue.message}`;
-  if (typeof value === 'object') return issue.code === 'custom' ? issue.message : `${issue.message}, found ${Array.isArray(value) ? 'a list' : 'an object'}`;
+  if (typeof value === 'object')
+    return issue.code === 'custom' ? issue.message : `${issue.message}, found ${Array.isArray(value) ? 'a list' : 'an object'}`;
   if (typeof value === 'string') {
-    const unquoted = issue.code === 'invalid_type' && issue.expected === 'number' && /^[0-9]+$/.test(value) ? ': remove the quotes' : '';
+    const unquoted =
+      issue.code === 'invalid_type' && issue.expected === 'number' && /^[0-9]+$/.test(value) ? ': remove the quotes' : '';
     return `${issue.message}, found the text ${JSON.stringify(shortened(value))}${unquoted}`;
   }
   const shown = JSON.stringify(value);
@@ -127,7 +133,10 @@ export const listed = (names: readonly string[]): string => names.join(', ').rep
 const keyOf = (path: readonly PropertyKey[]): string => JSON.stringify(path);
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((node, part) => (typeof node === 'object' && node !== null ? (node as Record<PropertyKey, unknown>)[part] : undefined), value);
+  path.reduce<unknown>(
+    (node, part) => (typeof node === 'object' && node !== null ? (node as Record<PropertyKey, unknown>)[part] : undefined),
+    value,
+  );
 
 const schemaAt = (schema: StructuralSchema, path: readonly PropertyKey[]): StructuralSchema | undefined =>
   path.reduce<StructuralSchema | undefined>(

@@ -29,7 +29,10 @@ const PoolSpec = z
     virtualMachineTemplate: VmTemplate,
     paused: z.boolean().exactOptional(),
     nameGeneration: z
-      .strictObject({ appendIndexToSecretRefs: z.boolean().exactOptional(), appendIndexToConfigMapRefs: z.boolean().exactOptional() })
+      .strictObject({
+        appendIndexToSecretRefs: z.boolean().exactOptional(),
+        appendIndexToConfigMapRefs: z.boolean().exactOptional(),
+      })
       .exactOptional(),
     maxUnavailable: IntOrPercent.exactOptional(),
     updateStrategy: atMostOne({
@@ -40,10 +43,16 @@ const PoolSpec = z
     scaleInStrategy: atMostOne({
       unmanaged: z.strictObject({}),
       opportunistic: z.strictObject({ statePreservation: StatePreservation.exactOptional() }),
-      proactive: z.strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), statePreservation: StatePreservation.exactOptional() }),
+      proactive: z.strictObject({
+        selectionPolicy: SelectionPolicy.exactOptional(),
+        statePreservation: StatePreservation.exactOptional(),
+      }),
     }).exactOptional(),
     autohealing: z
-      .strictObject({ startUpFailureThreshold: WholeNumber.min(1).exactOptional(), minFailingToStartDuration: Duration.exactOptional() })
+      .strictObject({
+        startUpFailureThreshold: WholeNumber.min(1).exactOptional(),
+        minFailingToStartDuration: Duration.exactOptional(),
+      })
       .exactOptional(),
   })
   .refine(({ selector, virtualMachineTemplate }) => selectsTemplate(selector, virtualMachineTemplate), {

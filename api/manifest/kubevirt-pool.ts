@@ -14,7 +14,7 @@ export const readKubeVirtPool: Reader = (document, written) => {
   if (findings.length > 0) return { findings };
   const { metadata, spec, apiVersion } = nameless as KubeVirtPool;
   notes.unshift(
-    `${apiVersion} is read as ${API_VERSION}: a pool of drover's, beside KubeVirt's own pool of that name and its VMs if there are any`,
+    `${apiVersion} is read as ${API_VERSION}: a pool of drover's, beside any of KubeVirt's of that name, and its VMs`,
     `VMs are named from ${metadata.name}-1 on; KubeVirt counts from 0`,
   );
   const pool = convert(spec, notes);
@@ -26,13 +26,18 @@ export const readKubeVirtPool: Reader = (document, written) => {
 function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
   const { replicas, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, autohealing, paused, selector } = spec;
   if (replicas === undefined) notes.push("spec.replicas: 1, KubeVirt's default, is written out");
-  if (maxUnavailable === undefined) notes.push("spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%");
+  if (maxUnavailable === undefined)
+    notes.push("spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%");
   if (paused === true) notes.push('spec.paused: only updates pause; in KubeVirt scaling does too');
   if (autohealing !== undefined && autohealing.minFailingToStartDuration === undefined) {
-    notes.push("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
+    notes.push(
+      "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
+    );
   }
   if (spec.virtualMachineTemplate.spec.dataVolumeTemplates !== undefined) {
-    notes.push('spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only where proactive.disruption is Replace; in KubeVirt always');
+    notes.push(
+      'spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only under proactive.disruption: Replace; in KubeVirt always',
+    );
   }
   return {
     replicas: replicas ?? 1,
@@ -77,9 +82,11 @@ function convertScaleIn(strategy: NonNullable<KubeVirtPoolSpec['scaleInStrategy'
 
 function convertSelection({ sortPolicy, selectors }: KubeVirtSelectionPolicy, where: string, notes: string[]): SelectionPolicy {
   const labelSelector = selectors?.labelSelector;
-  if (labelSelector !== undefined) notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
+  if (labelSelector !== undefined)
+    notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
   const basePolicy = sortPolicy === 'AscendingOrder' ? 'Oldest' : sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
-  if (basePolicy !== sortPolicy) notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
+  if (basePolicy !== sortPolicy)
+    notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
   return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
 }
 
@@ -111,5 +118,7 @@ const DROVERS_WORDS: Record<string, string> = {
 
 function hint(path: readonly PropertyKey[]): string | undefined {
   const theirs = DROVERS_WORDS[String(path.at(-1))];
-  return theirs === undefined ? undefined : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;
+  return theirs === undefined
+    ? undefined
+    : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;
 }

@@ -15,7 +15,10 @@ export function templateNotes(template: VmTemplate, replicas: number): string[] 
       : [`spec.template.spec.runStrategy: KubeVirt knows ${RUN_STRATEGIES.join(', ')}, and may refuse ${runStrategy}`]),
     ...ownDisks
       .filter((name) => !mounted.has(name))
-      .map((name) => `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`),
+      .map(
+        (name) =>
+          `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
+      ),
     ...(replicas > 1 ? sharedDisks(volumes, ownDisks) : []),
   ];
 }
@@ -24,11 +27,17 @@ const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): str
   volumes.flatMap((volume) => {
     const disk = diskOf(volume);
     if (disk === undefined || ownDisks.includes(disk) || isReadOnly(volume)) return [];
-    return [`all VMs of the pool share the disk ${disk} (volume ${String(volume['name'])}): a dataVolumeTemplate gives each VM one of its own`];
+    return [
+      `all VMs of the pool share the disk ${disk} (volume ${String(volume['name'])}): a dataVolumeTemplate gives each its own`,
+    ];
   });
 
 const diskOf = ({ dataVolume, persistentVolumeClaim }: Json): string | undefined => {
-  const name = isObject(dataVolume) ? dataVolume['name'] : isObject(persistentVolumeClaim) ? persistentVolumeClaim['claimName'] : undefined;
+  const name = isObject(dataVolume)
+    ? dataVolume['name']
+    : isObject(persistentVolumeClaim)
+      ? persistentVolumeClaim['claimName']
+      : undefined;
   return typeof name === 'string' ? name : undefined;
 };
 

@@ -39,7 +39,9 @@ export interface Fault {
 const AS_KUBECTL: SchemaOptions & { version: '1.1' } = {
   version: '1.1',
   customTags: (tags) => [
-    ...tags.filter((tag) => typeof tag === 'string' || (!NOT_KUBECTLS.has(tag.tag) && tag.format !== 'TIME' && tag.format !== 'EXP')),
+    ...tags.filter(
+      (tag) => typeof tag === 'string' || (!NOT_KUBECTLS.has(tag.tag) && tag.format !== 'TIME' && tag.format !== 'EXP'),
+    ),
     'floatExp',
     'intOct',
   ],
@@ -101,7 +103,8 @@ function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
 }
 
 function syntaxInWords(error: YAMLError, document: Document.Parsed): string {
-  if (error.code === 'DUPLICATE_KEY') return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
+  if (error.code === 'DUPLICATE_KEY')
+    return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
   if (error.code === 'TAB_AS_INDENT') return 'a tab indents this line: YAML takes only spaces';
   if (error.code === 'BAD_INDENT') return 'this line is indented neither like the one above it nor as a part of it';
   if (error.code === 'BLOCK_AS_IMPLICIT_KEY') {
@@ -128,12 +131,15 @@ function scalarFaults(document: Document.Parsed, at: At): Fault[] {
       if (typeof value !== 'number') return;
       if (!Number.isFinite(value)) faults.push(at(range![0], `${source} is no number that JSON can carry`));
       else if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(source ?? '')) {
-        faults.push(at(range![0], `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`));
+        faults.push(
+          at(range![0], `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`),
+        );
       }
     },
     Alias: (_, alias, path) => {
       const anchored = alias.resolve(document);
-      if (anchored === undefined) faults.push(at(firstOffset(alias), `*${alias.source} repeats nothing: &${alias.source} must come before it`));
+      if (anchored === undefined)
+        faults.push(at(firstOffset(alias), `*${alias.source} repeats nothing: &${alias.source} must come before it`));
       else if (path.includes(anchored)) faults.push(at(firstOffset(alias), `*${alias.source} stands inside of what it repeats`));
     },
   });

@@ -3,8 +3,7 @@ import { Duration, DurationOrNever, IntOrPercent, WholeNumber } from './text.ts'
 
 export const Autohealing = z
   .strictObject({
-    startupFailureThreshold: WholeNumber
-      .min(1)
+    startupFailureThreshold: WholeNumber.min(1)
       .describe('How many starts in a row must fail before a VM is replaced. 3 by default.')
       .exactOptional(),
     minFailingToStartDuration: Duration.describe(
@@ -12,7 +11,9 @@ export const Autohealing = z
     ).exactOptional(),
     unhealthyAfter: z
       .strictObject({
-        notReady: DurationOrNever.describe('A VM that ran once is replaced when it is not ready for so long. never by default.').exactOptional(),
+        notReady: DurationOrNever.describe(
+          'A VM that ran once is replaced when it is not ready for so long. never by default.',
+        ).exactOptional(),
         unknownNode: DurationOrNever.describe('The same for a VM whose node is lost. never by default.').exactOptional(),
       })
       .exactOptional(),
@@ -21,12 +22,19 @@ export const Autohealing = z
         initial: Duration.describe('The delay before the first replacement. 10s by default.').exactOptional(),
         factor: z.number().min(1).max(10).describe('By what each next delay grows. 2 by default.').exactOptional(),
         max: Duration.describe('The longest delay. 10m by default.').exactOptional(),
-        jitter: z.number().min(0).max(1).describe('Up to what share of a delay is added at random. 0.1 by default.').exactOptional(),
+        jitter: z
+          .number()
+          .min(0)
+          .max(1)
+          .describe('Up to what share of a delay is added at random. 0.1 by default.')
+          .exactOptional(),
       })
       .exactOptional(),
     maxAttempts: WholeNumber.min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
     maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. No limit of its own by default.').exactOptional(),
-    maxUnhealthy: IntOrPercent.describe('When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.').exactOptional(),
+    maxUnhealthy: IntOrPercent.describe(
+      'When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.',
+    ).exactOptional(),
     preserveStorage: z.boolean().describe('Keep the disks of a VM that is replaced. false by default.').exactOptional(),
   })
   .describe('Replaces VMs that fail to start. Off where it is absent.');

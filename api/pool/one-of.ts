@@ -16,10 +16,17 @@ const choice = (shape: z.ZodRawShape, allowed: (count: number) => boolean, rule:
   return oneOf.meta(rules([`${count} ${rule}`, sentence]));
 };
 
-const listed = (shape: z.ZodRawShape): string => Object.keys(shape).join(', ').replace(/, ([^,]*)$/, ' and $1');
+const listed = (shape: z.ZodRawShape): string =>
+  Object.keys(shape)
+    .join(', ')
+    .replace(/, ([^,]*)$/, ' and $1');
 
 export const atMostOne = <S extends z.ZodRawShape>(shape: S) =>
-  choice(shape, (count) => count <= 1, '<= 1', `must hold at most one of ${listed(shape)}`) as unknown as z.ZodType<AtMostOne<Choices<S>>>;
+  choice(shape, (count) => count <= 1, '<= 1', `must hold at most one of ${listed(shape)}`) as unknown as z.ZodType<
+    AtMostOne<Choices<S>>
+  >;
 
 export const exactlyOne = <S extends z.ZodRawShape>(shape: S) =>
-  choice(shape, (count) => count === 1, '== 1', `must hold exactly one of ${listed(shape)}`) as unknown as z.ZodType<ExactlyOne<Choices<S>>>;
+  choice(shape, (count) => count === 1, '== 1', `must hold exactly one of ${listed(shape)}`) as unknown as z.ZodType<
+    ExactlyOne<Choices<S>>
+  >;

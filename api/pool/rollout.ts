@@ -32,7 +32,11 @@ export const Rollout = z
       .describe('What happens when more than maxFailures VMs fail. Pause by default.')
       .exactOptional(),
     maxFailures: WholeNumber.min(0).describe('How many VMs may miss their deadline. 0 by default.').exactOptional(),
-    windows: z.array(Window).max(32).describe('A batch begins only inside one of these; always, where there is none.').exactOptional(),
+    windows: z
+      .array(Window)
+      .max(32)
+      .describe('A batch begins only inside one of these; always, where there is none.')
+      .exactOptional(),
   })
   .describe('The pace of proactive updates.');
 export type Rollout = z.infer<typeof Rollout>;

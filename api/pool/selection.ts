@@ -29,11 +29,18 @@ const entryInWords = (text: string): string =>
 export const SelectionPolicy = z
   .strictObject({
     orderedPolicies: z
-      .array(z.strictObject({ labelSelector: LabelSelector }, { error: ({ input }) => (typeof input === 'string' ? entryInWords(input) : undefined) }))
+      .array(
+        z.strictObject(
+          { labelSelector: LabelSelector },
+          { error: ({ input }) => (typeof input === 'string' ? entryInWords(input) : undefined) },
+        ),
+      )
       .max(16)
       .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
       .exactOptional(),
-    basePolicy: BasePolicy.describe('The order among VMs of equal rank. Random, the default, takes those that disturb least first.').exactOptional(),
+    basePolicy: BasePolicy.describe(
+      'The order among VMs of equal rank. Random, the default, takes those that disturb least first.',
+    ).exactOptional(),
   })
   .describe('The order in which VMs are taken.');
 export type SelectionPolicy = z.infer<typeof SelectionPolicy>;

@@ -2,11 +2,13 @@ import * as z from 'zod';
 import { atMostOne } from './one-of.ts';
 import { SelectionPolicy } from './selection.ts';
 
-const ONLINE = 'can\'t be Online: KubeVirt has no way to keep a VM\'s memory on a disk; Offline keeps its disks, Disabled nothing';
+const ONLINE = "can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing";
 
 export const StatePreservation = z
   .enum(['Disabled', 'Offline'], { error: (issue) => (issue.input === 'Online' ? ONLINE : undefined) })
-  .describe('Whether the disks of a VM that leaves are kept for the next VM of its number (Offline), or deleted (Disabled, the default).');
+  .describe(
+    'Whether the disks of a VM that leaves are kept for the next VM of its number (Offline), or deleted (Disabled, the default).',
+  );
 export type StatePreservation = z.infer<typeof StatePreservation>;
 
 export const Disruption = z

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { DURATION } from '../duration.ts';
 
-/** Names, labels, durations and counts as parts of larger schemas. Each refuses with one sentence that says what would be right. */
+/** Labels, durations and counts as parts of larger schemas. Each refuses with one sentence that says what would be right. */
 
 /** What the API server checks too: `rule` is CEL, `message` the same sentence that drover says. */
 export const rules = (...pairs: readonly (readonly [rule: string, message: string])[]) => ({
@@ -50,4 +50,7 @@ export const IntOrPercent = z
 export const LabelKey = shaped(LABEL_KEY, 317, LABEL_KEY_SHAPE);
 export const LabelValue = z.string().max(63, LABEL_VALUE_SHAPE).regex(LABEL_VALUE, LABEL_VALUE_SHAPE);
 export const Labels = z.record(z.string().regex(LABEL_KEY, LABEL_KEY_SHAPE), LabelValue);
-export const Annotations = z.record(z.string().regex(LABEL_KEY, 'must be an annotation key such as note or example.com/note'), z.string());
+export const Annotations = z.record(
+  z.string().regex(LABEL_KEY, 'must be an annotation key such as note or example.com/note'),
+  z.string(),
+);

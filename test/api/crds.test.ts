@@ -24,7 +24,11 @@ describe("drover's CRDs", () => {
   it('count in the scale subresource as the API server counts', () => {
     expect(droverCrds()[0]!.spec.versions[0]!.subresources).toEqual({
       status: {},
-      scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.labelSelector' },
+      scale: {
+        specReplicasPath: '.spec.replicas',
+        statusReplicasPath: '.status.replicas',
+        labelSelectorPath: '.status.labelSelector',
+      },
     });
   });
 
@@ -36,11 +40,26 @@ describe("drover's CRDs", () => {
   });
 
   it('hold no key word that a structural schema may not', () => {
-    const forbidden = new Set(['$ref', '$schema', '$defs', 'anyOf', 'oneOf', 'allOf', 'const', 'propertyNames', 'patternProperties']);
+    const forbidden = new Set([
+      '$ref',
+      '$schema',
+      '$defs',
+      'anyOf',
+      'oneOf',
+      'allOf',
+      'const',
+      'propertyNames',
+      'patternProperties',
+    ]);
     const wrong: string[] = [];
     const visit = (schema: StructuralSchema, path: string): void => {
-      wrong.push(...Object.keys(schema).filter((key) => forbidden.has(key)).map((key) => `${path}: ${key}`));
-      if (schema.properties !== undefined && schema.additionalProperties !== undefined) wrong.push(`${path}: additionalProperties`);
+      wrong.push(
+        ...Object.keys(schema)
+          .filter((key) => forbidden.has(key))
+          .map((key) => `${path}: ${key}`),
+      );
+      if (schema.properties !== undefined && schema.additionalProperties !== undefined)
+        wrong.push(`${path}: additionalProperties`);
       for (const [key, property] of Object.entries(schema.properties ?? {})) visit(property, `${path}.${key}`);
       if (schema.items !== undefined) visit(schema.items, `${path}[]`);
       if (schema.additionalProperties !== undefined) visit(schema.additionalProperties, `${path}{}`);

@@ -41,7 +41,7 @@ describe("KubeVirt's own pool", () => {
       },
     });
     expect(notes).toEqual([
-      "pool.kubevirt.io/v1beta1 is read as drover.dev/v1alpha1: a pool of drover's, beside KubeVirt's own pool of that name and its VMs if there are any",
+      "pool.kubevirt.io/v1beta1 is read as drover.dev/v1alpha1: a pool of drover's, beside any of KubeVirt's of that name, and its VMs",
       'VMs are named from web-1 on; KubeVirt counts from 0',
       'spec.virtualMachineTemplate.metadata: name and namespace are left out: the pool names its VMs',
       "spec.replicas: 1, KubeVirt's default, is written out",
@@ -60,7 +60,10 @@ describe("KubeVirt's own pool", () => {
           autohealing: { startUpFailureThreshold: 4, minFailingToStartDuration: '5m0s' },
           updateStrategy: { proactive: { selectionPolicy: { sortPolicy: 'DescendingOrder' } } },
           scaleInStrategy: {
-            proactive: { statePreservation: 'Online', selectionPolicy: { sortPolicy: 'Oldest', selectors: { labelSelector: { matchLabels: { tier: 'old' } } } } },
+            proactive: {
+              statePreservation: 'Online',
+              selectionPolicy: { sortPolicy: 'Oldest', selectors: { labelSelector: { matchLabels: { tier: 'old' } } } },
+            },
           },
         },
         'v1alpha1',
@@ -99,16 +102,26 @@ describe("KubeVirt's own pool", () => {
   it('says where healing and the replacement of disks differ', () => {
     const spec = { ...vmTemplate.spec, dataVolumeTemplates: [{ metadata: { name: 'd' } }] };
     const { notes } = read(kubevirtPool({ autohealing: {}, virtualMachineTemplate: { ...vmTemplate, spec } }));
-    expect(notes).toContain("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
-    expect(notes).toContain('spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only where proactive.disruption is Replace; in KubeVirt always');
+    expect(notes).toContain(
+      "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
+    );
+    expect(notes).toContain(
+      'spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only under proactive.disruption: Replace; in KubeVirt always',
+    );
   });
 
   it.each<[object, string]>([
     [{ selector: undefined }, 'spec.selector: is missing: it must be an object (lines of "key: value")'],
     [{ selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match spec.virtualMachineTemplate.metadata.labels'],
     [{ replica: 3 }, 'spec.replica: unknown field; did you mean replicas?'],
-    [{ template: {} }, 'spec.template: unknown field in pool.kubevirt.io, which calls it virtualMachineTemplate; or write apiVersion: drover.dev/v1alpha1'],
-    [{ maxUnavailable: '101%' }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "101%"'],
+    [
+      { template: {} },
+      'spec.template: unknown field in pool.kubevirt.io, which calls it virtualMachineTemplate; or write apiVersion: drover.dev/v1alpha1',
+    ],
+    [
+      { maxUnavailable: '101%' },
+      'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "101%"',
+    ],
     [
       { updateStrategy: { proactive: { selectionPolicy: { selectors: { nodeSelectorRequirementMatcher: [] } } } } },
       'spec.updateStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher: drover selects VMs by their labels alone: label them, and use labelSelector',
@@ -130,10 +143,19 @@ describe("KubeVirt's own pool", () => {
     const spec = fc.record(
       {
         replicas: fc.nat(99_999),
-        maxUnavailable: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 100 }).map((n) => `${n}%`)),
+        maxUnavailable: fc.oneof(
+          fc.integer({ min: 1, max: 500 }),
+          fc.integer({ min: 1, max: 100 }).map((n) => `${n}%`),
+        ),
         paused: fc.boolean(),
-        nameGeneration: fc.record({ appendIndexToSecretRefs: fc.boolean(), appendIndexToConfigMapRefs: fc.boolean() }, { requiredKeys: [] }),
-        updateStrategy: fc.oneof(unmanaged, fc.record({ proactive: fc.record({ selectionPolicy: selection }, { requiredKeys: [] }) })),
+        nameGeneration: fc.record(
+          { appendIndexToSecretRefs: fc.boolean(), appendIndexToConfigMapRefs: fc.boolean() },
+          { requiredKeys: [] },
+        ),
+        updateStrategy: fc.oneof(
+          unmanaged,
+          fc.record({ proactive: fc.record({ selectionPolicy: selection }, { requiredKeys: [] }) }),
+        ),
         scaleInStrategy: fc.oneof(
           unmanaged,
           fc.record({ opportunistic: fc.record(preserved, { requiredKeys: [] }) }),

@@ -1,3 +1,4 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +33,9 @@ describe("the proposal's examples", () => {
       metadata: { name: 'my-vm-pool' },
       spec: { replicas: 100, maxUnavailable: 10, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } },
     });
-    expect(object.spec.template.spec.dataVolumeTemplates?.[0]).toMatchObject({ spec: { pvc: { accessModes: ['ReadWriteOnce'] } } });
+    expect(object.spec.template.spec.dataVolumeTemplates?.[0]).toMatchObject({
+      spec: { pvc: { accessModes: ['ReadWriteOnce'] } },
+    });
     expect(notes).toEqual(["kubevirt.io/v1 is read as drover.dev/v1alpha1: the pool is drover's"]);
   });
 
@@ -63,15 +66,19 @@ describe('a pool', () => {
     .map(([template, replicas, name, labels]) => ({ ...barePool({ replicas, template }), metadata: { name, labels } }));
 
   it('is read as it was written, in YAML', () => {
-    fc.assert(fc.property(pool, (pool) => {
-      expect(only(parseManifests(stringify(pool, { version: '1.1' }), 'x')).object).toEqual(pool);
-    }));
+    fc.assert(
+      fc.property(pool, (pool) => {
+        expect(only(parseManifests(stringify(pool, { version: '1.1' }), 'x')).object).toEqual(pool);
+      }),
+    );
   });
 
   it('is read as it was written, in JSON', () => {
-    fc.assert(fc.property(pool, fc.constantFrom(0, 2, '\t'), (pool, indent) => {
-      expect(only(parseManifests(JSON.stringify(pool, null, indent), 'x')).object).toEqual(pool);
-    }));
+    fc.assert(
+      fc.property(pool, fc.constantFrom(0, 2, '\t'), (pool, indent) => {
+        expect(only(parseManifests(JSON.stringify(pool, null, indent), 'x')).object).toEqual(pool);
+      }),
+    );
   });
 
   it('may be the output of kubectl get', () => {
@@ -105,37 +112,108 @@ describe('a pool', () => {
 describe('what is wrong', () => {
   it.each<[string, object, string]>([
     ['a missing field', { replicas: undefined }, 'spec.replicas: is missing: it must be a whole number'],
-    ['an empty field', { updateStrategy: { unmanaged: null } }, 'spec.updateStrategy.unmanaged: is empty: it must be an object (lines of "key: value")'],
+    [
+      'an empty field',
+      { updateStrategy: { unmanaged: null } },
+      'spec.updateStrategy.unmanaged: is empty: it must be an object (lines of "key: value")',
+    ],
     ['a number in quotes', { replicas: '3' }, 'spec.replicas: must be a whole number, found the text "3": remove the quotes'],
     ['a fraction', { replicas: 1.5 }, 'spec.replicas: must be a whole number, found 1.5'],
     ['too few', { replicas: -1 }, 'spec.replicas: must be at least 0, found -1'],
     ['too many', { replicas: 100_000 }, 'spec.replicas: must be at most 99999, found 100000'],
-    ['a share of nothing', { maxUnavailable: '0%' }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "0%"'],
-    ['no number', { maxUnavailable: [] }, 'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found a list'],
+    [
+      'a share of nothing',
+      { maxUnavailable: '0%' },
+      'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "0%"',
+    ],
+    [
+      'no number',
+      { maxUnavailable: [] },
+      'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found a list',
+    ],
     ['a word for true', { paused: 'yess' }, 'spec.paused: must be true or false, found the text "yess"'],
-    ['two strategies', { updateStrategy: { unmanaged: {}, proactive: {} } }, 'spec.updateStrategy: must hold at most one of unmanaged, opportunistic and proactive'],
-    ['an unknown word', { updateStrategy: { proactive: { disruption: 'restart' } } }, 'spec.updateStrategy.proactive.disruption: must be one of None, Live, Restart and Replace, found the text "restart"'],
-    ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing"],
-    ['no duration', { autohealing: { backoff: { max: 10 } } }, 'spec.autohealing.backoff.max: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), found 10'],
-    ['neither a duration nor never', { autohealing: { unhealthyAfter: { notReady: 'soon' } } }, 'spec.autohealing.unhealthyAfter.notReady: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), or never, found the text "soon"'],
-    // oxlint-disable-next-line unicorn/no-thenable -- the word is the user's
-    ['a step that waits for nothing', { rollout: { steps: [{ to: 1, then: {} }] } }, 'spec.rollout.steps[0].then: must hold exactly one of wait and approval'],
+    [
+      'two strategies',
+      { updateStrategy: { unmanaged: {}, proactive: {} } },
+      'spec.updateStrategy: must hold at most one of unmanaged, opportunistic and proactive',
+    ],
+    [
+      'an unknown word',
+      { updateStrategy: { proactive: { disruption: 'restart' } } },
+      'spec.updateStrategy.proactive.disruption: must be one of None, Live, Restart and Replace, found the text "restart"',
+    ],
+    [
+      'Online',
+      { scaleInStrategy: { proactive: { statePreservation: 'Online' } } },
+      "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing",
+    ],
+    [
+      'no duration',
+      { autohealing: { backoff: { max: 10 } } },
+      'spec.autohealing.backoff.max: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), found 10',
+    ],
+    [
+      'neither a duration nor never',
+      { autohealing: { unhealthyAfter: { notReady: 'soon' } } },
+      'spec.autohealing.unhealthyAfter.notReady: must be a duration such as 30s, 10m or 1h30m (units: ms, s, m, h), or never, found the text "soon"',
+    ],
+    [
+      'a step that waits for nothing',
+      { rollout: { steps: [{ to: 1, then: {} }] } },
+      'spec.rollout.steps[0].then: must hold exactly one of wait and approval',
+    ],
     ['a list for an object', { rollout: [] }, 'spec.rollout: must be an object (lines of "key: value"), found a list'],
-    ['no cron', { rollout: { windows: [{ cron: 'at night', duration: '1h' }] } }, 'spec.rollout.windows[0].cron: must have five fields: minute, hour, day of month, month, day of week, found the text "at night"'],
-    ['a selector of other VMs', { selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match template.metadata.labels, as every selector matches its own VMs'],
-    ['a requirement without values', { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }, 'spec.selector.matchExpressions[0]: In and NotIn need values; Exists and DoesNotExist take none'],
-    ['a field of elsewhere', { statePreservation: 'Offline' }, 'spec.statePreservation: unknown field here; it belongs in spec.scaleInStrategy.opportunistic or spec.scaleInStrategy.proactive'],
-    ["KubeVirt's word", { nameGeneration: { appendIndexToSecretRefs: true } }, "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences"],
-    ['a field of nowhere', { colour: 'red' }, 'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector'],
+    [
+      'no cron',
+      { rollout: { windows: [{ cron: 'at night', duration: '1h' }] } },
+      'spec.rollout.windows[0].cron: must have five fields: minute, hour, day of month, month, day of week, found the text "at night"',
+    ],
+    [
+      'a selector of other VMs',
+      { selector: { matchLabels: { app: 'db' } } },
+      'spec.selector: must match template.metadata.labels, as every selector matches its own VMs',
+    ],
+    [
+      'a requirement without values',
+      { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
+      'spec.selector.matchExpressions[0]: In and NotIn need values; Exists and DoesNotExist take none',
+    ],
+    [
+      'a field of elsewhere',
+      { statePreservation: 'Offline' },
+      'spec.statePreservation: unknown field here; it belongs in spec.scaleInStrategy.opportunistic or spec.scaleInStrategy.proactive',
+    ],
+    [
+      "KubeVirt's word",
+      { nameGeneration: { appendIndexToSecretRefs: true } },
+      "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences",
+    ],
+    [
+      'a field of nowhere',
+      { colour: 'red' },
+      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector',
+    ],
   ])('%s', (_, fields, message) => {
     expect(messagesOf(withFields(fields))).toEqual([message]);
   });
 
   it.each<[string, object, string]>([
-    ['no VMI template', { runStrategy: 'Always' }, 'spec.template.spec.template: is missing: it must be the template of the VirtualMachineInstance, whose spec holds domain and volumes'],
-    ['two ways to run', { running: true, runStrategy: 'Always', template: {} }, 'spec.template.spec: must hold either runStrategy or the older running'],
+    [
+      'no VMI template',
+      { runStrategy: 'Always' },
+      'spec.template.spec.template: is missing: it must be the template of the VirtualMachineInstance, whose spec holds domain and volumes',
+    ],
+    [
+      'two ways to run',
+      { running: true, runStrategy: 'Always', template: {} },
+      'spec.template.spec: must hold either runStrategy or the older running',
+    ],
     ['no way to run', { template: {} }, 'spec.template.spec: must hold either runStrategy or the older running'],
-    ['a disk without a name', { running: true, template: {}, dataVolumeTemplates: [{ metadata: {} }] }, 'spec.template.spec.dataVolumeTemplates[0].metadata.name: is missing: it must be text'],
+    [
+      'a disk without a name',
+      { running: true, template: {}, dataVolumeTemplates: [{ metadata: {} }] },
+      'spec.template.spec.dataVolumeTemplates[0].metadata.name: is missing: it must be text',
+    ],
   ])('%s in the VM template', (_, spec, message) => {
     expect(messagesOf(withFields({ template: { spec } }))).toEqual([message]);
   });
@@ -159,11 +237,13 @@ describe('what is wrong', () => {
 
   it('labels that YAML reads as something else', () => {
     const labels = '{a: yes, b: 12, "c d": x}';
-    expect(messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`))).toEqual([
-      'metadata.labels.a: must be text, found true (written yes): put it in quotes',
-      'metadata.labels.b: must be text, found 12: put it in quotes',
-      'metadata.labels["c d"]: must be a label key such as app or example.com/app',
-    ]);
+    expect(messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`))).toEqual(
+      [
+        'metadata.labels.a: must be text, found true (written yes): put it in quotes',
+        'metadata.labels.b: must be text, found 12: put it in quotes',
+        'metadata.labels["c d"]: must be a label key such as app or example.com/app',
+      ],
+    );
   });
 });
 
@@ -193,8 +273,13 @@ describe('many documents', () => {
 
   it('hold a pool once, whichever file it is in', () => {
     const text = stringify(barePool());
-    const files = [{ text, source: 'a.yaml' }, { text: `---\n${text}`, source: 'b.yaml' }];
-    expect(() => readManifests(files)).toThrow('b.yaml:2 (document 1): metadata.name: the pool web is there twice: first at a.yaml:1');
+    const files = [
+      { text, source: 'a.yaml' },
+      { text: `---\n${text}`, source: 'b.yaml' },
+    ];
+    expect(() => readManifests(files)).toThrow(
+      'b.yaml:2 (document 1): metadata.name: the pool web is there twice: first at a.yaml:1',
+    );
   });
 
   it('are named with their file in one line each', () => {
@@ -209,8 +294,16 @@ describe('many documents', () => {
 describe('kinds', () => {
   it.each([
     ['v1', 'Secret', 'kind: drover applies VirtualMachinePools, not Secret (v1): use kubectl apply for it'],
-    ['drover.dev/v1', 'VirtualMachinePool', 'apiVersion: VirtualMachinePool is not known in drover.dev/v1; did you mean drover.dev/v1alpha1?'],
-    ['pool.kubevirt.io/v1', 'VirtualMachinePool', 'apiVersion: VirtualMachinePool is not known in pool.kubevirt.io/v1; did you mean pool.kubevirt.io/v1beta1?'],
+    [
+      'drover.dev/v1',
+      'VirtualMachinePool',
+      'apiVersion: VirtualMachinePool is not known in drover.dev/v1; did you mean drover.dev/v1alpha1?',
+    ],
+    [
+      'pool.kubevirt.io/v1',
+      'VirtualMachinePool',
+      'apiVersion: VirtualMachinePool is not known in pool.kubevirt.io/v1; did you mean pool.kubevirt.io/v1beta1?',
+    ],
     ['drover.dev/v1alpha1', 'VirtualMachinepools', 'kind: VirtualMachinepools is not known; did you mean VirtualMachinePool?'],
   ])('%s %s', (apiVersion, kind, message) => {
     expect(messagesOf(stringify({ apiVersion, kind }))).toEqual([message]);
@@ -233,7 +326,7 @@ describe('notes on the VM template', () => {
   const claim = { name: 'data', persistentVolumeClaim: { claimName: 'shared' } };
 
   it('say that VMs share a disk', () => {
-    const note = 'all VMs of the pool share the disk shared (volume data): a dataVolumeTemplate gives each VM one of its own';
+    const note = 'all VMs of the pool share the disk shared (volume data): a dataVolumeTemplate gives each its own';
     expect(notesOf([claim])).toEqual([note]);
     expect(notesOf([{ name: 'data', dataVolume: { name: 'shared' } }])).toEqual([note]);
     expect(notesOf([claim], {}, 1)).toEqual([]);

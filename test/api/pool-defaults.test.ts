@@ -11,7 +11,11 @@ describe('withDefaults', () => {
       maxUnavailable: '25%',
       nameGeneration: { appendPostfixToSecretReferences: false, appendPostfixToConfigMapReferences: false },
       update: { kind: 'proactive', selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' }, disruption: 'Restart' },
-      scaleIn: { kind: 'proactive', selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' }, statePreservation: 'Disabled' },
+      scaleIn: {
+        kind: 'proactive',
+        selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' },
+        statePreservation: 'Disabled',
+      },
       rollout: { steps: [], minReadySeconds: 0, progressDeadlineSeconds: 600, onFailure: 'Pause', maxFailures: 0, windows: [] },
       autohealing: null,
       revisionHistoryLimit: 10,

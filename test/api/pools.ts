@@ -11,11 +11,37 @@ export const barePool = (spec: Partial<VirtualMachinePool['spec']> = {}): Virtua
 
 /** Texts that YAML might take for something else, beside any others. */
 const text = fc.oneof(
-  fc.constantFrom('yes', 'on', 'no', 'y', '1e3', 'e1', '0644', '0x1f', '1_000', '~', 'null', '12:30:45', '2020-01-01', '', ' a', '- b', 'a: b', '#', '='),
+  fc.constantFrom(
+    'yes',
+    'on',
+    'no',
+    'y',
+    '1e3',
+    'e1',
+    '0644',
+    '0x1f',
+    '1_000',
+    '~',
+    'null',
+    '12:30:45',
+    '2020-01-01',
+    '',
+    ' a',
+    '- b',
+    'a: b',
+    '#',
+    '=',
+  ),
   fc.string({ unit: 'grapheme', maxLength: 12 }),
 );
-const number = fc.oneof(fc.integer(), fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }).filter((n) => !Object.is(n, -0)));
-const field = fc.oneof(text, fc.constantFrom('domain', 'volumes', 'networks')).filter((key) => key !== '__proto__' && key !== '<<');
+const number = fc.oneof(
+  fc.integer(),
+  fc.maxSafeInteger(),
+  fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }).filter((n) => !Object.is(n, -0)),
+);
+const field = fc
+  .oneof(text, fc.constantFrom('domain', 'volumes', 'networks'))
+  .filter((key) => key !== '__proto__' && key !== '<<');
 
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   json: fc.oneof(
@@ -39,7 +65,10 @@ export const name = fc.stringMatching(/^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/);
 export const template = fc
   .record(
     {
-      metadata: fc.record({ labels, annotations: fc.dictionary(labelKey, text, { maxKeys: 2, noNullPrototype: true }) }, { requiredKeys: [] }),
+      metadata: fc.record(
+        { labels, annotations: fc.dictionary(labelKey, text, { maxKeys: 2, noNullPrototype: true }) },
+        { requiredKeys: [] },
+      ),
       spec: fc
         .tuple(object, object, fc.constantFrom('Always', 'Halted', 'Manual'), fc.array(name, { maxLength: 2 }))
         .map(([rest, vmi, runStrategy, disks]) => ({

@@ -60,16 +60,32 @@ describe('scalars', () => {
 
 describe('a text that is no YAML', () => {
   it.each([
-    ['a key twice', 'a: 1\nb:\n  c: 1\n  c: 2\n', 'f.yaml:4:3 (document 1): the key c is there twice in one object: keep one of them'],
+    [
+      'a key twice',
+      'a: 1\nb:\n  c: 1\n  c: 2\n',
+      'f.yaml:4:3 (document 1): the key c is there twice in one object: keep one of them',
+    ],
     ['a tab', 'a:\n\tb: 1\n', 'f.yaml:2:1 (document 1): a tab indents this line: YAML takes only spaces'],
-    ['a bad indentation', 'a:\n  b: 1\n c: 2\n', 'f.yaml:3:1 (document 1): this line is indented neither like the one above it nor as a part of it'],
-    ['a colon too many', 'a: b: c\n', 'f.yaml:1:4 (document 1): a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line'],
+    [
+      'a bad indentation',
+      'a:\n  b: 1\n c: 2\n',
+      'f.yaml:3:1 (document 1): this line is indented neither like the one above it nor as a part of it',
+    ],
+    [
+      'a colon too many',
+      'a: b: c\n',
+      'f.yaml:1:4 (document 1): a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line',
+    ],
     ['an open quote', 'a: "b\nc: d\n', 'f.yaml:3:1 (document 1): this is no valid YAML: missing closing "quote'],
     ['a tag', 'a: !mine b\n', 'f.yaml:1:4 (document 1): this is no valid YAML: unresolved tag: !mine'],
     ['an alias of nothing', 'a: *b\n', 'f.yaml:1:4 (document 1): *b repeats nothing: &b must come before it'],
     ['an alias of itself', 'a: &a\n  b: *a\n', 'f.yaml:2:6 (document 1): *a stands inside of what it repeats'],
     ['a number that JSON has not', 'a: .inf\n', 'f.yaml:1:4 (document 1): .inf is no number that JSON can carry'],
-    ['a number too long', 'a: 9007199254740993\n', 'f.yaml:1:4 (document 1): 9007199254740993 is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes'],
+    [
+      'a number too long',
+      'a: 9007199254740993\n',
+      'f.yaml:1:4 (document 1): 9007199254740993 is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes',
+    ],
     ['nothing', ' \n', 'f.yaml: the file is empty: it should hold a VirtualMachinePool'],
     ['only comments', '# a\n---\n# b\n---\n', 'f.yaml: the file holds no object, only comments or separators'],
   ])('holds %s', (_, text, refusal) => {
@@ -78,7 +94,12 @@ describe('a text that is no YAML', () => {
 
   it('is refused before aliases of aliases fill the memory', () => {
     const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x]'];
-    for (let i = 1; i < 12; i++) bomb.push(`a${i}: &a${i} [${Array(9).fill(`*a${i - 1}`).join(', ')}]`);
+    for (let i = 1; i < 12; i++)
+      bomb.push(
+        `a${i}: &a${i} [${Array(9)
+          .fill(`*a${i - 1}`)
+          .join(', ')}]`,
+      );
     expect(refusalOf(bomb.join('\n'))).toBe('f.yaml:1:1 (document 1): aliases repeat too much of this document');
   });
 });

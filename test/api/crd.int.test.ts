@@ -1,0 +1,237 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { parseManifests } from '../../api/manifest.ts';
+import type { VirtualMachinePool } from '../../api/pool.ts';
+import { installCrds } from '../../dev/crds.ts';
+import { startStack, type Stack } from '../../dev/stack.ts';
+import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import { VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { droverCrds } from '../../api/crds.ts';
+import { barePool } from './pools.ts';
+
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+let folder: string;
+let stack: Stack;
+let client: KubeClient;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'drover-crd-'));
+  stack = await startStack({ state: join(folder, 'stack'), ephemeral: true, simulator: false, worker: false });
+  client = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
+  await installCrds(client, droverCrds());
+}, 600_000);
+
+afterAll(async () => {
+  await client.close();
+  await stack.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const inNamespace = (pool: VirtualMachinePool, name = 'web'): VirtualMachinePool => ({
+  ...pool,
+  metadata: { name, namespace: 'default' },
+});
+
+/** What the API server says of a pool that it should refuse. */
+async function refusalOf(pool: object): Promise<string> {
+  try {
+    await client.create(VirtualMachinePools, pool as VirtualMachinePool, { dryRun: true });
+  } catch (error) {
+    if (error instanceof KubeError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('the API server', () => {
+  it('keeps a pool as it was written, the fields of the VM that nobody knows included', async () => {
+    const pool = inNamespace(
+      barePool({
+        maxUnavailable: '30%',
+        updateStrategy: { proactive: { disruption: 'Live', selectionPolicy: { orderedPolicies: [{ labelSelector: {} }] } } },
+        scaleInStrategy: { opportunistic: { statePreservation: 'Offline' } },
+        rollout: {
+          steps: [
+            { to: 1, then: { approval: {} } },
+            { to: '50%', then: { wait: '1h30m' } },
+          ],
+          windows: [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }],
+        },
+        autohealing: { unhealthyAfter: { notReady: '10m', unknownNode: 'never' }, backoff: { jitter: 0.25 }, maxUnhealthy: 3 },
+        template: {
+          metadata: { labels: { app: 'web' } },
+          spec: {
+            runStrategy: 'Always',
+            future: [{ field: null }, 1.5, 'on'],
+            dataVolumeTemplates: [{ metadata: { name: 'disk', labels: { a: 'b' } }, spec: { pvc: {} } }],
+            template: { metadata: { annotations: { a: 'b' } }, spec: { domain: { cpu: { sockets: 2 } } } },
+          },
+        },
+        selector: { matchLabels: { app: 'web', 'drover.dev/pool': 'web' } },
+      }),
+    );
+    const stored = await client.create(VirtualMachinePools, pool);
+    expect(stored.spec).toEqual(pool.spec);
+    expect(stored.metadata.generation).toBe(1);
+  });
+
+  it.each<[string, object, string]>([
+    ['no replicas', { replicas: undefined }, 'spec.replicas: Required value'],
+    ['too many replicas', { replicas: 100_000 }, 'should be less than or equal to 99999'],
+    [
+      'no share',
+      { maxUnavailable: '0%' },
+      'spec.maxUnavailable: Invalid value: "0%": must be a whole number of at least 1, or a percentage',
+    ],
+    [
+      'no VM',
+      { maxUnavailable: 0 },
+      'spec.maxUnavailable: Invalid value: 0: must be a whole number of at least 1, or a percentage',
+    ],
+    [
+      'two strategies',
+      { updateStrategy: { unmanaged: {}, proactive: {} } },
+      'must hold at most one of unmanaged, opportunistic and proactive',
+    ],
+    ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, 'supported values: "Disabled", "Offline"'],
+    ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
+    ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
+    ['a selector of others', { selector: { matchLabels: { app: 'db' } } }, 'selector must match template.metadata.labels'],
+    ['no VMI', { template: { spec: { running: true } } }, 'spec.template.spec.template: Required value'],
+    [
+      'two ways to run',
+      { template: { spec: { running: true, runStrategy: 'Always', template: {} } } },
+      'must hold either runStrategy or',
+    ],
+  ])('refuses %s', async (_, fields, words) => {
+    expect(await refusalOf(inNamespace(barePool(fields)))).toContain(words);
+  });
+
+  it.each([
+    ['a.b', 'metadata.name must be at most 57 lower-case letters'],
+    ['a'.repeat(58), 'metadata.name must be at most 57 lower-case letters'],
+    ['a'.repeat(57), 'accepted'],
+  ])('on the name %s', async (name, words) => {
+    expect(await refusalOf(inNamespace(barePool(), name))).toContain(words);
+  });
+
+  it('scales a pool, and makes a new generation of it only when its spec changes', async () => {
+    const key = { namespace: 'default', name: 'scaled' };
+    await client.create(VirtualMachinePools, inNamespace(barePool({ replicas: 2 }), key.name));
+    const status = { replicas: 2, labelSelector: 'drover.dev/pool=scaled', observedGeneration: 1 };
+    await client.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
+    const scale = await client.patch(VirtualMachinePools, key, 'merge', { spec: { replicas: 5 } }, { subresource: 'scale' });
+    expect(scale).toMatchObject({
+      kind: 'Scale',
+      spec: { replicas: 5 },
+      status: { replicas: 2, selector: 'drover.dev/pool=scaled' },
+    });
+    expect(await client.get(VirtualMachinePools, key)).toMatchObject({
+      metadata: { generation: 2 },
+      spec: { replicas: 5 },
+      status,
+    });
+  });
+
+  it('merges conditions by their type', async () => {
+    const key = { namespace: 'default', name: 'conditions' };
+    await client.create(VirtualMachinePools, inNamespace(barePool(), key.name));
+    const write = (manager: string, type: string): Promise<VirtualMachinePool> =>
+      client.patch<VirtualMachinePool>(
+        VirtualMachinePools,
+        key,
+        'apply',
+        { metadata: key, status: { replicas: 0, conditions: [{ type, status: 'True' }] } },
+        { subresource: 'status', fieldManager: manager, force: true },
+      );
+    await write('one', 'Ready');
+    const { status } = await write('other', 'Paused');
+    expect(status?.conditions?.map(({ type }) => type)).toEqual(['Ready', 'Paused']);
+  });
+});
+
+const fileOf = (name: string, text: string): string => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+describe.skipIf(!hasKubectl)('kubectl', () => {
+  const run = promisify(execFile);
+  const kubectl = async (...args: string[]): Promise<string> =>
+    (await run('kubectl', ['--kubeconfig', stack.kubeconfig, '--cache-dir', join(folder, 'cache'), ...args])).stdout;
+  it('applies the CRDs of deploy/crds', async () => {
+    const output = await kubectl(
+      'apply',
+      '--dry-run=server',
+      '--server-side',
+      '--force-conflicts',
+      '-f',
+      fileURLToPath(CRD_FOLDER),
+    );
+    expect(output.trim().split('\n')).toHaveLength(crdFiles().size);
+    expect(readdirSync(CRD_FOLDER)).toHaveLength(crdFiles().size);
+  });
+
+  it('applies, shows, explains and scales a pool', async () => {
+    const pool = fileOf('pool.yaml', stringify(inNamespace(barePool(), 'by-kubectl')));
+    expect(await kubectl('apply', '-f', pool)).toContain('virtualmachinepool.drover.dev/by-kubectl created');
+    expect(await kubectl('scale', 'dpool/by-kubectl', '--replicas', '7')).toContain('scaled');
+    const [header, row] = (await kubectl('get', 'dpool', 'by-kubectl')).split('\n');
+    expect(header?.split(/\s+/)).toEqual(['NAME', 'DESIRED', 'CURRENT', 'READY', 'UPDATED', 'AGE']);
+    expect(row).toMatch(/^by-kubectl\s+7\s/);
+    expect(await kubectl('get', 'drover', '-o', 'name')).toContain('virtualmachinepool.drover.dev/by-kubectl');
+    expect(await kubectl('explain', 'dpool.spec.maxUnavailable')).toContain('25% by default');
+  });
+
+  it('refuses a field that the schema has not', async () => {
+    const pool = fileOf('unknown.yaml', stringify(inNamespace({ ...barePool({ replica: 3 } as object) }, 'unknown')));
+    await expect(kubectl('apply', '-f', pool)).rejects.toThrow('unknown field "spec.replica"');
+  });
+
+  it('reads YAML as drover does', async () => {
+    const scalars = [
+      'yes Off y N TRUE "on" 0644 0o17 0xFF 0b11 1_000 1_000.5 +12 1e3 1e+3 .5 08 1.0 -0.5 9007199254740991',
+      'e1 1e 12:30:45 1:30 2020-01-01 2020-01-01T00:00:00Z ~ Null =',
+    ].flatMap((line) => line.split(' '));
+    const fields = scalars.map((scalar, index) => `        f${index}: ${scalar}`).join('\n');
+    const text = [
+      'apiVersion: drover.dev/v1alpha1',
+      'kind: VirtualMachinePool',
+      'metadata: {name: scalars}',
+      'spec:',
+      '  replicas: 0',
+      '  template:',
+      '    spec:',
+      '      runStrategy: Halted',
+      '      template:',
+      fields,
+      '        a: &a {x: 1}',
+      '        b: {<<: *a, z: 2}',
+      '        80: port',
+      '',
+    ].join('\n');
+    const output = await kubectl(
+      'create',
+      '--dry-run=client',
+      '--validate=false',
+      '-o',
+      'json',
+      '-f',
+      fileOf('scalars.yaml', text),
+    );
+    const seen = JSON.parse(output) as VirtualMachinePool;
+    expect(parseManifests(text, 'x')[0]!.object.spec.template).toEqual(seen.spec.template);
+  });
+});

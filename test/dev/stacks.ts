@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { startedAt } from '../../dev/process-identity.ts';
+import { startStack, type Stack, type StackOptions } from '../../dev/stack.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import type { Resource } from '../../kubernetes/resources.ts';
+
+export const ConfigMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+export const configMap = (name: string) => ({ metadata: { name, namespace: 'default' }, data: { here: 'yes' } });
+
+/** A folder that goes with the test. */
+export function stateFolder(): string {
+  const state = mkdtempSync(join(tmpdir(), 'drover-stack-'));
+  onTestFinished(() => rmSync(state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
+  return state;
+}
+
+/** The servers alone, unless `options` say otherwise; they end with the test. */
+export async function servers(options: Partial<StackOptions> = {}): Promise<Stack> {
+  const stack = await startStack({ state: options.state ?? stateFolder(), simulator: false, worker: false, ...options });
+  onTestFinished(() => stack.stop());
+  return stack;
+}
+
+export function kubeOf({ kubeconfig }: { kubeconfig: string }): KubeClient {
+  const client = new KubeClient(loadKubeConfig({ kubeconfig }));
+  onTestFinished(() => client.close());
+  return client;
+}
+
+export const living = (pids: number[]): number[] => pids.filter((pid) => startedAt(pid) !== undefined);
+export const pidsOf = ({ processes }: Pick<Stack, 'processes'>): number[] => processes.map(({ pid }) => pid);

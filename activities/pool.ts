@@ -15,6 +15,8 @@ import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import { untilLeft } from './until-left.ts';
 
+const HEARTBEAT_MS = 500;
+
 /** A pool, and which one of that name: what is done for it is not done for a later one. */
 export interface PoolKey {
   namespace: string;
@@ -65,9 +67,14 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
   /** Runs `act` on each, heartbeating; a refusal ends it and is returned in words. */
   const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<{ count: number; refused: Done['refused'] }> => {
     let count = 0;
-    heartbeat(0);
+    let beat = 0;
+    const onDone = (): void => {
+      count++;
+      if (Date.now() - beat < HEARTBEAT_MS) return;
+      beat = Date.now();
+      heartbeat(count);
+    };
     try {
-      const onDone = (): void => heartbeat(++count);
       await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone });
       return { count, refused: null };
     } catch (error) {

@@ -1,4 +1,5 @@
-import { activityInfo, Context, heartbeat, log } from '@temporalio/activity';
+import { once } from 'node:events';
+import { activityInfo, ApplicationFailure, Context, heartbeat, log } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { canonical } from '../decisions/canonical.ts';
 import { planPool } from '../decisions/pool-plan.ts';
@@ -14,6 +15,8 @@ export interface WatchActivityOptions {
   nudgePool: (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string }) => Promise<void>;
   /** Told how many nudges could not be sent. */
   onFailure?: () => void;
+  /** Aborted when the worker is asked to end: its watch moves to another worker at once. */
+  stopping: AbortSignal;
   resyncMs?: number;
 }
 
@@ -22,7 +25,7 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { fleet, burst, nudgePool, onFailure, resyncMs = RESYNC_MS } = options;
+  const { fleet, burst, nudgePool, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
@@ -67,7 +70,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }, resyncMs);
       log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: activityInfo().attempt });
       try {
-        await Context.current().cancelled;
+        await Promise.race([Context.current().cancelled, aborted(stopping)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);
@@ -76,6 +79,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }
     },
   };
+}
+
+/** Rejects with a failure that Temporal retries elsewhere. */
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker ends', nextRetryDelay: 1 });
 }
 
 export type WatchActivities = ReturnType<typeof createWatchActivities>;

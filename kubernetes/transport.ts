@@ -97,6 +97,8 @@ export class Transport {
         path: base + request.path,
         method: request.method,
         headers,
+        // undici closes the connection after a DELETE with a body unless it is told not to; Kubernetes' preconditions are one.
+        reset: false,
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
       });

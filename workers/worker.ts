@@ -51,7 +51,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
       activities: withFailures({
         ...createPoolActivities({ client, fleet, burst: config.burst, concurrency: config.concurrency }),
-        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, onFailure: () => metrics.failedNudges.inc() }),
+        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),
       shutdownGraceTime: GRACE,
       maxCachedWorkflows: 500,

@@ -8,7 +8,7 @@ import type { Setbacks } from './setbacks.ts';
 import type { LaneKind, UnderWay } from './under-way.ts';
 
 /** VMs that one activity creates or deletes: several run at once, so that the end of one leaves the API server no idle moment. */
-const LANE = 50;
+const LANE = 84;
 
 const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',

@@ -57,12 +57,16 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     retryAt: setbacks.isWaiting() ? new Date(setbacks.state.retryAt!).toISOString() : null,
   }));
 
+  let statusDue = false;
   const report = (key: PoolKey, status: PoolStatus): void => {
-    if (underWay.has('status') || (!underWay.isEmpty && Date.now() - statusAt < STATUS_GAP_MS)) return;
+    const tooSoon = !underWay.isEmpty && Date.now() - statusAt < STATUS_GAP_MS;
+    statusDue = tooSoon || underWay.has('status');
+    if (statusDue) return;
     statusAt = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
       const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
-      stir(written ?? {});
+      seen = laterSeen(seen, written ?? {});
+      stirred ||= statusDue;
     });
   };
 

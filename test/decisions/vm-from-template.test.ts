@@ -83,8 +83,8 @@ describe('revision', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (fields) => {
         const reversed = Object.fromEntries(Object.entries(fields).toReversed());
-        expect(revisionOf({ spec: reversed })).toBe(revisionOf({ spec: fields }));
-        expect(revisionOf({ spec: { ...fields, [`${Object.keys(fields)[0]}+`]: 1 } })).not.toBe(revisionOf({ spec: fields }));
+        expect(revisionOf({ spec: { template: reversed } })).toBe(revisionOf({ spec: { template: fields } }));
+        expect(revisionOf({ spec: { template: { ...fields, [`${Object.keys(fields)[0]}+`]: 1 } } })).not.toBe(revisionOf({ spec: { template: fields } }));
       }),
     );
   });

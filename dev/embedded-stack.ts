@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient } from '../kubernetes/client.ts';
-import type { KubeObject } from '../kubernetes/objects.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { installCrds, mergeCrds, readCrds } from './crds.ts';
 import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
 import { exportLines, temporalConfig } from './environment.ts';
+import { kubevirtCrds } from './kubevirt-crds.ts';
 import { Leash } from './leash.ts';
 import { defaultCache, filesOf } from './paths.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './ports.ts';
@@ -145,8 +145,6 @@ export class EmbeddedStack implements Stack {
   }
 
   async #installCrds(given: ReturnType<typeof readCrds>): Promise<void> {
-    const own = new URL('kubevirt-crds.ts', import.meta.url);
-    const { kubevirtCrds } = (existsSync(own) ? await import(own.href) : { kubevirtCrds: () => [] }) as { kubevirtCrds: () => KubeObject[] };
     const client = new KubeClient(loadKubeConfig({ kubeconfig: this.kubeconfig }), { fieldManager: 'drover-dev' });
     try {
       await installCrds(client, mergeCrds(kubevirtCrds(), given), this.#signal());

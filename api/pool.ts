@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { API_VERSION, GROUP } from './names.ts';
+import { API_VERSION } from './names.ts';
 import { Autohealing } from './pool/autohealing.ts';
+import { withOwnSelector } from './pool/own-selector.ts';
 import { Rollout } from './pool/rollout.ts';
 import { LabelSelector } from './pool/selection.ts';
 import { PoolStatus } from './pool/status.ts';
@@ -35,12 +36,6 @@ export const NameGeneration = z
   .describe('Which references of the VMs get the number of the VM.');
 export type NameGeneration = z.infer<typeof NameGeneration>;
 
-const SELECTOR_SHAPE = 'must match template.metadata.labels, as every selector matches its own VMs';
-
-/** Labels in drover's own group are the pool's to give, and count as matched. */
-export const selectsTemplate = ({ matchLabels = {} }: LabelSelector, { metadata }: VmTemplate): boolean =>
-  Object.entries(matchLabels).every(([key, value]) => key.startsWith(`${GROUP}/`) || metadata?.labels?.[key] === value);
-
 const PoolFields = z.strictObject({
   replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
   template: VmTemplate,
@@ -59,20 +54,7 @@ const PoolFields = z.strictObject({
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
-export const PoolSpec = PoolFields.refine(
-  ({ selector, template }) => selector === undefined || selectsTemplate(selector, template),
-  {
-    error: SELECTOR_SHAPE,
-    path: ['selector'],
-  },
-).meta(
-  rules([
-    '!has(self.selector) || !has(self.selector.matchLabels) || self.selector.matchLabels.all(key, ' +
-      `key.startsWith('${GROUP}/') || (has(self.template.metadata) && has(self.template.metadata.labels) && ` +
-      'key in self.template.metadata.labels && self.template.metadata.labels[key] == self.selector.matchLabels[key]))',
-    `selector ${SELECTOR_SHAPE}`,
-  ]),
-);
+export const PoolSpec = withOwnSelector(PoolFields, 'template');
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
 const PoolMeta = z.strictObject({

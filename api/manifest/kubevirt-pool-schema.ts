@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { MAX_REPLICAS, selectsTemplate, VirtualMachinePool } from '../pool.ts';
+import { MAX_REPLICAS, VirtualMachinePool } from '../pool.ts';
 import { atMostOne } from '../pool/one-of.ts';
+import { withOwnSelector } from '../pool/own-selector.ts';
 import { LabelSelector } from '../pool/selection.ts';
 import { Duration, IntOrPercent, WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
@@ -22,8 +23,8 @@ export type KubeVirtSelectionPolicy = z.infer<typeof SelectionPolicy>;
 
 const StatePreservation = z.enum(['Disabled', 'Offline', 'Online']);
 
-const PoolSpec = z
-  .strictObject({
+const PoolSpec = withOwnSelector(
+  z.strictObject({
     replicas: WholeNumber.min(0).max(MAX_REPLICAS).exactOptional(),
     selector: LabelSelector,
     virtualMachineTemplate: VmTemplate,
@@ -54,11 +55,9 @@ const PoolSpec = z
         minFailingToStartDuration: Duration.exactOptional(),
       })
       .exactOptional(),
-  })
-  .refine(({ selector, virtualMachineTemplate }) => selectsTemplate(selector, virtualMachineTemplate), {
-    error: 'must match spec.virtualMachineTemplate.metadata.labels',
-    path: ['selector'],
-  });
+  }),
+  'virtualMachineTemplate',
+);
 export type KubeVirtPoolSpec = z.infer<typeof PoolSpec>;
 
 export const KubeVirtPool = VirtualMachinePool.extend({

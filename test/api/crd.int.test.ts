@@ -107,7 +107,7 @@ describe('the API server', () => {
     ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, 'supported values: "Disabled", "Offline"'],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
-    ['a selector of others', { selector: { matchLabels: { app: 'db' } } }, 'selector must match template.metadata.labels'],
+    ['a selector of others', { selector: { matchLabels: { app: 'db' } } }, 'selector must match the labels of template.metadata'],
     ['no VMI', { template: { spec: { running: true } } }, 'spec.template.spec.template: Required value'],
     [
       'two ways to run',

@@ -94,6 +94,15 @@ describe("KubeVirt's own pool", () => {
     expect(notes.filter((note) => note.includes('written out'))).toEqual([]);
   });
 
+  it.each([
+    ['AscendingOrder', 'Oldest'],
+    ['DescendingOrder', 'Newest'],
+    ['Random', 'Random'],
+  ])('reads the order %s as %s', (sortPolicy, basePolicy) => {
+    const { object } = read(kubevirtPool({ scaleInStrategy: { proactive: { selectionPolicy: { sortPolicy } } } }));
+    expect(object.spec.scaleInStrategy?.proactive?.selectionPolicy).toEqual({ basePolicy });
+  });
+
   it.each([{ unmanaged: {} }, { opportunistic: {} }, { proactive: {} }])('keeps the strategy %j', (strategy) => {
     const { object } = read(kubevirtPool({ updateStrategy: strategy, scaleInStrategy: strategy }));
     expect(object.spec).toMatchObject({ updateStrategy: strategy, scaleInStrategy: strategy });
@@ -112,7 +121,7 @@ describe("KubeVirt's own pool", () => {
 
   it.each<[object, string]>([
     [{ selector: undefined }, 'spec.selector: is missing: it must be an object (lines of "key: value")'],
-    [{ selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match spec.virtualMachineTemplate.metadata.labels'],
+    [{ selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match the labels of virtualMachineTemplate.metadata'],
     [{ replica: 3 }, 'spec.replica: unknown field; did you mean replicas?'],
     [
       { template: {} },

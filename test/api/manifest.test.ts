@@ -107,6 +107,29 @@ describe('a pool', () => {
     const text = stringify({ ...barePool(), metadata: { name: 'web', creationTimestamp: null, labels: null } });
     expect(only(parseManifests(text, 'x'))).toMatchObject({ object: { metadata: { name: 'web' } }, notes: [] });
   });
+
+  it('may select its VMs by the label that drover gives them', () => {
+    const text = withFields({ selector: { matchLabels: { 'drover.dev/pool': 'web' } } });
+    expect(only(parseManifests(text, 'x')).object.spec.selector).toEqual({ matchLabels: { 'drover.dev/pool': 'web' } });
+  });
+});
+
+describe('all that is wrong', () => {
+  it('is said at once, in the order of the lines', () => {
+    const text = withFields({
+      colour: 'red',
+      selector: { matchLabels: { app: 'db' } },
+      updateStrategy: { unmanaged: {}, proactive: { disruption: 'restart' } },
+      paused: 1,
+    });
+    expect(problemsOf(text).map(({ path }) => path)).toEqual([
+      'spec.colour',
+      'spec.selector',
+      'spec.updateStrategy',
+      'spec.updateStrategy.proactive.disruption',
+      'spec.paused',
+    ]);
+  });
 });
 
 describe('what is wrong', () => {
@@ -171,7 +194,7 @@ describe('what is wrong', () => {
     [
       'a selector of other VMs',
       { selector: { matchLabels: { app: 'db' } } },
-      'spec.selector: must match template.metadata.labels, as every selector matches its own VMs',
+      'spec.selector: must match the labels of template.metadata',
     ],
     [
       'a requirement without values',

@@ -1,0 +1,39 @@
+import type * as z from 'zod';
+import { GROUP } from '../names.ts';
+import type { LabelSelector } from './selection.ts';
+import { rules } from './text.ts';
+import type { VmTemplate } from './vm-template.ts';
+
+/**
+ * A pool's spec whose selector, where it has one, must match the labels of its template, the field `template`.
+ * It is checked wherever these two are well-formed, whatever else is wrong.
+ */
+export function withOwnSelector<T extends z.ZodType>(schema: T, template: string): T {
+  const sentence = `must match the labels of ${template}.metadata`;
+  const labels = `self.${template}.metadata.labels`;
+  const matched = `(has(self.${template}.metadata) && has(${labels}) && key in ${labels} && ${labels}[key] == self.selector.matchLabels[key])`;
+  return schema
+    .refine(
+      (spec) => {
+        const { selector, [template]: vm } = spec as { selector?: LabelSelector; [field: string]: unknown };
+        return selector === undefined || selectsTemplate(selector, vm as VmTemplate);
+      },
+      {
+        error: sentence,
+        path: ['selector'],
+        when: ({ value, issues }) =>
+          typeof value === 'object' && issues.every(({ path }) => path?.[0] !== 'selector' && path?.[0] !== template),
+      },
+    )
+    .meta(
+      rules([
+        '!has(self.selector) || !has(self.selector.matchLabels) || ' +
+          `self.selector.matchLabels.all(key, key.startsWith('${GROUP}/') || ${matched})`,
+        `selector ${sentence}`,
+      ]),
+    );
+}
+
+/** Labels in drover's own group are the pool's to give, and count as matched. */
+const selectsTemplate = ({ matchLabels = {} }: LabelSelector, { metadata }: VmTemplate): boolean =>
+  Object.entries(matchLabels).every(([key, value]) => key.startsWith(`${GROUP}/`) || metadata?.labels?.[key] === value);

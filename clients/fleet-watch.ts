@@ -1,7 +1,8 @@
 import type { KubeClient } from '../kubernetes/client.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { aboutKind } from './known-kind.ts';
 import { byName, type Pool, type Vm } from './fleet.ts';
 
 export interface FleetWatchOptions {
@@ -18,33 +19,43 @@ export interface FleetWatchOptions {
 /** Pools and their VMs, as they are now, for as long as somebody looks. */
 export class FleetWatch {
   readonly #options: FleetWatchOptions;
+  readonly #failed = Promise.withResolvers<never>();
+  #started = false;
   readonly #pools: ListWatch<Stored<Pool>, Stored<Pool>>;
   readonly #vms: ListWatch<Stored<Vm>, Stored<Vm>>;
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    const { kube: client, namespace, onChange, onError } = options;
-    const common = { client, onError, ...(namespace === undefined ? {} : { namespace }) };
+    const { kube: client, namespace, onChange } = options;
+    const scope = { client, ...(namespace === undefined ? {} : { namespace }) };
     this.#pools = new ListWatch<Stored<Pool>, Stored<Pool>>({
-      ...common,
+      ...scope,
       resource: VirtualMachinePools,
       view: (pool) => pool,
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
+      onError: (error) => this.#fail(VirtualMachinePools, error),
     });
     this.#vms = new ListWatch<Stored<Vm>, Stored<Vm>>({
-      ...common,
+      ...scope,
       resource: VirtualMachines,
       view: slim,
       onChange: (_key, before, after) => {
         const owner = controllerOf(after ?? before!);
         if (owner !== undefined) onChange(owner.uid);
       },
+      onError: (error) => this.#fail(VirtualMachines, error),
     });
   }
 
-  /** Resolves once everything that is there is known. */
+  /** Resolves once everything that is there is known. Throws where it cannot be read; later a watch that breaks is made again. */
   async start(): Promise<this> {
-    await Promise.all([this.#pools.start().ready(), this.#vms.start().ready()]);
+    try {
+      await Promise.race([Promise.all([this.#pools.start().ready(), this.#vms.start().ready()]), this.#failed.promise]);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.#started = true;
     return this;
   }
 
@@ -59,6 +70,11 @@ export class FleetWatch {
 
   async stop(): Promise<void> {
     await Promise.all([this.#pools.stop(), this.#vms.stop()]);
+  }
+
+  #fail(resource: Resource, error: Error): void {
+    if (this.#started) this.#options.onError(error);
+    else this.#failed.reject(aboutKind(resource, error));
   }
 }
 

@@ -24,7 +24,7 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-export const noteBrokenWatch = ({ message }: Error): void => note(`the watch broke and is being made again: ${message}`);
+export const noteBrokenWatch = ({ message }: Error): void => note(`the watch broke and is being made again: ${plain(message.trim())}`);
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 
@@ -91,7 +91,7 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
   const whole = Array.isArray(objects) ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } } : objects;
   if (format === 'json') return JSON.stringify(whole, null, 4);
   const { stringify } = await import('yaml');
-  return stringify(whole, { indentSeq: false, lineWidth: 0 }).trimEnd();
+  return stringify(whole, { indentSeq: false, lineWidth: 0, version: '1.1' }).trimEnd();
 }
 
 /** The object without the bookkeeping of who owns which field, which drowns the rest. */

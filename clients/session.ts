@@ -55,11 +55,14 @@ export class Session {
     return (process.env['TEMPORAL_UI'] || stack?.temporalUi || undefined)?.replace(/\/$/, '');
   }
 
-  /** The same servers as environment variables, for a process that finds them by those. */
-  async environment(): Promise<Record<string, string>> {
-    const [kubeconfig, address] = [await this.#kubeconfig(), await this.#temporalAddress()];
-    const { temporalNamespace } = this.globals;
+  /** An environment in which another process finds the same servers. */
+  async environment(): Promise<NodeJS.ProcessEnv> {
+    const kubeconfig = await this.#kubeconfig();
+    const stack = await this.#temporalStack();
+    const { withoutTemporalSettings } = await import('../dev/environment.ts');
+    const { address = stack?.temporalAddress, temporalNamespace } = this.globals;
     return {
+      ...(stack === undefined ? process.env : withoutTemporalSettings(process.env)),
       ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
       ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
       ...(temporalNamespace === undefined ? {} : { TEMPORAL_NAMESPACE: temporalNamespace }),
@@ -78,14 +81,16 @@ export class Session {
     if (temporal.status === 'fulfilled') await temporal.value?.connection.close();
   }
 
+  /** A flag counts for more than the environment, and --state is one too. */
   #kubeGiven(): boolean {
-    const { kubeconfig, context } = this.globals;
-    return kubeconfig !== undefined || context !== undefined || Boolean(process.env['KUBECONFIG']);
+    const { kubeconfig, context, state } = this.globals;
+    return kubeconfig !== undefined || context !== undefined || (state === undefined && Boolean(process.env['KUBECONFIG']));
   }
 
   #temporalGiven(): boolean {
+    const { address, state } = this.globals;
     const variables = ['TEMPORAL_ADDRESS', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
-    return this.globals.address !== undefined || variables.some((name) => Boolean(process.env[name]));
+    return address !== undefined || (state === undefined && variables.some((name) => Boolean(process.env[name])));
   }
 
   async #findStack(): Promise<RunningStack | undefined> {
@@ -103,7 +108,7 @@ export class Session {
   }
 
   #sayStack(stack: RunningStack): void {
-    if (this.#said) return;
+    if (this.#said || this.globals.state !== undefined) return;
     this.#said = true;
     note(`using the embedded stack at ${stack.state}`);
   }
@@ -120,13 +125,6 @@ export class Session {
     throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
   }
 
-  async #temporalAddress(): Promise<string | undefined> {
-    if (this.#temporalGiven()) return this.globals.address;
-    const stack = await this.stack();
-    if (stack !== undefined) this.#sayStack(stack);
-    return stack?.temporalAddress;
-  }
-
   async #openKube(): Promise<{ client: KubeClient; namespace: string }> {
     const kubeconfig = await this.#kubeconfig();
     const [{ loadKubeConfig }, { KubeClient }] = await Promise.all([
@@ -139,9 +137,16 @@ export class Session {
   }
 
   async #openTemporal(): Promise<Temporal> {
-    const address = await this.#temporalAddress();
+    const { address, temporalNamespace } = this.globals;
+    const stack = await this.#temporalStack();
     const { connectTemporal } = await import('./temporal.ts');
-    return connectTemporal({ address, namespace: this.globals.temporalNamespace });
+    return connectTemporal({ address: address ?? stack?.temporalAddress, namespace: temporalNamespace, configured: stack === undefined });
+  }
+
+  async #temporalStack(): Promise<RunningStack | undefined> {
+    const stack = this.#temporalGiven() ? undefined : await this.stack();
+    if (stack !== undefined) this.#sayStack(stack);
+    return stack;
   }
 }
 

@@ -26,6 +26,7 @@ export class StatusWatch {
   readonly #progress = new Map<string, Progress>();
   /** UIDs of the pools whose workflow is to be asked again. */
   readonly #stirred = new Set<string>();
+  readonly #waiting = new Set<() => void>();
   #fleet: FleetWatch | undefined;
   #timers: NodeJS.Timeout[] = [];
   #asking = false;
@@ -34,14 +35,41 @@ export class StatusWatch {
     this.#choice = choice;
   }
 
-  async start(): Promise<FleetWatch> {
+  async start(): Promise<this> {
     const { session, namespace, names } = this.#choice;
     const kube = await session.kube();
-    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange: (uid) => this.#stirred.add(uid), onError: noteBrokenWatch }).start();
+    const onChange = (poolUid: string): void => {
+      this.#stirred.add(poolUid);
+      for (const look of this.#waiting) look();
+    };
+    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError: noteBrokenWatch }).start();
     await this.#ask();
     this.draw();
     this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void this.#ask(), ASK_MS)];
-    return this.#fleet;
+    return this;
+  }
+
+  /** Resolves once the check holds for what is there. What the check throws, and the signal's reason, it throws. */
+  async until(holds: (fleet: FleetWatch) => boolean, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const done = Promise.withResolvers<void>();
+    const look = (): void => {
+      try {
+        if (holds(this.#fleet!)) done.resolve();
+      } catch (error) {
+        done.reject(error);
+      }
+    };
+    const abort = (): void => done.reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+    this.#waiting.add(look);
+    try {
+      look();
+      await done.promise;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      this.#waiting.delete(look);
+    }
   }
 
   async stop(): Promise<void> {

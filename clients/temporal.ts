@@ -12,9 +12,16 @@ export interface Temporal {
 
 const CONNECT_TIMEOUT_MS = 4_000;
 
+export interface TemporalChoice {
+  address?: string | undefined;
+  namespace?: string | undefined;
+  /** False where Temporal's environment variables and configuration file are about another server. */
+  configured?: boolean;
+}
+
 /** Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on top. */
-export async function connectTemporal(given: { address?: string | undefined; namespace?: string | undefined }): Promise<Temporal> {
-  const config = readConfig();
+export async function connectTemporal(given: TemporalChoice): Promise<Temporal> {
+  const config: ReturnType<typeof loadClientConnectConfig> = given.configured === false ? { connectionOptions: {} } : readConfig();
   const options = config.connectionOptions as ConnectionOptions;
   const address = given.address ?? options.address ?? 'localhost:7233';
   const namespace = given.namespace ?? config.namespace ?? 'default';

@@ -1,20 +1,10 @@
 import { Command, Option } from 'commander';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import type { Resource } from '../../kubernetes/resources.ts';
-import { Failure } from '../failure.ts';
-import { ofKnownKind } from '../known-kind.ts';
 import { print } from '../output.ts';
 import { dryRunOption, dryRunRemark, examples } from '../options.ts';
+import { scale, type ScaleOptions } from '../scale.ts';
 import { inSession } from '../session.ts';
 import { labelOf, namedTargetsOf, Pools } from '../targets.ts';
-import { count, type DryRun } from '../values.ts';
-
-interface ScaleOptions {
-  replicas: number;
-  currentReplicas?: number;
-  dryRun: DryRun;
-}
+import { count } from '../values.ts';
 
 export const scaleCommand = (): Command =>
   new Command('scale')
@@ -42,19 +32,3 @@ export const scaleCommand = (): Command =>
         }
       }),
     );
-
-interface Scale extends KubeObject {
-  spec: { replicas?: number };
-}
-
-async function scale(kube: KubeClient, resource: Resource, key: ObjectKey, { replicas, currentReplicas, dryRun }: ScaleOptions): Promise<void> {
-  const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
-  const current = now.spec.replicas ?? 0;
-  if (currentReplicas !== undefined && current !== currentReplicas) {
-    throw new Failure(`pool ${key.name} is meant to have ${current} VMs, not ${currentReplicas}: left as it is`);
-  }
-  // With --current-replicas the number must still be the one that was read; without, whoever comes last wins.
-  const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion: now.metadata.resourceVersion } };
-  if (dryRun === 'client') return;
-  await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: 'drover-scale' });
-}

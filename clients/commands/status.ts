@@ -36,9 +36,7 @@ export const statusCommand = (): Command =>
 async function status(session: Session, names: string[], options: StatusOptions): Promise<void> {
   const kube = await session.kube();
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
-  // A wrong name, no permission or no drover: said at once, where a watch would try again for ever.
-  if (names.length === 0) await ofKnownKind(Pools.resource, kube.list(Pools.resource, { namespace }));
-  else for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
+  for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
   const { StatusWatch } = await import('../status-watch.ts');
   const watch = new StatusWatch({ session, namespace, names, withProgress: await session.knowsTemporal() });
   await watch.start();

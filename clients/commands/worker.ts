@@ -27,7 +27,7 @@ Environment:
     .action(async (_options: object, command: Command) => {
       const session = new Session(command.optsWithGlobals());
       const [{ runWorker }, { readConfig }] = await Promise.all([import('../../workers/worker.ts'), import('../../workers/config.ts')]);
-      Object.assign(process.env, await session.environment());
+      process.env = await session.environment();
       const config = readConfig({ ...process.env, DROVER_CLUSTER: session.cluster });
       process.once('SIGINT', () => (process.exitCode = 130));
       await runWorker(config, { kubeconfig: process.env['KUBECONFIG'], context: session.globals.context });

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { exportLines } from '../../dev/environment.ts';
+import { defaultState, filesOf } from '../../dev/paths.ts';
+import { startStack, type Stack } from '../../dev/stack.ts';
+import { poolIdOf } from '../../workflows/messages.ts';
+import { planOf } from '../apply-plan.ts';
+import { applyOne, rehearse } from '../apply.ts';
+import { prepare } from '../dev/prepare.ts';
+import { Failure, sentenceOf } from '../failure.ts';
+import { paint, print } from '../output.ts';
+import { workflowUrl } from '../progress.ts';
+import { scale } from '../scale.ts';
+import { Session } from '../session.ts';
+import { StatusWatch } from '../status-watch.ts';
+import { Pools } from '../targets.ts';
+import { settled } from './settled.ts';
+
+export interface DemoChoice {
+  /** End when all has been shown. */
+  exit: boolean;
+  /** State folder of the stack. */
+  state: string;
+}
+
+const EXAMPLE = fileURLToPath(new URL('../../examples/pool.yaml', import.meta.url));
+const CLUSTER = 'default';
+const NAMESPACE = 'default';
+const POOL = 'web';
+const OUT = 16;
+const IN = 4;
+const STAGE_TIMEOUT_MS = 180_000;
+
+/** Ctrl-C, as it ends what is under way. */
+class Interrupted extends Failure {}
+
+/** The whole demonstration, from no server to none. Throws `Failure` where a stage fails; all that was started is stopped first. */
+export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
+  const interrupt = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort(new Interrupted('interrupted')));
+  const { signal } = interrupt;
+  let stack: Stack | undefined;
+  try {
+    say('drover on this machine alone: Temporal, etcd, kube-apiserver, a simulated KubeVirt, and a worker.');
+    say(`Starting the stack in ${state}; a tool that is missing is built first, which takes some minutes, once.`);
+    stack = await startStack({ state, ephemeral: true, prepare: (env) => prepare(env, CLUSTER), onProgress: (line) => print(`  ${line}`), signal });
+    await show(stack, signal);
+    if (!exit) await untilInterrupted(signal);
+  } catch (error) {
+    if (error instanceof Interrupted || signal.aborted) process.exitCode = 130;
+    else throw new Failure(`${sentenceOf(error)} (logs: ${filesOf(state).logs})`, { cause: error });
+  } finally {
+    if (stack !== undefined) {
+      say('Stopping the stack.');
+      await stack.stop();
+    }
+  }
+}
+
+async function show(stack: Stack, signal: AbortSignal): Promise<void> {
+  const session = new Session({ cluster: CLUSTER, namespace: NAMESPACE, state: stack.state });
+  try {
+    const kube = await session.kube();
+    const key = { namespace: NAMESPACE, name: POOL };
+    const { planned } = planOf([{ source: EXAMPLE, text: readFileSync(EXAMPLE, 'utf8') }], { given: undefined, byDefault: NAMESPACE });
+    const choices = { kube, force: false, keepReplicas: false };
+
+    say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);
+    await rehearse(planned, choices);
+    for (const each of planned) await applyOne(each, { ...choices, dryRun: false });
+    await untilSettled(session, signal);
+
+    say(`Scaling out to ${OUT} (drover scale pool ${POOL} --replicas ${OUT}).`);
+    await scale(kube, Pools.resource, key, { replicas: OUT, dryRun: 'none' });
+    await untilSettled(session, signal);
+
+    say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
+    await scale(kube, Pools.resource, key, { replicas: IN, dryRun: 'none' });
+    await untilSettled(session, signal);
+    await tellWhereToLook(session, stack);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Shows the pool as it changes until it is as its spec says. */
+async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
+  const timeout = AbortSignal.timeout(STAGE_TIMEOUT_MS);
+  const watch = await new StatusWatch({ session, namespace: NAMESPACE, names: [POOL], withProgress: true }).start();
+  try {
+    await watch.until(settled, AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+    throw new Failure(`pool ${POOL} is not as its spec says after ${STAGE_TIMEOUT_MS / 1000} s`, { cause: error });
+  } finally {
+    await watch.stop();
+  }
+}
+
+async function tellWhereToLook(session: Session, stack: Stack): Promise<void> {
+  const workflow = await workflowUrl(session, poolIdOf({ cluster: CLUSTER, namespace: NAMESPACE, name: POOL }));
+  const elsewhere = stack.state === defaultState() ? '' : ` --state ${stack.state}`;
+  say('All as it should be.');
+  print(`
+  Temporal's Web UI   ${stack.temporalUi}
+  the pool's workflow ${workflow ?? ''}
+  the kubeconfig      ${stack.kubeconfig}
+
+In another terminal, in this folder:
+
+  npx drover get pool ${POOL}${elsewhere}
+  npx drover status --watch${elsewhere}
+  npx drover scale pool ${POOL} --replicas 12${elsewhere}
+  npx drover describe pool ${POOL}${elsewhere}
+
+For kubectl and temporal: . ${join(stack.state, 'env')}, which says:
+
+${exportLines(stack.env).trimEnd()}
+`);
+}
+
+async function untilInterrupted(signal: AbortSignal): Promise<void> {
+  say('It goes on until Ctrl-C.');
+  if (!signal.aborted) await new Promise((done) => signal.addEventListener('abort', done, { once: true }));
+}
+
+const say = (sentence: string): void => print(`${paint('cyan', '==>')} ${paint('bold', sentence)}`);

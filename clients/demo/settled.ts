@@ -1,0 +1,20 @@
+import type { FleetWatch } from '../fleet-watch.ts';
+import { isReady, vmsByPool } from '../fleet.ts';
+import { Failure } from '../failure.ts';
+
+/**
+ * True when there are pools, and each has as many VMs as its spec says, all of them ready, and says so in its status.
+ * Throws `Failure` where a pool says that it cannot make them.
+ */
+export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
+  const vms = vmsByPool(fleet.vms());
+  const pools = fleet.pools();
+  const areSettled = pools.map(({ metadata: { uid, name, generation }, spec: { replicas }, status }) => {
+    const refused = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+    if (refused !== undefined) throw new Failure(`pool ${name}: ${refused.reason}: ${refused.message}`);
+    const owned = vms.get(uid) ?? [];
+    const said = status?.observedGeneration === generation && status?.replicas === replicas && status?.readyReplicas === replicas;
+    return said && owned.length === replicas && owned.every(isReady);
+  });
+  return pools.length > 0 && areSettled.every(Boolean);
+}

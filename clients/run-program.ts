@@ -1,0 +1,42 @@
+import { CommanderError, type Command } from 'commander';
+import { linesOf, UsageError } from './failure.ts';
+
+/** A flag whose value may be left out takes it only behind `=`, as in kubectl: the next word is never its value. */
+const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
+
+/** How a program shows what is wrong: one sentence, thrown instead of an exit. */
+export const withPlainErrors = (program: Command): Command =>
+  program.configureOutput({ outputError: (text, write) => write(`${oneSentence(text)}\n`) }).exitOverride();
+
+/** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
+export async function runProgram(program: Command, args: string[]): Promise<void> {
+  // A reader such as `head` that has seen enough: end as other programs do that a pipe leaves alone.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(141);
+    throw error;
+  });
+  try {
+    await program.parseAsync(args.map((word) => ALONE[word] ?? word), { from: 'user' });
+  } catch (error) {
+    report(error);
+    process.exitCode = exitCodeOf(error);
+  }
+}
+
+function report(error: unknown): void {
+  if (error instanceof CommanderError) return;
+  if (process.env['DROVER_DEBUG']) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+  else for (const line of linesOf(error)) process.stderr.write(`error: ${line}\n`);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 || error.code === 'commander.help' ? 0 : 2;
+  return error instanceof UsageError ? 2 : 1;
+}
+
+/** commander's message and its suggestion, which it puts on a line of its own, as one sentence. */
+const oneSentence = (text: string): string =>
+  text
+    .trim()
+    .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?')
+    .replaceAll(/\s*\n\s*/g, ' ');

@@ -17,9 +17,11 @@ import { simulator, worker } from './services/node-programs.ts';
 import { temporal } from './services/temporal.ts';
 import type { ProcessName, Stack, StackOptions } from './stack.ts';
 import { readStackRecord, writeStackRecord, type Phase } from './stack-file.ts';
+import type { ToolName } from './tools/catalog.ts';
 import { resolveTools } from './tools/resolve.ts';
 
 const PORT_ATTEMPTS = 3;
+const PORT_TAKEN = /address already in use|EADDRINUSE/i;
 const LEFTOVERS_END_WITHIN_MS = 8000;
 /** Whoever uses another ends first. */
 const STOP_ORDER: readonly (readonly ProcessName[])[] = [['worker'], ['simulator'], ['temporal', 'kube-apiserver'], ['etcd']];
@@ -34,7 +36,8 @@ export class EmbeddedStack implements Stack {
   readonly #leash = new Leash();
   readonly #ended = new AbortController();
   readonly #releaseLock: () => void;
-  #ports: StackPorts = { temporal: 0, ui: 0, apiserver: 0, simulator: 0 };
+  /** Chosen once the last run's processes are gone; until then, `stack.json` is still theirs. */
+  #ports: StackPorts | undefined;
   #phase: Phase = 'starting';
   #stopping: Promise<void> | undefined;
 
@@ -51,11 +54,11 @@ export class EmbeddedStack implements Stack {
   }
 
   get temporalAddress(): string {
-    return `127.0.0.1:${this.#ports.temporal}`;
+    return `127.0.0.1:${this.#ports?.temporal}`;
   }
 
   get temporalUi(): string {
-    return `http://127.0.0.1:${this.#ports.ui}`;
+    return `http://127.0.0.1:${this.#ports?.ui}`;
   }
 
   get env(): Record<string, string> {
@@ -73,35 +76,23 @@ export class EmbeddedStack implements Stack {
   }
 
   async start(): Promise<void> {
-    const { ephemeral = false, ports = {}, prepare, onProgress = () => {} } = this.#options;
-    const given = this.#options.kubevirtCrds === undefined ? [] : readCrds(this.#options.kubevirtCrds);
-    const signal = this.#signal();
-    const tools = await resolveTools({ cache: defaultCache(), onProgress, signal, leash: this.#leash });
+    const { kubevirtCrds: file, ephemeral = false, ports = {}, prepare, onProgress = () => {} } = this.#options;
+    const given = file === undefined ? [] : readCrds(file);
+    const tools = await resolveTools({ cache: defaultCache(), onProgress, signal: this.#signal(), leash: this.#leash });
     const last = readStackRecord(this.#files.stack);
     if (last !== undefined) await endAll(last.processes, LEFTOVERS_END_WITHIN_MS);
     if (ephemeral) rmSync(this.#data, { recursive: true, force: true });
     for (const folder of [this.#data, this.#files.logs]) mkdirSync(folder, { recursive: true, mode: 0o700 });
     const credentials = prepareCredentials(this.#files.credentials);
-    Object.assign(this.#ports, await choosePorts(portNames, ports, last?.ports ?? {}));
+    this.#ports = (await choosePorts(portNames, ports, last?.ports ?? {})) as StackPorts;
 
-    const place = { data: this.#data, ephemeral };
-    const temporalReady = this.#startOnPorts(['temporal', 'ui'], () =>
-      temporal({ ...place, binary: tools.temporal, port: this.#ports.temporal, uiPort: this.#ports.ui }),
-    );
-    const kubernetesReady = this.#start(etcd({ ...place, binary: tools.etcd })).then(() =>
-      this.#startOnPorts(['apiserver'], () =>
-        kubeApiserver({ ...place, binary: tools['kube-apiserver'], port: this.#ports.apiserver, credentials }),
-      ),
-    );
-    await Promise.all([temporalReady, kubernetesReady]);
-    writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports.apiserver}`, credentials);
+    await Promise.all([this.#startTemporal(tools), this.#startKubernetes(tools, credentials)]);
     writeFileSync(this.#files.temporalConfig, temporalConfig(this.temporalAddress));
     writeFileSync(this.#files.env, exportLines(this.env));
     await this.#installCrds(given);
-    signal.throwIfAborted();
     await Promise.all([this.#startSimulator(credentials), prepare?.(this.env)]);
     if (this.#options.worker ?? true) await this.#start(worker({ env: { ...this.env, ...this.#options.workerEnv } }));
-    signal.throwIfAborted();
+    this.#signal().throwIfAborted();
     this.#phase = 'ready';
     this.#record();
   }
@@ -139,9 +130,23 @@ export class EmbeddedStack implements Stack {
     }
   }
 
+  async #startTemporal({ temporal: binary }: Record<ToolName, string>): Promise<void> {
+    const place = { binary, data: this.#data, ephemeral: this.#options.ephemeral ?? false };
+    await this.#startOnPorts(['temporal', 'ui'], ({ temporal: port, ui: uiPort }) => temporal({ ...place, port, uiPort }));
+  }
+
+  async #startKubernetes(tools: Record<ToolName, string>, credentials: Credentials): Promise<void> {
+    const place = { data: this.#data, ephemeral: this.#options.ephemeral ?? false };
+    await this.#start(etcd({ ...place, binary: tools.etcd }));
+    await this.#startOnPorts(['apiserver'], ({ apiserver: port }) =>
+      kubeApiserver({ ...place, binary: tools['kube-apiserver'], port, credentials }),
+    );
+    writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports?.apiserver}`, credentials);
+  }
+
   async #startSimulator(credentials: Credentials): Promise<void> {
     if (this.#options.simulator === false) return;
-    await this.#startOnPorts(['simulator'], () => simulator({ port: this.#ports.simulator, credentials, env: this.env }));
+    await this.#startOnPorts(['simulator'], ({ simulator: port }) => simulator({ port, credentials, env: this.env }));
   }
 
   async #installCrds(given: ReturnType<typeof readCrds>): Promise<void> {
@@ -169,13 +174,13 @@ export class EmbeddedStack implements Stack {
   }
 
   /** A port that was free a moment ago may be taken by now: one that nobody asked for is chosen anew. */
-  async #startOnPorts(names: readonly PortName[], spec: () => ServiceSpec<ProcessName>): Promise<void> {
+  async #startOnPorts(names: readonly PortName[], spec: (ports: StackPorts) => ServiceSpec<ProcessName>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#start(spec());
+        return await this.#start(spec(this.#ports!));
       } catch (error) {
-        if (attempt === PORT_ATTEMPTS || !(error instanceof StartFailed) || !/address already in use|EADDRINUSE/i.test(error.log)) throw error;
-        Object.assign(this.#ports, await choosePorts(names, this.#options.ports ?? {}, {}));
+        if (attempt === PORT_ATTEMPTS || !(error instanceof StartFailed) || !PORT_TAKEN.test(error.log)) throw error;
+        this.#ports = { ...this.#ports!, ...(await choosePorts(names, this.#options.ports ?? {}, {})) };
       }
     }
   }
@@ -195,17 +200,23 @@ export class EmbeddedStack implements Stack {
     return [...this.#services].flatMap(([name, { identity }]) => (identity === undefined ? [] : [{ name, ...identity }]));
   }
 
+  /** Called when a process ends, too, where nobody could catch what it throws. */
   #record(): void {
-    writeStackRecord(this.#files.stack, {
-      phase: this.#phase,
-      supervisor: identify(process.pid)!,
-      ephemeral: this.#options.ephemeral ?? false,
-      ports: this.#ports,
-      kubeconfig: this.kubeconfig,
-      temporalAddress: this.temporalAddress,
-      temporalUi: this.temporalUi,
-      names: [...this.#services.keys()],
-      processes: this.#alive(),
-    });
+    if (this.#ports === undefined) return;
+    try {
+      writeStackRecord(this.#files.stack, {
+        phase: this.#phase,
+        supervisor: identify(process.pid)!,
+        ephemeral: this.#options.ephemeral ?? false,
+        ports: this.#ports,
+        kubeconfig: this.kubeconfig,
+        temporalAddress: this.temporalAddress,
+        temporalUi: this.temporalUi,
+        names: [...this.#services.keys()],
+        processes: this.#alive(),
+      });
+    } catch (error) {
+      this.#options.onProgress?.(`what runs could not be noted: ${(error as Error).message}`);
+    }
   }
 }

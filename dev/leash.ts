@@ -53,7 +53,7 @@ export class Leash {
   }
 
   #start(): void {
-    const shell = spawn('/bin/sh', ['-c', SCRIPT], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-leash'], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     this.#shell = shell;
     shell.on('error', () => {});
     shell.stdin.on('error', () => {});

@@ -143,7 +143,7 @@ export class Service<Name extends string = string> {
     try {
       for (;;) {
         signal.throwIfAborted();
-        if (running.over) throw new StartFailed(`${name} ended before it was ready (${await running.ended})`, log(), logFile);
+        if (running.over) throw this.#endedEarly(await running.ended, running.logStart);
         // A probe may find another's server; it counts only while our process is there.
         if ((await isReady(log())) && !running.over) return running;
         if (Date.now() > deadline) throw new StartFailed(`${name} was not ready within ${readyWithin} s`, log(), logFile);
@@ -157,7 +157,7 @@ export class Service<Name extends string = string> {
   }
 
   async #spawn(): Promise<Running> {
-    const { name, launch } = this.spec;
+    const { launch } = this.spec;
     const { logFile, leash, onChange } = this.#context;
     const log = openLog(logFile);
     let child: ChildProcess;
@@ -168,20 +168,26 @@ export class Service<Name extends string = string> {
       closeSync(log.fd);
     }
     const ended = Promise.withResolvers<string>();
-    const identity = child.pid === undefined ? undefined : identify(child.pid);
     child.once('error', (error) => ended.resolve(error.message));
-    if (identity === undefined) throw new StartFailed(`${name} could not be started (${await ended.promise})`, '', logFile);
+    child.once('exit', (code, signal) => ended.resolve(signal ?? `exit code ${code}`));
+    const identity = child.pid === undefined ? undefined : identify(child.pid);
+    // There is none to find of a process that could not be started, and of one that has ended already.
+    if (identity === undefined) throw this.#endedEarly(await ended.promise, log.start);
 
     leash.hold(identity);
     const running: Running = { ...identity, over: false, logStart: log.start, ended: ended.promise };
-    child.once('exit', (code, signal) => {
+    child.once('exit', () => {
       running.over = true;
       leash.drop(identity);
-      ended.resolve(signal ?? `exit code ${code}`);
       onChange();
     });
     this.#running = running;
     onChange();
     return running;
+  }
+
+  #endedEarly(how: string, logStart: number): StartFailed {
+    const { logFile } = this.#context;
+    return new StartFailed(`${this.spec.name} ended before it was ready (${how})`, readLog(logFile, logStart), logFile);
   }
 }

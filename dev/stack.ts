@@ -4,6 +4,7 @@ import { EmbeddedStack } from './embedded-stack.ts';
 import { LockHeld, takeLock } from './lock.ts';
 import { filesOf } from './paths.ts';
 import type { StackPorts } from './ports.ts';
+import type { ProcessIdentity } from './process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 import type { ToolName } from './tools/catalog.ts';
 
@@ -58,6 +59,7 @@ export class StackRuns extends Error {
 
 /** Starts the stack and resolves when all of it is ready. Throws `StackRuns`, or why it can't start, with nothing left running. */
 export async function startStack(options: StackOptions): Promise<Stack> {
+  if (process.platform === 'win32') throw new Error('the embedded stack needs Linux or macOS: on Windows, run drover in WSL');
   const state = resolve(options.state);
   const lock = lockState(state);
   const stack = new EmbeddedStack({ ...options, state }, lock.release);
@@ -71,18 +73,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 function lockState(state: string): { release: () => void } {
-  const files = filesOf(state);
   try {
     mkdirSync(state, { recursive: true, mode: 0o700 });
-    return takeLock(files.lock);
+    return takeLock(filesOf(state).lock);
   } catch (error) {
-    if (error instanceof LockHeld) throw stackRuns(state, error.holder.pid, readStackRecord(files.stack)?.temporalUi);
+    if (error instanceof LockHeld) throw stackRuns(state, error.holder);
     const { code, message } = error as NodeJS.ErrnoException;
     throw new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, { cause: error });
   }
 }
 
-function stackRuns(state: string, pid: number, ui: string | undefined): StackRuns {
-  const at = ui === undefined ? '' : `, Web UI at ${ui}`;
-  return new StackRuns(`a stack runs in ${state} (pid ${pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`);
+function stackRuns(state: string, holder: ProcessIdentity): StackRuns {
+  const record = readStackRecord(filesOf(state).stack);
+  const at = record?.supervisor.pid === holder.pid ? `, Web UI at ${record.temporalUi}` : '';
+  return new StackRuns(`a stack runs in ${state} (pid ${holder.pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`);
 }

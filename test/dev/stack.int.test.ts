@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findStack } from '../../dev/find-stack.ts';
+import { defaultCache } from '../../dev/paths.ts';
 import { choosePorts } from '../../dev/ports.ts';
 import { startStack, type Stack } from '../../dev/stack.ts';
+import { resolveTools } from '../../dev/tools/resolve.ts';
 import { CustomResourceDefinitions } from '../../kubernetes/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, pidsOf, servers, stateFolder } from './stacks.ts';
 
@@ -241,4 +243,30 @@ test('preparation runs when the servers are ready, with the environment that cli
   });
   expect(seen).toEqual(stack.env);
   await kubeOf(stack).get(ConfigMaps, { namespace: 'default', name: 'prepared' });
+});
+
+test('a port that another takes between its choice and its use is chosen anew', async () => {
+  const state = stateFolder();
+  const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });
+  const wrapper = join(state, 'temporal');
+  const first = join(state, 'first');
+  const script = `[ -e ${first} ] && exec ${temporal} "$@"; echo "$@" > ${first}; echo "bind: address already in use" >&2; exit 1`;
+  writeFileSync(wrapper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  vi.stubEnv('DROVER_TEMPORAL', wrapper);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const stack = await servers({ state, ephemeral: true });
+  const port = stack.temporalAddress.split(':')[1]!;
+  expect(readFileSync(first, 'utf8')).not.toContain(`--port=${port}`);
+  expect(stack.env['TEMPORAL_ADDRESS']).toBe(stack.temporalAddress);
+  await (await temporalOf(stack)).workflow.start('here', { workflowId: 'here', taskQueue: 'none' });
+});
+
+test('a start that fails early leaves what the last run has noted, and the next one keeps its ports', async () => {
+  const state = stateFolder();
+  const before = await servers({ state });
+  await before.stop();
+  const failed = startStack({ state, simulator: false, worker: false, kubevirtCrds: join(state, 'no-such-file') });
+  await expect(failed).rejects.toThrow("no-such-file can't be read as CustomResourceDefinitions");
+  const after = await servers({ state });
+  expect(after.env).toEqual(before.env);
 });

@@ -1,4 +1,4 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
@@ -42,16 +42,17 @@ function releaseLock(file: string, token: string): void {
   if (readLock(file)?.token === token) rmSync(file, { force: true });
 }
 
-/** Moves a dead process's lock away. Should another have taken it over in this moment, its lock goes back. */
+/** Removes a dead process's lock. A lock on that very lock keeps two from it, one of whom would remove the other's new one. */
 function bury(file: string, deadToken: string): void {
-  const grave = `${file}.${randomUUID()}`;
+  let claim: { release: () => void };
   try {
-    renameSync(file, grave);
-  } catch {
-    return;
+    claim = takeLock(`${file}.${deadToken}`);
+  } catch (error) {
+    if (error instanceof LockHeld) return;
+    throw error;
   }
-  if (readLock(grave)?.token !== deadToken) tryLink(grave, file);
-  rmSync(grave, { force: true });
+  if (readLock(file)?.token === deadToken) rmSync(file, { force: true });
+  claim.release();
 }
 
 function tryLink(from: string, to: string): boolean {
@@ -64,10 +65,17 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
+/** A lock that can't be read is nobody's: locks appear whole, so something else has damaged it. */
 function readLock(file: string): (ProcessIdentity & { token: string }) | undefined {
+  let text: string;
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity & { token: string };
+    text = readFileSync(file, 'utf8');
   } catch {
     return undefined;
+  }
+  try {
+    return JSON.parse(text) as ProcessIdentity & { token: string };
+  } catch {
+    return { pid: 0, started: '', token: 'damaged' };
   }
 }

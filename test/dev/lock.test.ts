@@ -44,6 +44,13 @@ test('a lock of a process whose pid another has been given since is taken over',
   expect(lockHolder(file)?.pid).toBe(process.pid);
 });
 
+test('a lock file that is damaged is taken over', () => {
+  writeFileSync(file, '{"pid": 1, "sta');
+  expect(lockHolder(file)).toBeUndefined();
+  takeLock(file);
+  expect(lockHolder(file)?.pid).toBe(process.pid);
+});
+
 test('a release that comes late leaves the lock of the next one alone', () => {
   const late = takeLock(file);
   writeFileSync(file, JSON.stringify({ ...identify(process.pid), token: 'of the next' }));

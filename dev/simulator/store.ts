@@ -48,12 +48,10 @@ export class Store<T extends KubeObject> {
     for (const object of this.#watch.values()) yield this.get(keyOf(object)) ?? object;
   }
 
-  /** Keeps what a write of ours was answered with, until the watch has shown it. */
+  /** Keeps what a write of ours was answered with, until the watch has shown it: an answer may come after that, or after the object's end. */
   remember(object: Stored<T>): Stored<T> {
     const kept = withoutManagedFields(object);
-    const key = keyOf(kept);
-    const shown = this.#watch.get(key);
-    if (shown === undefined || versionOf(shown) < versionOf(kept)) this.#written.set(key, kept);
+    if (versionOf(kept) > this.#watch.version) this.#written.set(keyOf(kept), kept);
     return kept;
   }
 

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
+import { KubeConfig } from '@kubernetes/client-node';
+import { onTestFinished } from 'vitest';
+
+/** What becomes of a call: it passes, is answered without having reached the server, or is done and never answered. */
+export type Fate = 'pass' | 'drop-answer' | 'drop-call' | { status: number; retryAfter?: number };
+
+/** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
+export async function chaosProxy(kubeconfig: string, fate: (method: string, path: string) => Fate): Promise<{ kubeconfig: string; calls: string[] }> {
+  const real = new KubeConfig();
+  real.loadFromFile(kubeconfig);
+  const tls: RequestOptions = {};
+  await real.applyToHTTPSOptions(tls);
+  const upstream = new URL(real.getCurrentCluster()!.server);
+  const agent = new Agent({ keepAlive: true, ca: tls.ca });
+  const calls: string[] = [];
+
+  const forward = (incoming: IncomingMessage, response: ServerResponse, drop: boolean): void => {
+    const { method, url: path, headers } = incoming;
+    const options = { host: upstream.hostname, port: upstream.port, method, path, agent, headers: { ...headers, ...(tls.headers as Record<string, string>), host: upstream.host } };
+    const call = httpsRequest(options, (answer) => {
+      if (drop) {
+        answer.resume().on('end', () => response.destroy());
+        return;
+      }
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+      answer.on('error', () => response.destroy());
+    });
+    call.on('error', () => response.destroy());
+    response.on('close', () => call.destroy());
+    incoming.pipe(call);
+  };
+
+  const server = createServer((incoming, response) => {
+    const { method = 'GET', url = '/' } = incoming;
+    const what = fate(method, url);
+    calls.push(`${method} ${url.split('?')[0]} ${typeof what === 'string' ? what : what.status}`);
+    if (what === 'pass' || what === 'drop-answer') forward(incoming, response, what === 'drop-answer');
+    else if (what === 'drop-call') incoming.socket.destroy();
+    else {
+      const status = { kind: 'Status', status: 'Failure', reason: 'Chaos', message: `the test answers ${what.status}`, code: what.status };
+      if (what.retryAfter !== undefined) response.setHeader('retry-after', what.retryAfter);
+      response.writeHead(what.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+    agent.destroy();
+  });
+
+  const cluster = { name: 'chaos', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'chaos',
+    clusters: [{ name: 'chaos', cluster }],
+    users: [{ name: 'chaos', user: {} }],
+    contexts: [{ name: 'chaos', context: { cluster: 'chaos', user: 'chaos' } }],
+  };
+  const file = join(mkdtempSync(join(tmpdir(), 'drover-chaos-')), 'kubeconfig');
+  writeFileSync(file, JSON.stringify(config));
+  return { kubeconfig: file, calls };
+}

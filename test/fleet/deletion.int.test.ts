@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { poolIdOf } from '../../workflows/messages.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { aFleet, namesUpTo, orNothing, runningTemplate, until } from './fleet.ts';
+
+const fleet = aFleet();
+const run = promisify(execFile);
+
+const diskTemplate = {
+  spec: {
+    ...runningTemplate.spec,
+    dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
+    template: {
+      ...runningTemplate.spec.template,
+      spec: { domain: { devices: {} }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+    },
+  },
+};
+
+const running = (namespace: string, count: number) =>
+  until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.readyReplicas).toBe(count));
+const gone = (namespace: string) => until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+
+test('a deleted pool takes its VMs down gracefully, goes when the last is gone, and so does its workflow', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 5, template: runningTemplate });
+  await running(namespace, 5);
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+  await until(async () => {
+    const pool = await fleet().pool(namespace, 'web');
+    const left = await fleet().vms(namespace);
+    // Whoever sees a VM sees its pool: it never goes first.
+    if (left.length > 0) expect(pool).toBeDefined();
+    expect(left).toHaveLength(0);
+  });
+  await gone(namespace);
+  const handle = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
+  await until(async () => expect((await handle.describe()).status.name).toBe('COMPLETED'));
+});
+
+test('a pool of the same name after it is another pool', async () => {
+  const namespace = await fleet().namespace();
+  const first = await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  await fleet().kube.delete(VirtualMachinePools, first.metadata);
+  await gone(namespace);
+  const second = await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  for (const vm of await fleet().vms(namespace)) expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
+});
+
+test.each([
+  ['by drover and the API', (namespace: string) => fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' })],
+  [
+    'by kubectl',
+    (namespace: string) =>
+      run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, 'delete', 'dpool', 'web', '--cascade=orphan', '--wait=false']),
+  ],
+])('with --cascade=orphan, %s, the VMs stay as they are and are nobody\'s', async (_how, remove) => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+  await running(namespace, 3);
+  const before = await fleet().vms(namespace);
+  await remove(namespace);
+  await gone(namespace);
+  const after = await fleet().vms(namespace);
+  expect(after.map((vm) => vm.metadata.uid)).toEqual(before.map((vm) => vm.metadata.uid));
+  for (const vm of after) {
+    expect(vm.metadata.ownerReferences ?? []).toEqual([]);
+    expect(vm.metadata.deletionTimestamp).toBeUndefined();
+    expect(vm['status']).toMatchObject({ ready: true });
+  }
+});
+
+test('scale-in with statePreservation Offline keeps the disks, and the VM that comes back has them', async () => {
+  const namespace = await fleet().namespace();
+  const scaleInStrategy = { proactive: { statePreservation: 'Offline' as const, selectionPolicy: { basePolicy: 'Newest' as const } } };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: diskTemplate, scaleInStrategy });
+  await running(namespace, 2);
+  const disks = async () => (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name, uid } }) => ({ name, uid }));
+  const kept = await disks();
+  expect(kept.map((disk) => disk.name)).toEqual(['disk-1', 'disk-2']);
+
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await fleet().settled(namespace, 'web', []);
+  expect(await fleet().vms(namespace)).toEqual([]);
+  expect(await disks()).toEqual(kept);
+
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await running(namespace, 2);
+  expect(await disks()).toEqual(kept);
+  const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
+  const disk = (await orNothing(fleet().kube.get(DataVolumes, { namespace, name: 'disk-1' })))!;
+  expect(disk.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid);
+});
+
+test('scale-in without it takes the disks along', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate });
+  await running(namespace, 1);
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toEqual([]));
+});

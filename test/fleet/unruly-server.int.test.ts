@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { chaosProxy, type Fate } from './chaos-proxy.ts';
+import { aFleet, haltedTemplate, namesUpTo, until } from './fleet.ts';
+
+const fleet = aFleet({ simulator: false, workers: 0 });
+
+/** Every call that writes meets `fate` once in a while; what it is that fails repeats itself from run to run. */
+const sometimes = (every: number, fate: Fate) => {
+  let writes = 0;
+  return (method: string): Fate => (method !== 'GET' && ++writes % every === 0 ? fate : 'pass');
+};
+
+test.each<[string, () => (method: string, path: string) => Fate]>([
+  ['answers 500', () => sometimes(4, { status: 500 })],
+  ['answers 429 and asks for a moment', () => sometimes(10, { status: 429, retryAfter: 1 })],
+  ['drops the connection after it did the work', () => sometimes(4, 'drop-answer')],
+  ['drops the connection before it did the work', () => sometimes(4, 'drop-call')],
+  ['does nothing but fail at first', () => {
+    const start = Date.now();
+    return (method) => (method !== 'GET' && Date.now() - start < 5_000 ? { status: 503 } : 'pass');
+  }],
+])('an API server that %s: every VM once, out and in', async (_what, fate) => {
+  const namespace = await fleet().namespace();
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, fate());
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  await fleet().createPool(namespace, 'web', { replicas: 60 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 60));
+  await fleet().patchPool(namespace, 'web', { replicas: 10 });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(10));
+  expect(await fleet().vmNames(namespace, 'web')).toHaveLength(10);
+  // The misbehaviour did happen.
+  expect(proxy.calls.some((call) => !call.endsWith(' pass'))).toBe(true);
+  await worker.stop();
+});
+
+test('a name that another takes between the plan and the call is skipped', async () => {
+  const namespace = await fleet().namespace();
+  let raced = false;
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path) => {
+    if (method !== 'POST' || !path.includes('/virtualmachines') || raced) return 'pass';
+    raced = true;
+    void fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
+    return { status: 503, retryAfter: 1 };
+  });
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4']);
+  expect(raced).toBe(true);
+  await worker.stop();
+});

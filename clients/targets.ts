@@ -28,11 +28,13 @@ export function targetsOf(words: string[], kinds: Kind[]): Targets {
   const slashed = words.filter((word) => word.includes('/'));
   if (slashed.length > 0) {
     if (slashed.length < words.length) throw new UsageError(`${words.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
-    const pairs = words.map((word) => word.split('/') as [string, string]);
-    const kind = kindOf(pairs[0]![0], kinds);
-    const other = pairs.find(([word]) => kindOf(word, kinds) !== kind);
-    if (other !== undefined) throw new UsageError(`${words.join(' ')}: one command takes one kind`);
-    return { kind, names: pairs.map(([, name]) => checkName(name)) };
+    const pairs = words.map((word) => {
+      const at = word.indexOf('/');
+      return { kind: kindOf(word.slice(0, at), kinds), name: checkName(word.slice(at + 1)) };
+    });
+    const { kind } = pairs[0]!;
+    if (pairs.some((pair) => pair.kind !== kind)) throw new UsageError(`${words.join(' ')}: one command takes one kind`);
+    return { kind, names: pairs.map(({ name }) => name) };
   }
   const [word, ...names] = words;
   if (word === undefined) throw new UsageError(`which kind? One of: ${kinds.map((kind) => kind.words[0]).join(', ')}`);

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { UsageError } from '../failure.ts';
 import { examples, dryRunOption, dryRunRemark } from '../options.ts';
 import { note, print } from '../output.ts';
 import { inSession, type Session } from '../session.ts';
@@ -6,7 +7,7 @@ import { labelOf } from '../targets.ts';
 import type { DryRun } from '../values.ts';
 
 interface ApplyOptions {
-  filename: string[];
+  filename?: string[];
   recursive?: boolean;
   forceConflicts?: boolean;
   keepReplicas?: boolean;
@@ -16,7 +17,7 @@ interface ApplyOptions {
 export const applyCommand = (): Command =>
   new Command('apply')
     .description('make or change pools as manifests say: all of them, or none when one is wrong')
-    .requiredOption('-f, --filename <path>', 'a file, a folder, or - for standard input; may be given again', (path, before: string[] | undefined) => [...(before ?? []), path])
+    .option('-f, --filename <path>', 'a file, a folder, or - for standard input; may be given again', (path, before: string[] | undefined) => [...(before ?? []), path])
     .option('-R, --recursive', 'look into the folders below a folder, too')
     .option('--force-conflicts', 'take over fields that somebody else has set')
     .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
@@ -32,6 +33,7 @@ export const applyCommand = (): Command =>
     .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
 
 async function apply(session: Session, options: ApplyOptions): Promise<void> {
+  if (options.filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
   const [{ readManifestFiles }, { planOf }, { applyOne, rehearse }] = await Promise.all([
     import('../manifests.ts'),
     import('../apply-plan.ts'),

@@ -1,17 +1,18 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
+import { UsageError } from '../failure.ts';
 import { print } from '../output.ts';
 import { dryRunOption, dryRunRemark, examples } from '../options.ts';
 import { scale, type ScaleOptions } from '../scale.ts';
 import { inSession } from '../session.ts';
 import { labelOf, namedTargetsOf, Pools } from '../targets.ts';
-import { count } from '../values.ts';
+import { count, type DryRun } from '../values.ts';
 
 export const scaleCommand = (): Command =>
   new Command('scale')
     .description('set how many VMs a pool has')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
-    .addOption(new Option('--replicas <count>', 'how many VMs').argParser(count).makeOptionMandatory())
+    .option('--replicas <count>', 'how many VMs', count)
     .option('--current-replicas <count>', 'only where the pool is meant to have so many now', count)
     .addOption(dryRunOption())
     .addHelpText(
@@ -21,13 +22,15 @@ export const scaleCommand = (): Command =>
         ['Ten, unless somebody else has changed it from five', 'drover scale pool web --current-replicas 5 --replicas 10'],
       ),
     )
-    .action((word: string, words: string[], options: ScaleOptions, command: Command) =>
+    .action((word: string, words: string[], options: Partial<ScaleOptions> & { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
+        const { replicas } = options;
+        if (replicas === undefined) throw new UsageError('how many VMs? Give --replicas');
         const { kind, names } = namedTargetsOf([word, ...words], [Pools]);
         const kube = await session.kube();
         const namespace = await session.namespace();
         for (const name of names) {
-          await scale(kube, kind.resource, { namespace, name }, options);
+          await scale(kube, kind.resource, { namespace, name }, { ...options, replicas });
           print(`${labelOf(kind.resource, name)} scaled${dryRunRemark(options.dryRun)}`);
         }
       }),

@@ -1,0 +1,285 @@
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { Events, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
+import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
+
+const fleet = aFleet();
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env });
+const drover = (...args: string[]): Promise<Outcome> => run(args, env());
+/** A command that must work; what it printed, by lines. */
+async function lines(...args: string[]): Promise<string[]> {
+  const outcome = await drover(...args);
+  expect(outcome).toMatchObject({ code: 0 });
+  return outcome.stdout.split('\n').filter((line) => line !== '');
+}
+
+const manifest = (name: string, spec: object = {}): string =>
+  JSON.stringify({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: { name }, spec: { replicas: 2, template: haltedTemplate, ...spec } });
+const applied = (namespace: string, text: string, ...flags: string[]): Promise<Outcome> => run(['apply', '-n', namespace, '-f', '-', ...flags], env(), text);
+const WEB = 'virtualmachinepool.drover.dev/web';
+
+describe('apply', () => {
+  test('says what it made, changed, and left', async () => {
+    const namespace = await fleet().namespace();
+    expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} unchanged\n` });
+    expect(await applied(namespace, manifest('web', { replicas: 3 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  });
+
+  test('with --dry-run asks the server and changes nothing', async () => {
+    const namespace = await fleet().namespace();
+    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} created (server dry run)\n` });
+    expect(await applied(namespace, manifest('web'), '--dry-run=client')).toMatchObject({ code: 0, stdout: `${WEB} would be applied (dry run)\n` });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+  });
+
+  test('writes nothing where one of many manifests is wrong, whether drover finds it or the server', async () => {
+    const namespace = await fleet().namespace();
+    const typo = await applied(namespace, `${manifest('web')}\n---\n${manifest('db', { replicas: undefined, replica: 3 })}`);
+    expect(typo).toMatchObject({ code: 1, stdout: '' });
+    expect(typo.stderr).toMatch(/^error: standard input:3 \(document 2\): spec\.replica: .*did you mean replicas\?\n$/);
+    const elsewhere = JSON.stringify({ ...(JSON.parse(manifest('db')) as object), metadata: { name: 'db', namespace: 'nowhere' } });
+    const refused = await run(['apply', '-f', '-'], { ...env(), KUBECONFIG: inNamespace(namespace) }, `${manifest('web')}\n---\n${elsewhere}`);
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: 'error: standard input:3: namespaces "nowhere" not found\n' });
+    expect(await fleet().kube.list(VirtualMachinePools, { namespace })).toMatchObject({ items: [] });
+  });
+
+  test('says who has scaled a pool, and does as it is told about that', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web'));
+    await lines('scale', 'pool', 'web', '-n', namespace, '--replicas', '4');
+    const conflict = await applied(namespace, manifest('web', { paused: true }));
+    expect(conflict).toMatchObject({ code: 1, stdout: '' });
+    expect(conflict.stderr).toBe(
+      'error: standard input:1: pool web has spec.replicas 4 by drover-scale, and 2 in this manifest: ' +
+        '--keep-replicas leaves 4, --force-conflicts sets 2\n',
+    );
+    await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');
+    expect((await fleet().pool(namespace, 'web'))!.spec).toMatchObject({ replicas: 4, paused: true });
+    await applied(namespace, manifest('web'), '--force-conflicts');
+    expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(2);
+  });
+
+  test('says what it converted, apart from what it did', async () => {
+    const namespace = await fleet().namespace();
+    const proposed = JSON.stringify({ ...(JSON.parse(manifest('web')) as object), apiVersion: 'kubevirt.io/v1' });
+    const outcome = await applied(namespace, proposed);
+    expect(outcome).toMatchObject({ code: 0, stdout: `${WEB} created\n` });
+    expect(outcome.stderr).toMatch(/^standard input:1: kubevirt\.io\/v1 is read as drover\.dev\/v1alpha1/);
+  });
+
+  test('says so where no worker would act on it', async () => {
+    const outcome = await applied(await fleet().namespace(), manifest('web'), '--cluster', 'empty');
+    expect(outcome).toMatchObject({ code: 0, stdout: `${WEB} created\n` });
+    expect(outcome.stderr).toMatch(/^no drover worker polls the task queue drover\/empty: /);
+  });
+});
+
+describe('get', () => {
+  test('lists pools in a table, and as the server has them', async () => {
+    const namespace = await fleet().namespace();
+    expect(await drover('get', 'pools', '-n', namespace)).toMatchObject({ code: 0, stdout: '', stderr: `No resources found in ${namespace} namespace.\n` });
+    await fleet().createPool(namespace, 'web', { replicas: 2 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    const [headers, row, ...more] = await lines('get', 'pools', '-n', namespace);
+    expect(headers).toBe('NAME   DESIRED   CURRENT   READY   UPDATED   AGE');
+    expect(row).toMatch(/^web {4}2 {9}2 {9}0 {7}2 {9}\d+s$/);
+    expect(more).toEqual([]);
+    expect(await lines('get', 'pools', '-A', '--no-headers')).toContainEqual(expect.stringMatching(new RegExp(`^${namespace} +web +2 `)));
+    expect(await lines('get', 'pools', '-n', namespace, '-o', 'name')).toEqual([WEB]);
+    const { metadata, ...pool } = (await fleet().pool(namespace, 'web'))!;
+    const { managedFields: _managedFields, ...rest } = metadata;
+    expect(JSON.parse((await drover('get', 'pool/web', '-n', namespace, '-o', 'json')).stdout)).toEqual({ ...pool, metadata: rest });
+    expect(JSON.parse((await drover('get', 'pools', '-n', namespace, '-o', 'json', '--show-managed-fields')).stdout)).toMatchObject({ kind: 'List', items: [{ metadata }] });
+  });
+
+  test('shows beneath a pool the VMs that it owns, and no other that carries its label', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 11 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 11));
+    const stranger = { metadata: { namespace, name: 'stranger', labels: { 'drover.dev/pool': 'web' } }, spec: haltedTemplate.spec };
+    await fleet().kube.create(VirtualMachines, stranger);
+    const tree = await lines('get', 'pool', 'web', '-n', namespace);
+    expect(tree.slice(3).map((line) => line.trim().split(/ +/)[0])).toEqual(namesUpTo('web', 11));
+    expect(await lines('get', 'vms', '--pool', 'web', '-n', namespace, '-o', 'name')).toHaveLength(11);
+    expect(await lines('get', 'vms', '-n', namespace, '-o', 'name')).toHaveLength(12);
+    expect(await lines('get', 'vms', '-n', namespace, '-l', 'drover.dev/pool=web,drover.dev/revision', '-o', 'name')).toHaveLength(11);
+  });
+
+  test('tells what is not there', async () => {
+    expect(await drover('get', 'pool', 'web')).toMatchObject({ code: 1, stdout: '', stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+    expect(await drover('get', 'vms', '--pool', 'web')).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+  });
+
+  test('with --watch prints each change, and ends with Ctrl-C', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 1 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 1));
+    const child = start(['get', 'pools', '-n', namespace, '--watch', '-o', 'json'], env());
+    const outcome = outcomeOf(child);
+    await once(child.stdout!, 'data');
+    await fleet().patchPool(namespace, 'web', { replicas: 3 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+    child.kill('SIGINT');
+    const { code, stdout } = await outcome;
+    expect(code).toBe(130);
+    const seen = stdout.split(/^(?=\{)/m).map((text) => JSON.parse(text) as PoolObject);
+    expect(seen[0]!.spec.replicas).toBe(1);
+    expect(seen.map(({ status }) => status?.replicas)).toContain(3);
+    expect(seen.at(-1)!.metadata.deletionTimestamp).toBeDefined();
+    expect(new Set(seen.map(({ metadata }) => metadata.resourceVersion)).size).toBeGreaterThanOrEqual(3);
+  });
+
+  test('ends without a word when nobody reads on', async () => {
+    const child = start(['get', 'pools', '-A', '--watch'], env());
+    const complaints = text(child.stderr!);
+    const ended = once(child, 'exit');
+    await once(child.stdout!, 'data');
+    child.stdout!.destroy();
+    await fleet().createPool(await fleet().namespace(), 'unread');
+    expect(await ended).toEqual([141, null]);
+    expect(await complaints).toBe('');
+  });
+});
+
+describe('scale', () => {
+  test('sets the number, and with --current-replicas only where nobody else has', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 1 });
+    const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
+    expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} scaled (server dry run)\n` });
+    expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({ code: 1, stderr: 'error: pool web is meant to have 1 VMs, not 2: left as it is\n' });
+    expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
+    expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  });
+});
+
+describe('a description', () => {
+  test('tells what a pool is, has, and what became of it', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 2, maxUnavailable: '10%', template: runningTemplate });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(2));
+    await until(async () => expect((await fleet().kube.list(Events, { namespace })).items).not.toEqual([]));
+    const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Name: +web$/m);
+    expect(stdout).toMatch(/^VMs: +2 desired, 2 there, 2 ready, 2 updated$/m);
+    expect(stdout).toMatch(/^ {2}maxUnavailable: 10%$/m);
+    expect(stdout).toMatch(/^States: +Running 2$/m);
+    expect(stdout).toContain(`pool/default/${namespace}/web`);
+    expect(stdout).toContain(`${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`);
+    expect(stdout).toMatch(/^Under way: +nothing$/m);
+    expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
+  });
+
+  test('works without a workflow', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web');
+    const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace, '--cluster', 'empty');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Under way: +not known: no workflow has taken it up yet$/m);
+  });
+});
+
+describe('status', () => {
+  test('is a snapshot, and with --watch goes on with each change; no control codes off a terminal', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 2 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    const once = await drover('status', '-n', namespace);
+    expect(once).toMatchObject({ code: 0, stderr: '' });
+    expect(once.stdout).toMatch(new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 there, 2 updated\n {2}VMs: Stopped 2\n\n$`));
+
+    const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
+    let seen = '';
+    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const outcome = outcomeOf(child);
+    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/2 ready');
+    await fleet().patchPool(namespace, 'web', { replicas: 5 });
+    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/5 ready, 5 there, 5 updated');
+    child.kill('SIGINT');
+    expect(await outcome).toMatchObject({ code: 130, stderr: '' });
+    expect(seen).not.toContain('\u001B');
+  });
+
+  test('of a pool that is not there is a failure', async () => {
+    expect(await drover('status', 'pool', 'nope', '--watch')).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n' });
+  });
+});
+
+describe('delete', () => {
+  test('comes back when the pool and its VMs are gone', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--dry-run')).toMatchObject({ code: 0 });
+    expect(await fleet().pool(namespace, 'web')).toBeDefined();
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({ code: 0, stdout: 'virtualmachinepool.drover.dev "web" deleted\n' });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+    expect(await fleet().vms(namespace)).toEqual([]);
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  test('with --cascade=orphan leaves the VMs', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 3 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--cascade=orphan')).toMatchObject({ code: 0 });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+    expect(await fleet().vms(namespace)).toHaveLength(3);
+  });
+
+  test('waits no longer than told', async () => {
+    const namespace = await fleet().namespace();
+    const pool = await fleet().createPool(namespace, 'web', { replicas: 0 });
+    await fleet().settled(namespace, 'web', []);
+    const finalizers = [...(pool.metadata.finalizers ?? []), 'example.com/held'];
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers } });
+    const outcome = await drover('delete', 'pool', 'web', '-n', namespace, '--timeout', '1s');
+    expect(outcome).toMatchObject({ code: 1, stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--wait=false')).toMatchObject({ code: 0 });
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers: null } });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+  });
+});
+
+describe('the embedded stack', () => {
+  test('is found where nothing else is given, and said', async () => {
+    const found = await run(['get', 'pools', '-A'], own());
+    expect(found).toMatchObject({ code: 0 });
+    expect(found.stderr).toContain(`using the embedded stack at ${fleet().stack.state}\n`);
+  });
+
+  test('is used without a remark where it is named, whatever the environment says', async () => {
+    const elsewhere = { ...nowhere, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_API_KEY: 'of-another' };
+    expect(await run(['setup', '--state', fleet().stack.state], elsewhere)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('gives way to a kubeconfig that is given', async () => {
+    expect(await run(['get', 'pools'], { ...own(), KUBECONFIG: '/nonexistent' })).toMatchObject({ code: 1 });
+    const alone = await run(['get', 'pools', '-A'], { ...nowhere, KUBECONFIG: fleet().stack.kubeconfig });
+    expect(alone).toMatchObject({ code: 0, stderr: expect.not.stringContaining('embedded') as string });
+  });
+});
+
+/** A user's environment in which only the stack's folder is told. */
+const own = (): NodeJS.ProcessEnv => ({ ...nowhere, DROVER_STATE: fleet().stack.state });
+
+/** The stack's kubeconfig with another namespace in its context. */
+function inNamespace(namespace: string): string {
+  const file = join(fleet().stack.state, `kubeconfig-${namespace}`);
+  writeFileSync(file, readFileSync(fleet().stack.kubeconfig, 'utf8').replace('namespace: default', `namespace: ${namespace}`));
+  return file;
+}

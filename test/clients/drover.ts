@@ -1,0 +1,47 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+export const BIN = join(import.meta.dirname, '../../clients/bin.js');
+
+export interface Outcome {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A user's environment without any server in it. */
+export const nowhere: NodeJS.ProcessEnv = {
+  PATH: process.env['PATH'],
+  HOME: '/nonexistent',
+  DROVER_STATE: '/nonexistent/state',
+};
+
+/** The command as a user starts it. */
+export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
+  spawn(process.execPath, [BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+
+/** Its outcome, once it has ended by itself or by somebody else. */
+export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
+  const [stdout, stderr, [code, signal]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
+  ]);
+  return { code, signal, stdout, stderr };
+}
+
+export function drover(args: string[], env: NodeJS.ProcessEnv = nowhere, input = ''): Promise<Outcome> {
+  const child = start(args, env);
+  child.stdin!.end(input);
+  return outcomeOf(child);
+}
+
+/** Process ids of what a process has started. */
+export function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
+}

@@ -1,0 +1,57 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readManifests } from '../../api/manifest.ts';
+import { planOf } from '../../clients/apply-plan.ts';
+import { readManifestFiles } from '../../clients/manifests.ts';
+
+function folder(files: Record<string, string>): string {
+  const root = mkdtempSync(join(tmpdir(), 'drover-manifests-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(root, name, '..'), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  return root;
+}
+
+const poolNamed = (name: string, namespace?: string): string =>
+  JSON.stringify({
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    spec: { replicas: 1, template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } } },
+  });
+
+test('a folder gives its manifests in the order of their names, and with -R those below it', async () => {
+  const root = folder({ 'b.yaml': 'b', 'a.yml': 'a', 'c.json': 'c', 'notes.txt': 'no', 'below/d.yaml': 'd' });
+  const named = async (recursive: boolean): Promise<string[]> => (await readManifestFiles([root], recursive)).map(({ text }) => text);
+  expect(await named(false)).toEqual(['a', 'b', 'c']);
+  expect(await named(true)).toEqual(['a', 'b', 'd', 'c']);
+});
+
+test('what cannot be read is told by its name', async () => {
+  await expect(readManifestFiles(['/nonexistent.yaml'], false)).rejects.toThrow('/nonexistent.yaml: no such file or folder');
+  await expect(readManifestFiles(['https://example.com/pool.yaml'], false)).rejects.toThrow(/reads no URLs/);
+  const root = folder({ 'below/d.yaml': 'd' });
+  await expect(readManifestFiles([root], false)).rejects.toThrow(/no .yaml, .yml or .json file in this folder; -R looks/);
+});
+
+test('an object goes to the namespace that it names, else to that of the command', () => {
+  const files = [{ source: 'one.yaml', text: poolNamed('here') }, { source: 'two.yaml', text: poolNamed('there', 'other') }];
+  const { planned } = planOf(files, { given: undefined, byDefault: 'mine' });
+  expect(planned.map(({ object }) => object.metadata.namespace)).toEqual(['mine', 'other']);
+});
+
+test('an object that names another namespace than --namespace is refused', () => {
+  const files = [{ source: 'two.yaml', text: poolNamed('there', 'other') }];
+  expect(() => planOf(files, { given: 'mine', byDefault: 'mine' })).toThrow(AggregateError);
+  expect(planOf(files, { given: 'other', byDefault: 'other' }).planned).toHaveLength(1);
+});
+
+test('the examples are right, and need no conversion', async () => {
+  const manifests = readManifests(await readManifestFiles([join(import.meta.dirname, '../../examples')], true));
+  expect(manifests.length).toBeGreaterThanOrEqual(2);
+  expect(manifests.flatMap(({ notes }) => notes)).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { ClaimController } from './claim-controller.ts';
 import { Cluster } from './cluster.ts';
 import { DataVolumeController } from './data-volume-controller.ts';
 import { GarbageCollector } from './garbage-collector.ts';
@@ -40,6 +41,7 @@ export async function startSimulator(config: KubeConfig, options: SimulatorOptio
     new MachineController(cluster, { concurrency, backoffFactor }),
     new InstanceController(cluster, concurrency),
     new DataVolumeController(cluster, concurrency),
+    new ClaimController(cluster, concurrency),
     nodeController,
     new NamespaceController(cluster),
   ];

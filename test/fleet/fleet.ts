@@ -87,7 +87,7 @@ export class TestFleet {
 
   createPool(namespace: string, name: string, spec: Partial<PoolSpec> = {}): Promise<Stored<PoolObject>> {
     const pool = { metadata: { namespace, name }, spec: { replicas: 1, template: haltedTemplate, ...spec } };
-    return this.kube.create(VirtualMachinePools, pool as unknown as PoolObject);
+    return this.kube.create(VirtualMachinePools, pool);
   }
 
   pool(namespace: string, name: string): Promise<Stored<PoolObject> | undefined> {

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import type { PoolSpec } from '../../api/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from './fleet.ts';
 
@@ -90,7 +89,7 @@ test('every VM has disks, Secrets and ConfigMaps of its own where the pool says 
     },
   };
   const nameGeneration = { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true };
-  await fleet().createPool(namespace, 'web', { replicas: 2, template: template as PoolSpec['template'], nameGeneration });
+  await fleet().createPool(namespace, 'web', { replicas: 2, template, nameGeneration });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
   const vm = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
   expect(vm['spec']).toMatchObject({

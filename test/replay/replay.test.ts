@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { beforeAll, describe, expect, test } from 'vitest';
+import * as workflows from '../../workflows/index.ts';
+
+/**
+ * Histories of workflows that ran, kept by `node test/replay/record.ts`: today's code must still walk through each of them,
+ * or it would break the workflows that run while drover is upgraded. They are only ever added to.
+ */
+const FOLDER = join(import.meta.dirname, 'histories');
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
+
+interface History {
+  events: { eventType: string; eventId: string; workflowExecutionStartedEventAttributes?: { workflowType: { name: string } } }[];
+}
+const read = (file: string): History => JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString()) as History;
+const typeOf = (history: History): string => history.events[0]!.workflowExecutionStartedEventAttributes!.workflowType.name;
+
+let workflowBundle: WorkflowBundleWithSourceMap;
+beforeAll(async () => {
+  workflowBundle = await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)), logger: quiet });
+}, 60_000);
+
+const replay = (history: History, id: string): Promise<void> => Worker.runReplayHistory({ workflowBundle }, history, id);
+
+test('there is a history of every workflow type', () => {
+  expect([...new Set(files.map((file) => typeOf(read(file))))].toSorted()).toEqual(Object.keys(workflows).toSorted());
+});
+
+describe('today\'s code replays', () => {
+  test.each(files)('%s', async (file) => {
+    await expect(replay(read(file), file)).resolves.toBeUndefined();
+  });
+});
+
+describe('a history that the code would not have made is told', () => {
+  test.each(files)('%s, without one of its commands', async (file) => {
+    const history = read(file);
+    const index = history.events.findIndex(({ eventType }) => eventType === 'EVENT_TYPE_ACTIVITY_TASK_SCHEDULED' || eventType === 'EVENT_TYPE_MARKER_RECORDED');
+    const events = history.events.toSpliced(index, 1);
+    await expect(replay({ events }, file)).rejects.toThrow();
+  });
+});
+
+const quiet = { log: () => {}, trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

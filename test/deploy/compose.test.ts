@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { Ajv } from 'ajv';
+import { expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { readConfig } from '../../workers/config.ts';
+import composeSchema from '../fixtures/compose-spec/compose-spec.json' with { type: 'json' };
+import { composeText, readCompose, type Compose } from './compose.ts';
+import { imageEnvironment, lastOf } from './dockerfile.ts';
+
+const run = promisify(execFile);
+const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+// The schema calls its draft by an address that ajv does not know it by; it is draft 7, which is ajv's own.
+const { $schema: _, ...schema } = composeSchema;
+const isCompose = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(schema);
+const problemsOf = (file: object): string[] => (isCompose(file) ? [] : isCompose.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`));
+
+const FILES = ['docker-compose.yml', 'deploy/compose.host-network.yml'];
+const { services } = readCompose('docker-compose.yml');
+const { worker, setup } = services as Record<'worker' | 'setup', Compose['services'][string]>;
+const each = Object.entries(services);
+const goesOn = (service: Compose['services'][string]): boolean => service.restart === 'unless-stopped';
+
+test.each(FILES)('%s is what the Compose Specification says', (file) => {
+  expect(problemsOf(readCompose(file))).toEqual([]);
+});
+
+test('the schema would tell if it were not', () => {
+  const { postgres, ...others } = services;
+  const problems = problemsOf({ services: { ...others, postgres: { ...postgres, depends_on: { temporal: { condition: 'is_well' } }, healtcheck: {} } } });
+  expect(problems.join('\n')).toMatch(/postgres\/depends_on/);
+  expect(problems.join('\n')).toMatch(/postgres must NOT have additional properties/);
+});
+
+test.each(each)('%s has an image of an exact version', (_name, { image, build }) => {
+  expect(image).toMatch(/^[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z0-9.-]+)?$/);
+  if (build !== undefined) expect(image).toBe(`drover:${packageJson.version}`);
+});
+
+test("Temporal and its Web UI are of the embedded stack's versions", () => {
+  const goModules = textOf('dev/tools/temporal/go.mod');
+  const versionOf = (module: string): string => new RegExp(`${module} v(\\S+)`).exec(goModules)![1]!;
+  const server = versionOf('go.temporal.io/server');
+  expect(services['temporal']!.image).toBe(`temporalio/server:${server}`);
+  expect(services['temporal-schema']!.image).toMatch(new RegExp(`^temporalio/admin-tools:${server}-`));
+  expect(services['temporal-namespace']!.image).toBe(services['temporal-schema']!.image);
+  expect(services['temporal-ui']!.image).toBe(`temporalio/ui:${versionOf('github.com/temporalio/ui-server/v2')}`);
+});
+
+test.each(each)('%s says when it is healthy, or ends and is tried again', (_name, service) => {
+  if (goesOn(service)) expect(service.healthcheck?.test?.[0]).toBe('CMD');
+  else expect(service.restart).toMatch(/^on-failure:\d+$/);
+});
+
+test.each(each)('%s waits until what it needs is healthy or has ended well', (_name, service) => {
+  for (const [needed, { condition }] of Object.entries(service.depends_on ?? {})) {
+    expect([needed, condition]).toEqual([needed, goesOn(services[needed]!) ? 'service_healthy' : 'service_completed_successfully']);
+  }
+});
+
+test('nothing starts before what it uses: from the database to the worker, each waits for the one before', () => {
+  const needs = (name: string): string[] => Object.keys(services[name]!.depends_on ?? {}).flatMap((needed) => [needed, ...needs(needed)]);
+  expect(needs('worker')).toEqual(['setup', 'temporal-namespace', 'temporal', 'temporal-schema', 'postgres']);
+});
+
+test('only this machine reaches the ports, and each can be another', () => {
+  expect(each.flatMap(([, { ports = [] }]) => ports)).toEqual(['127.0.0.1:7233:7233', '127.0.0.1:8080:8080']);
+  const moved = readCompose('docker-compose.yml', { TEMPORAL_PORT: '1', TEMPORAL_UI_PORT: '2' });
+  expect(Object.values(moved.services).flatMap(({ ports = [] }) => ports)).toEqual(['127.0.0.1:1:7233', '127.0.0.1:2:8080']);
+});
+
+test("the database's data outlives its container, and its password is one that can be given", () => {
+  const given = readCompose('docker-compose.yml', { POSTGRES_PASSWORD: 'given' });
+  const { postgres, 'temporal-schema': schema, temporal } = given.services;
+  expect(postgres!.volumes).toEqual(['postgres-data:/var/lib/postgresql/data']);
+  expect(given.volumes).toHaveProperty('postgres-data');
+  expect(postgres!.environment).toMatchObject({ POSTGRES_PASSWORD: 'given' });
+  expect(schema!.environment).toMatchObject({ SQL_PASSWORD: 'given' });
+  expect(temporal!.environment).toMatchObject({ POSTGRES_PWD: 'given' });
+});
+
+test.each(FILES)('every variable in %s has a default', (file) => {
+  const variables = composeText(file).replaceAll(/^\s*#.*$/gm, '').replaceAll('$$', '').match(/\$.*?[}\s]/g)!;
+  for (const variable of variables) expect(variable).toMatch(/^\$\{[A-Z_]+:-.+\}$/);
+});
+
+test('drover gets the kubeconfig where it looks for it, to read, as the user that the image names', () => {
+  for (const service of [setup, worker]) {
+    expect(service.volumes).toEqual([
+      { type: 'bind', source: '~/.kube/config', target: service.environment!['KUBECONFIG'], read_only: true, bind: { create_host_path: false } },
+    ]);
+    expect(service.user).toBe(lastOf('USER'));
+  }
+  expect(readCompose('docker-compose.yml', { KUBECONFIG: '/k' }).services['worker']!.volumes![0]).toMatchObject({ source: '/k' });
+});
+
+test("the worker understands its environment, and tells of its health where it is asked", () => {
+  const environment = { ...imageEnvironment(), ...worker.environment };
+  const known = textOf('workers/config.ts');
+  for (const name of Object.keys(environment)) {
+    expect(name).toMatch(/^(KUBECONFIG|TEMPORAL_(ADDRESS|NAMESPACE)|DROVER_\w+|LOG_LEVEL|NODE_ENV)$/);
+    if (name.startsWith('DROVER_')) expect(known).toContain(`${name}:`);
+  }
+  expect(readConfig(environment)).toMatchObject({ cluster: 'default', health: { address: '0.0.0.0', port: 8080 } });
+  expect(worker.healthcheck!.test).toEqual(['CMD', ...(JSON.parse(lastOf('HEALTHCHECK').split(' CMD ')[1]!) as string[])]);
+});
+
+test.each([['setup', setup], ['worker', worker]])('drover has the command that %s runs', async (_name, { command }) => {
+  const { stdout } = await run(process.execPath, ['clients/bin.js', ...command!, '--help']);
+  expect(stdout).toContain(`drover ${command![0]}`);
+});
+
+test('on the network of this machine, drover reaches Temporal by its published port', () => {
+  const variables = { TEMPORAL_PORT: '17233' };
+  const published = readCompose('docker-compose.yml', variables).services['temporal']!.ports![0]!.replace(/:7233$/, '');
+  const onTop = readCompose('deploy/compose.host-network.yml', variables).services;
+  expect(Object.keys(onTop)).toEqual(['setup', 'worker']);
+  for (const service of Object.values(onTop)) {
+    expect(service.network_mode).toBe('host');
+    expect(service.environment!['TEMPORAL_ADDRESS']).toBe(published);
+  }
+  expect(onTop['worker']!.environment!['DROVER_HEALTH_ADDRESS']).toBe('127.0.0.1');
+});

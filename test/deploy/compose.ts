@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+export interface Compose {
+  services: Record<string, ComposeService>;
+  volumes?: Record<string, unknown>;
+}
+
+/** The parts of a service that drover's compose file uses. */
+export interface ComposeService {
+  image?: string;
+  build?: string;
+  user?: string;
+  command?: string[];
+  entrypoint?: string[];
+  restart?: string;
+  environment?: Record<string, string>;
+  ports?: string[];
+  volumes?: (string | { type: string; source: string; target: string; read_only?: boolean })[];
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { test?: string[]; disable?: boolean };
+  network_mode?: string;
+}
+
+const VARIABLE = /\$(?:(\$)|\{(\w+):-([^}]*)\})/g;
+
+export const composeText = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+/** The file as Compose reads it: variables filled in from `env` or with their defaults, `$$` made `$`. */
+export function readCompose(file: string, env: Record<string, string> = {}): Compose {
+  const filled = composeText(file).replaceAll(VARIABLE, (_, dollar: string | undefined, name: string, otherwise: string) => dollar ?? (env[name] || otherwise));
+  return parse(filled, { merge: true }) as Compose;
+}

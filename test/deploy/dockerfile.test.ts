@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import packageLock from '../../package-lock.json' with { type: 'json' };
+import { dockerIgnore, lastOf, readStages } from './dockerfile.ts';
+
+test("the image's Node is the one that drover is built and tested with", () => {
+  const { version } = packageLock.packages['node_modules/node'];
+  expect(readStages().map(({ image }) => image)).toEqual(readStages().map(() => `node:${version}-bookworm-slim`));
+});
+
+test('the image runs as a user who is not root, given by number', () => {
+  expect(lastOf('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+});
+
+test('what is no part of the program stays out of the image', () => {
+  const isSent = dockerIgnore();
+  const paths = ['.git/config', 'node_modules/zod/package.json', 'test/deploy/compose.ts', 'docs/deploy.md', '.env', 'kubeconfig', 'README.md'];
+  expect(paths.filter(isSent)).toEqual([]);
+  expect(['package.json', 'clients/bin.js', 'workers/main.ts', 'workflows/pool.ts'].filter((path) => !isSent(path))).toEqual([]);
+});

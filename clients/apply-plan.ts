@@ -33,11 +33,17 @@ export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan 
 
 const placeOf = ({ source, line }: Manifest): string => `${source}:${line}`;
 
-const isElsewhere = (named: string | undefined, given: string | undefined): boolean => named !== undefined && given !== undefined && named !== given;
+const isElsewhere = (named: string | undefined, given: string | undefined): boolean =>
+  named !== undefined && given !== undefined && named !== given;
 
 function elsewhere(manifest: Manifest, given: string): Failure {
   const { name, namespace } = manifest.object.metadata;
-  return new Failure(`${placeOf(manifest)}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`);
+  return new Failure(
+    `${placeOf(manifest)}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`,
+  );
 }
 
-const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({ ...object, metadata: { namespace, ...object.metadata } });
+const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({
+  ...object,
+  metadata: { namespace, ...object.metadata },
+});

@@ -70,7 +70,9 @@ const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- 
 
 function conflictInWords({ object }: Planned, before: Stored | undefined, message: string): string {
   const fields = fieldsOf(message);
-  const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter((word) => word !== 'scale').join(' and ');
+  const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))]
+    .filter((word) => word !== 'scale')
+    .join(' and ');
   const pool = `pool ${object.metadata.name}`;
   if (fields.length === 0) return `${pool}: ${message}`;
   if (fields.includes(REPLICAS) && fields.length === 1) {

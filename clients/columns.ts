@@ -59,7 +59,8 @@ const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[]
   ...columns.filter((column) => wide || column.wide !== true),
 ];
 
-export const headersOf = (columns: Column[], choice: ColumnChoice): string[] => chosen(columns, choice).map(({ header }) => header);
+export const headersOf = (columns: Column[], choice: ColumnChoice): string[] =>
+  chosen(columns, choice).map(({ header }) => header);
 
 export const rowOf = (columns: Column[], choice: ColumnChoice, object: Stored): Cell[] =>
   chosen(columns, choice).map(({ cell }) => cell(object));

@@ -16,7 +16,9 @@ export async function describePool(session: Session, pool: Stored<Pool>): Promis
   const kube = await session.kube();
   const { namespace = '', name, uid } = pool.metadata;
   const [vms, events, workflow] = await Promise.all([
-    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(({ items }) => vmsByPool(items).get(uid) ?? []),
+    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(
+      ({ items }) => vmsByPool(items).get(uid) ?? [],
+    ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
     workflowLines(session, namespace, name),
   ]);
@@ -33,7 +35,9 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
     field('Namespace', namespace),
     field('Labels', pairs.join(', ') || '<none>'),
     field('Created', `${creationTimestamp} (${ageOf(creationTimestamp)} ago)`),
-    ...(deletionTimestamp === undefined ? [] : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
+    ...(deletionTimestamp === undefined
+      ? []
+      : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
     field(
       'VMs',
       `${spec.replicas} desired, ${status?.replicas ?? 0} there, ${status?.readyReplicas ?? 0} ready, ${status?.updatedReplicas ?? 0} updated`,
@@ -45,7 +49,12 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
 /** What the pool says beside its template, and of the template what tells VMs apart at a glance. */
 function specLines({ spec }: Pool): string[] {
   const { template, replicas: _replicas, ...rest } = spec;
-  const vm = template.spec as { runStrategy?: string; running?: boolean; instancetype?: { name?: string }; dataVolumeTemplates?: KubeObject[] };
+  const vm = template.spec as {
+    runStrategy?: string;
+    running?: boolean;
+    instancetype?: { name?: string };
+    dataVolumeTemplates?: KubeObject[];
+  };
   const disks = (vm.dataVolumeTemplates ?? []).map(({ metadata }) => metadata.name);
   const strategy = vm.runStrategy ?? (vm.running === undefined ? undefined : vm.running ? 'Always' : 'Halted');
   return [
@@ -59,19 +68,35 @@ function specLines({ spec }: Pool): string[] {
 function conditionLines({ status }: Pool): string[] {
   const conditions = status?.conditions ?? [];
   if (conditions.length === 0) return [field('Conditions', '<none>')];
-  const rows = conditions.map(({ type, status, reason = '', lastTransitionTime, message = '' }) => [type, status, reason, ageOf(lastTransitionTime), message]);
+  const rows = conditions.map(({ type, status, reason = '', lastTransitionTime, message = '' }) => [
+    type,
+    status,
+    reason,
+    ageOf(lastTransitionTime),
+    message,
+  ]);
   return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
 }
 
 function vmLines(vms: Stored<Vm>[]): string[] {
-  const sick = vms.filter((vm) => !isReady(vm)).flatMap((vm) => troubleOf(vm)).slice(0, SICK);
-  const states = countStates(vms).map(([state, count]) => `${state} ${count}`).join(', ');
-  return [field('States', states || '<none>'), ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))])];
+  const sick = vms
+    .filter((vm) => !isReady(vm))
+    .flatMap((vm) => troubleOf(vm))
+    .slice(0, SICK);
+  const states = countStates(vms)
+    .map(([state, count]) => `${state} ${count}`)
+    .join(', ');
+  return [
+    field('States', states || '<none>'),
+    ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
+  ];
 }
 
 /** A row for a VM that KubeVirt says something about. */
 function troubleOf({ metadata, status }: Vm): string[][] {
-  const failure = status?.conditions?.find(({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message);
+  const failure = status?.conditions?.find(
+    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
+  );
   const fails = status?.startFailure?.consecutiveFailCount ?? 0;
   if (failure === undefined && fails === 0) return [];
   const why = [fails === 0 ? '' : `${fails} failed starts`, failure?.message ?? ''].filter(Boolean).join('; ');
@@ -106,7 +131,8 @@ interface Event extends KubeObject {
 }
 
 function eventLines(events: Stored<Event>[]): string[] {
-  const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string => eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
+  const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string =>
+    eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
   const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
   if (newest.length === 0) return [field('Events', '<none>')];
   const rows = newest.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);

@@ -51,5 +51,7 @@ export function stateCell(state: string, ready: boolean): Cell {
 /** How many VMs are in each state, most first. */
 export function countStates(vms: Vm[]): [state: string, count: number][] {
   const groups = Map.groupBy(vms, stateOf);
-  return [...groups].map(([state, { length }]): [string, number] => [state, length]).sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
+  return [...groups]
+    .map(([state, { length }]): [string, number] => [state, length])
+    .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
 }

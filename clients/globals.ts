@@ -24,7 +24,10 @@ export function addGlobalOptions(program: Command): Command {
         .default('default')
         .argParser(clusterName),
     )
-    .option('--address <host:port>', "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)")
+    .option(
+      '--address <host:port>',
+      "Temporal's address (default: $TEMPORAL_ADDRESS, a running embedded stack, or localhost:7233)",
+    )
     .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
     .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
 }

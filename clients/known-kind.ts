@@ -14,8 +14,12 @@ export async function ofKnownKind<T>(resource: Resource, call: Promise<T>): Prom
 
 /** The same error, or what to do about a kind that the API server does not know. */
 export function aboutKind(resource: Resource, error: unknown): unknown {
-  const unknown = error instanceof KubeError && error.status === 404 && /page not found|could not find the requested resource/.test(error.message);
+  const unknown =
+    error instanceof KubeError &&
+    error.status === 404 &&
+    /page not found|could not find the requested resource/.test(error.message);
   if (!unknown) return error;
-  const cure = resource.group === GROUP ? 'drover is not set up in it, run `drover setup` first' : 'KubeVirt is not installed in it';
+  const cure =
+    resource.group === GROUP ? 'drover is not set up in it, run `drover setup` first' : 'KubeVirt is not installed in it';
   return new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, { cause: error });
 }

@@ -32,7 +32,8 @@ export async function read(listing: Listing): Promise<Stored[]> {
   return (await ofKnownKind(resource, reading)).filter(picked).sort(byName);
 }
 
-export const selectorOf = ({ selector }: Listing): { labelSelector?: string } => (selector === undefined ? {} : { labelSelector: selector });
+export const selectorOf = ({ selector }: Listing): { labelSelector?: string } =>
+  selector === undefined ? {} : { labelSelector: selector };
 
 /** Whether an object belongs to the listing, by its name and by its owner's UID. */
 export async function picks({ kube, namespace, names, pool }: Listing): Promise<(object: Stored) => boolean> {

@@ -27,7 +27,9 @@ export class Live {
     if (!this.#stream.isTTY) {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
     } else {
-      const shown = lines.slice(0, Math.max(1, (this.#stream.rows || 24) - 1)).map((line) => fit(line, this.#stream.columns || 80));
+      const shown = lines
+        .slice(0, Math.max(1, (this.#stream.rows || 24) - 1))
+        .map((line) => fit(line, this.#stream.columns || 80));
       this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
       this.#drawn = shown.length;
     }

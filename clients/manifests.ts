@@ -16,7 +16,8 @@ export async function readManifestFiles(paths: string[], recursive: boolean): Pr
 }
 
 function filesAt(path: string, recursive: boolean): string[] {
-  if (/^https?:\/\//.test(path)) throw new Failure(`${path}: drover reads no URLs; fetch it and give it as a file, or with \`-f -\``);
+  if (/^https?:\/\//.test(path))
+    throw new Failure(`${path}: drover reads no URLs; fetch it and give it as a file, or with \`-f -\``);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw new Failure(`${path}: no such file or folder`);
   if (!stats.isDirectory()) return [path];
@@ -24,7 +25,10 @@ function filesAt(path: string, recursive: boolean): string[] {
     .filter((entry) => !entry.isDirectory() && MANIFEST.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  if (files.length === 0) throw new Failure(`${path}: no .yaml, .yml or .json file in this folder${recursive ? '' : '; -R looks into those below it too'}`);
+  if (files.length === 0)
+    throw new Failure(
+      `${path}: no .yaml, .yml or .json file in this folder${recursive ? '' : '; -R looks into those below it too'}`,
+    );
   return files;
 }
 

@@ -4,7 +4,10 @@ import { dryRun } from './values.ts';
 /** Flags that more than one command has. */
 
 export const dryRunOption = (): Option =>
-  new Option('--dry-run [=where]', 'change nothing: "server", meant when nothing follows, asks it what would be; "client" does not')
+  new Option(
+    '--dry-run [=where]',
+    'change nothing: "server", meant when nothing follows, asks it what would be; "client" does not',
+  )
     .default('none', 'none')
     .argParser(dryRun);
 
@@ -12,7 +15,8 @@ export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide'
   new Option('-o, --output <format>', 'how to print').choices(choices);
 
 /** What stands behind a sentence that says what a command did. */
-export const dryRunRemark = (where: string): string => (where === 'none' ? '' : where === 'server' ? ' (server dry run)' : ' (dry run)');
+export const dryRunRemark = (where: string): string =>
+  where === 'none' ? '' : where === 'server' ? ' (server dry run)' : ' (dry run)';
 
 /** The examples below a command's help: a comment that says what for, and the line to type. */
 export const examples = (...pairs: [what: string, line: string][]): string =>

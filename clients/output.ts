@@ -24,7 +24,8 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-export const noteBrokenWatch = ({ message }: Error): void => note(`the watch broke and is being made again: ${plain(message.trim())}`);
+export const noteBrokenWatch = ({ message }: Error): void =>
+  note(`the watch broke and is being made again: ${plain(message.trim())}`);
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 
@@ -50,7 +51,9 @@ export function table(headers: string[], rows: Cell[][], options: TableOptions =
 }
 
 export const widthsOf = (headers: string[], rows: Cell[][], least: number[] = []): number[] =>
-  headers.map((header, index) => Math.max(least[index] ?? 0, header.length, ...rows.map((row) => textOf(row[index] ?? '').length)));
+  headers.map((header, index) =>
+    Math.max(least[index] ?? 0, header.length, ...rows.map((row) => textOf(row[index] ?? '').length)),
+  );
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -88,7 +91,9 @@ export function nameOf(object: KubeObject): string {
 /** Objects for a program to read; many of them as one `List`. */
 export async function serialize(objects: KubeObject | KubeObject[], format: 'json' | 'yaml' | 'name'): Promise<string> {
   if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
-  const whole = Array.isArray(objects) ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } } : objects;
+  const whole = Array.isArray(objects)
+    ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
+    : objects;
   if (format === 'json') return JSON.stringify(whole, null, 4);
   const { stringify } = await import('yaml');
   return stringify(whole, { indentSeq: false, lineWidth: 0, version: '1.1' }).trimEnd();

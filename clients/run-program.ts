@@ -16,7 +16,10 @@ export async function runProgram(program: Command, args: string[]): Promise<void
     throw error;
   });
   try {
-    await program.parseAsync(args.map((word) => ALONE[word] ?? word), { from: 'user' });
+    await program.parseAsync(
+      args.map((word) => ALONE[word] ?? word),
+      { from: 'user' },
+    );
   } catch (error) {
     report(error);
     process.exitCode = exitCodeOf(error);

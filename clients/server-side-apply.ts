@@ -11,7 +11,11 @@ export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
   return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
 }
 
-export async function readIfThere<T extends KubeObject>(kube: KubeClient, resource: Resource, key: ObjectKey): Promise<Stored<T> | undefined> {
+export async function readIfThere<T extends KubeObject>(
+  kube: KubeClient,
+  resource: Resource,
+  key: ObjectKey,
+): Promise<Stored<T> | undefined> {
   try {
     return await kube.get<T>(resource, key);
   } catch (error) {

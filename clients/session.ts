@@ -39,9 +39,15 @@ export class Session {
     return this.globals.namespace ?? (await this.#kube).namespace;
   }
 
-  temporal(): Promise<Temporal> {
+  /** A failure is not kept: who asks again later may find Temporal up. */
+  async temporal(): Promise<Temporal> {
     this.#temporal ??= this.#openTemporal();
-    return this.#temporal;
+    try {
+      return await this.#temporal;
+    } catch (error) {
+      this.#temporal = undefined;
+      throw error;
+    }
   }
 
   /** Whether somebody told where Temporal is; without, its default address is a guess. */
@@ -140,7 +146,11 @@ export class Session {
     const { address, temporalNamespace } = this.globals;
     const stack = await this.#temporalStack();
     const { connectTemporal } = await import('./temporal.ts');
-    return connectTemporal({ address: address ?? stack?.temporalAddress, namespace: temporalNamespace, configured: stack === undefined });
+    return connectTemporal({
+      address: address ?? stack?.temporalAddress,
+      namespace: temporalNamespace,
+      configured: stack === undefined,
+    });
   }
 
   async #temporalStack(): Promise<RunningStack | undefined> {

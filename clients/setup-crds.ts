@@ -16,14 +16,14 @@ interface Crd extends KubeObject {
 }
 
 /** Installs drover's custom resources, or brings them up to date, and waits until the API server serves them. */
-export async function applyCrds(kube: KubeClient, say: (line: string) => void): Promise<void> {
+export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
   for (const crd of droverCrds() as Crd[]) {
     const { name } = crd.metadata;
     try {
       const before = await readIfThere(kube, CustomResourceDefinitions, { name });
-      const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true });
+      const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun });
       say(`customresourcedefinition.apiextensions.k8s.io/${name} ${outcomeOf(before, after)}`);
-      await served(kube, crd);
+      if (!dryRun) await served(kube, crd);
     } catch (error) {
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
       throw new Failure(
@@ -42,10 +42,12 @@ async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Prom
   for (;;) {
     const { status } = await kube.get<Crd>(CustomResourceDefinitions, { name });
     const conditions = status?.conditions ?? [];
-    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True') && (await answers(kube, resource))) return;
+    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True') && (await answers(kube, resource)))
+      return;
     const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
     if (refused !== undefined) throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
-    if (Date.now() > deadline) throw new Failure(`the API server has not begun to serve ${name} within 30 seconds; try \`drover setup\` again`);
+    if (Date.now() > deadline)
+      throw new Failure(`the API server has not begun to serve ${name} within 30 seconds; try \`drover setup\` again`);
     await sleep(POLL_MS);
   }
 }

@@ -7,10 +7,12 @@ import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
 const USABLE_TIMEOUT_MS = 60_000;
 const POLL_MS = 250;
 
-/** Registers what drover's workflows are found by, and waits until Temporal takes queries with it. */
-export async function registerSearchAttributes(temporal: Temporal, say: (line: string) => void): Promise<void> {
+type SearchAttribute = (typeof searchAttributes)[number];
+
+/** What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has another type. */
+export async function missingSearchAttributes(temporal: Temporal): Promise<SearchAttribute[]> {
   const known = await knownTypes(temporal);
-  const missing = searchAttributes.filter(({ name, type }) => {
+  return searchAttributes.filter(({ name, type }) => {
     const wanted: number = encodeSearchAttributeIndexedValueType(type)!;
     if (known[name] === undefined || known[name] === wanted) return known[name] === undefined;
     throw new Failure(
@@ -18,9 +20,12 @@ export async function registerSearchAttributes(temporal: Temporal, say: (line: s
         'rename it with `temporal operator search-attribute rename`, or give drover a namespace of its own',
     );
   });
+}
+
+/** Registers them, and waits until Temporal takes queries with all that drover needs. */
+export async function registerSearchAttributes(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
   if (missing.length > 0) await add(temporal, missing);
   await usable(temporal);
-  for (const attribute of searchAttributes) say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
 }
 
 async function knownTypes({ connection, namespace, address }: Temporal): Promise<Record<string, number>> {
@@ -37,7 +42,7 @@ async function knownTypes({ connection, namespace, address }: Temporal): Promise
   }
 }
 
-async function add({ connection, namespace }: Temporal, missing: typeof searchAttributes): Promise<void> {
+async function add({ connection, namespace }: Temporal, missing: SearchAttribute[]): Promise<void> {
   const types = missing.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!] as const);
   try {
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
@@ -58,7 +63,10 @@ async function usable({ client, namespace }: Temporal): Promise<void> {
     } catch (error) {
       if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
       if (Date.now() > deadline) {
-        throw new Failure(`Temporal's namespace ${namespace} still does not know drover's search attributes: ${sentenceOf(error)}`, { cause: error });
+        throw new Failure(
+          `Temporal's namespace ${namespace} still does not know drover's search attributes: ${sentenceOf(error)}`,
+          { cause: error },
+        );
       }
       await sleep(POLL_MS);
     }

@@ -24,12 +24,18 @@ export function statusLines({ pool, vms, progress }: PoolView, now: number): str
   const updated = revision === undefined ? 0 : staying.filter((vm) => revisionOf(vm) === revision).length;
   const going = pool.metadata.deletionTimestamp !== undefined;
   const { namespace = '', name } = pool.metadata;
-  const states = countStates(vms).map(([state, count]) => `${state} ${count}`).join(', ');
+  const states = countStates(vms)
+    .map(([state, count]) => `${state} ${count}`)
+    .join(', ');
   return [
     `${paint('bold', `${namespace}/${name}`)}  ${bar(ready, desired)} ${ready}/${desired} ready, ${staying.length} there, ${updated} updated${going ? ', being deleted' : ''}`,
     `  VMs: ${states || 'none'}`,
     ...conditionLines(pool),
-    ...(progress === undefined ? [] : progress.known ? progressLines(progress.progress, now) : [`  under way: not known, ${progress.why}`]),
+    ...(progress === undefined
+      ? []
+      : progress.known
+        ? progressLines(progress.progress, now)
+        : [`  under way: not known, ${progress.why}`]),
   ];
 }
 
@@ -47,7 +53,9 @@ function progressLines({ doing, troubles, retryAt }: PoolProgress, now: number):
   return [
     ...doing.map((sentence) => coloured('cyan', `  under way: ${sentence}`)),
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
-    ...troubles.slice(-TROUBLES).map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
+    ...troubles
+      .slice(-TROUBLES)
+      .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
   ];
 }
 

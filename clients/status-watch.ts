@@ -1,13 +1,15 @@
 import { FleetWatch } from './fleet-watch.ts';
 import { vmsByPool } from './fleet.ts';
 import { Live } from './live.ts';
-import { noteBrokenWatch } from './output.ts';
+import { paint, plain } from './output.ts';
 import { readProgress, type Progress } from './progress.ts';
 import type { Session } from './session.ts';
 import { statusLines } from './status-view.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
+/** Longer than the delay between two tries to make a watch again. */
+const BROKEN_MS = 45_000;
 
 /** What a `StatusWatch` follows. */
 export interface StatusChoice {
@@ -28,6 +30,7 @@ export class StatusWatch {
   readonly #stirred = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #fleet: FleetWatch | undefined;
+  #broken: { at: number; message: string } | undefined;
   #timers: NodeJS.Timeout[] = [];
   #asking = false;
 
@@ -42,7 +45,10 @@ export class StatusWatch {
       this.#stirred.add(poolUid);
       for (const look of this.#waiting) look();
     };
-    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError: noteBrokenWatch }).start();
+    const onError = ({ message }: Error): void => {
+      this.#broken = { at: Date.now(), message };
+    };
+    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError }).start();
     await this.#ask();
     this.draw();
     this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void this.#ask(), ASK_MS)];
@@ -80,7 +86,10 @@ export class StatusWatch {
   }
 
   draw(): void {
-    this.#live.draw(statusOf(this.#fleet!, this.#progress));
+    const now = Date.now();
+    const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
+    const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
+    this.#live.draw([...statusOf(this.#fleet!, this.#progress, now), ...remark]);
   }
 
   /** A query costs a worker something: only pools that something happens to are asked. */
@@ -91,7 +100,9 @@ export class StatusWatch {
     const due = this.#fleet!.pools().filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
     this.#stirred.clear();
     await Promise.all(
-      due.map(async ({ metadata: { uid, namespace = '', name } }) => this.#progress.set(uid, await readProgress(session, namespace, name))),
+      due.map(async ({ metadata: { uid, namespace = '', name } }) =>
+        this.#progress.set(uid, await readProgress(session, namespace, name)),
+      ),
     );
     this.#asking = false;
   }
@@ -100,9 +111,8 @@ export class StatusWatch {
 const isBusy = (progress: Progress | undefined): boolean =>
   progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;
 
-export function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>): string[] {
+function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>, now: number): string[] {
   const vms = vmsByPool(fleet.vms());
-  const now = Date.now();
   const blocks = fleet.pools().map((pool) => {
     const { uid } = pool.metadata;
     return statusLines({ pool, vms: vms.get(uid) ?? [], progress: progress.get(uid) }, now);

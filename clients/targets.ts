@@ -13,7 +13,10 @@ const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[
   return [...short, singular, plural, `${singular}.${group}`, `${plural}.${group}`];
 };
 
-export const Pools: Kind = { resource: VirtualMachinePools, words: wordsOf(VirtualMachinePools, 'pool', 'pools', 'dpool', 'dpools') };
+export const Pools: Kind = {
+  resource: VirtualMachinePools,
+  words: wordsOf(VirtualMachinePools, 'pool', 'pools', 'dpool', 'dpools'),
+};
 export const Vms: Kind = { resource: VirtualMachines, words: wordsOf(VirtualMachines, 'vm', 'vms') };
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -44,7 +47,11 @@ export function targetsOf(words: string[], kinds: Kind[]): Targets {
 function kindOf(word: string, kinds: Kind[]): Kind {
   const kind = kinds.find(({ words }) => words.includes(word.toLowerCase()));
   if (kind !== undefined) return kind;
-  const meant = closest(word, kinds.flatMap(({ words }) => words)) ?? kinds.map(({ words }) => words[0]).join(' or ');
+  const meant =
+    closest(
+      word,
+      kinds.flatMap(({ words }) => words),
+    ) ?? kinds.map(({ words }) => words[0]).join(' or ');
   throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${meant}?`);
 }
 

@@ -21,7 +21,8 @@ export interface TemporalChoice {
 
 /** Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on top. */
 export async function connectTemporal(given: TemporalChoice): Promise<Temporal> {
-  const config: ReturnType<typeof loadClientConnectConfig> = given.configured === false ? { connectionOptions: {} } : readConfig();
+  const config: ReturnType<typeof loadClientConnectConfig> =
+    given.configured === false ? { connectionOptions: {} } : readConfig();
   const options = config.connectionOptions as ConnectionOptions;
   const address = given.address ?? options.address ?? 'localhost:7233';
   const namespace = given.namespace ?? config.namespace ?? 'default';

@@ -8,7 +8,12 @@ import { note } from './output.ts';
 const REMARK_MS = 2_000;
 
 /** Waits until the pools with these UIDs are gone, and says on stderr how many of their VMs are left meanwhile. */
-export async function untilGone(kube: KubeClient, namespace: string, uids: Map<string, string>, timeoutMs?: number): Promise<void> {
+export async function untilGone(
+  kube: KubeClient,
+  namespace: string,
+  uids: Map<string, string>,
+  timeoutMs?: number,
+): Promise<void> {
   const left = new Set(uids.values());
   const gone = Promise.withResolvers<void>();
   const check = (): void => {
@@ -33,7 +38,13 @@ export async function untilGone(kube: KubeClient, namespace: string, uids: Map<s
   const remarks = setInterval(() => remark(uids, left, vms), REMARK_MS);
   let timer: NodeJS.Timeout | undefined;
   if (timeoutMs !== undefined && timeoutMs > 0) {
-    timer = setTimeout(() => gone.reject(new Failure(`still there after ${timeoutMs / 1000} s: ${namesOf(uids, left)}; drover goes on taking it down`)), timeoutMs);
+    timer = setTimeout(
+      () =>
+        gone.reject(
+          new Failure(`still there after ${timeoutMs / 1000} s: ${namesOf(uids, left)}; drover goes on taking it down`),
+        ),
+      timeoutMs,
+    );
   }
   try {
     await pools.ready();
@@ -49,7 +60,10 @@ export async function untilGone(kube: KubeClient, namespace: string, uids: Map<s
 }
 
 const namesOf = (uids: Map<string, string>, left: Set<string>): string =>
-  [...uids].filter(([, uid]) => left.has(uid)).map(([name]) => `pool ${name}`).join(', ');
+  [...uids]
+    .filter(([, uid]) => left.has(uid))
+    .map(([name]) => `pool ${name}`)
+    .join(', ');
 
 function remark(uids: Map<string, string>, left: Set<string>, vms: ListWatch<Stored, string>): void {
   const counts = new Map<string, number>();

@@ -17,7 +17,11 @@ interface ApplyOptions {
 export const applyCommand = (): Command =>
   new Command('apply')
     .description('make or change pools as manifests say: all of them, or none when one is wrong')
-    .option('-f, --filename <path>', 'a file, a folder, or - for standard input; may be given again', (path, before: string[] | undefined) => [...(before ?? []), path])
+    .option(
+      '-f, --filename <path>',
+      'a file, a folder, or - for standard input; may be given again',
+      (path, before: string[] | undefined) => [...(before ?? []), path],
+    )
     .option('-R, --recursive', 'look into the folders below a folder, too')
     .option('--force-conflicts', 'take over fields that somebody else has set')
     .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
@@ -47,7 +51,11 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
     for (const { resource, object } of planned) print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);
     return;
   }
-  const choices = { kube: await session.kube(), force: options.forceConflicts === true, keepReplicas: options.keepReplicas === true };
+  const choices = {
+    kube: await session.kube(),
+    force: options.forceConflicts === true,
+    keepReplicas: options.keepReplicas === true,
+  };
   const rehearsed = await rehearse(planned, choices);
   const isDry = options.dryRun === 'server';
   for (const [index, each] of planned.entries()) {

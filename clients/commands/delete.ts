@@ -55,7 +55,11 @@ export const deleteCommand = (): Command =>
     );
 
 /** The UID of the pool that is going; `undefined` where there is none. */
-async function remove(session: Session, name: string, { cascade, dryRun, ignoreNotFound }: DeleteOptions): Promise<string | undefined> {
+async function remove(
+  session: Session,
+  name: string,
+  { cascade, dryRun, ignoreNotFound }: DeleteOptions,
+): Promise<string | undefined> {
   const kube = await session.kube();
   const key = { namespace: await session.namespace(), name };
   try {

@@ -12,7 +12,10 @@ export const describeCommand = (): Command =>
     .description('all about a pool: spec, status, VMs, what is under way, Events, the last errors')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
-    .addHelpText('after', examples(['One pool', 'drover describe pool web'], ['All pools of the namespace', 'drover describe pools']))
+    .addHelpText(
+      'after',
+      examples(['One pool', 'drover describe pool web'], ['All pools of the namespace', 'drover describe pools']),
+    )
     .action((word: string, words: string[], _options: object, command: Command) =>
       inSession(command, async (session) => {
         const { kind, names } = targetsOf([word, ...words], [Pools]);
@@ -25,6 +28,7 @@ export const describeCommand = (): Command =>
         const pools = await ofKnownKind(kind.resource, reading);
         if (pools.length === 0) note(`No resources found in ${namespace} namespace.`);
         const { describePool } = await import('../describe-pool.ts');
-        for (const [index, pool] of pools.entries()) print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
+        for (const [index, pool] of pools.entries())
+          print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
       }),
     );

@@ -1,11 +1,13 @@
 import { Command } from 'commander';
 import { print } from '../output.ts';
-import { examples } from '../options.ts';
+import { dryRunOption, dryRunRemark, examples } from '../options.ts';
 import { inSession } from '../session.ts';
+import type { DryRun } from '../values.ts';
 
 export const setupCommand = (): Command =>
   new Command('setup')
     .description('make the cluster and Temporal ready: custom resources, search attributes, the watch workflow')
+    .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
@@ -13,9 +15,9 @@ export const setupCommand = (): Command =>
         ['A second cluster beside the first, on the same Temporal', 'drover setup --cluster east --context east'],
       ),
     )
-    .action((_options: object, command: Command) =>
+    .action(({ dryRun }: { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
         const [kube, temporal, { setup }] = await Promise.all([session.kube(), session.temporal(), import('../setup.ts')]);
-        await setup({ kube, temporal, cluster: session.cluster, say: print });
+        await setup({ kube, temporal, cluster: session.cluster, dryRun: dryRun !== 'none', say: (line) => print(line + dryRunRemark(dryRun)) });
       }),
     );

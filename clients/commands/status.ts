@@ -28,7 +28,8 @@ export const statusCommand = (): Command =>
     .action((word: string, words: string[], options: StatusOptions, command: Command) =>
       inSession(command, async (session) => {
         const { names } = targetsOf([word, ...words], [Pools]);
-        if (names.length > 0 && options.allNamespaces === true) throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
+        if (names.length > 0 && options.allNamespaces === true)
+          throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
         await status(session, names, options);
       }),
     );

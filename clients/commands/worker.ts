@@ -26,7 +26,10 @@ Environment:
     )
     .action(async (_options: object, command: Command) => {
       const session = new Session(command.optsWithGlobals());
-      const [{ runWorker }, { readConfig }] = await Promise.all([import('../../workers/worker.ts'), import('../../workers/config.ts')]);
+      const [{ runWorker }, { readConfig }] = await Promise.all([
+        import('../../workers/worker.ts'),
+        import('../../workers/config.ts'),
+      ]);
       process.env = await session.environment();
       const config = readConfig({ ...process.env, DROVER_CLUSTER: session.cluster });
       process.once('SIGINT', () => (process.exitCode = 130));

@@ -38,13 +38,20 @@ class Interrupted extends Failure {}
 /** The whole demonstration, from no server to none. Throws `Failure` where a stage fails; all that was started is stopped first. */
 export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
   const interrupt = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort(new Interrupted('interrupted')));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => interrupt.abort(new Interrupted('interrupted')));
   const { signal } = interrupt;
   let stack: Stack | undefined;
   try {
     say('drover on this machine alone: Temporal, etcd, kube-apiserver, a simulated KubeVirt, and a worker.');
     say(`Starting the stack in ${state}; a tool that is missing is built first, which takes some minutes, once.`);
-    stack = await startStack({ state, ephemeral: true, prepare: (env) => prepare(env, CLUSTER), onProgress: (line) => print(`  ${line}`), signal });
+    stack = await startStack({
+      state,
+      ephemeral: true,
+      prepare: (env) => prepare(env, CLUSTER),
+      onProgress: (line) => print(`  ${line}`),
+      signal,
+    });
     await show(stack, signal);
     if (!exit) await untilInterrupted(signal);
   } catch (error) {
@@ -63,7 +70,10 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
   try {
     const kube = await session.kube();
     const key = { namespace: NAMESPACE, name: POOL };
-    const { planned } = planOf([{ source: EXAMPLE, text: readFileSync(EXAMPLE, 'utf8') }], { given: undefined, byDefault: NAMESPACE });
+    const { planned } = planOf([{ source: EXAMPLE, text: readFileSync(EXAMPLE, 'utf8') }], {
+      given: undefined,
+      byDefault: NAMESPACE,
+    });
     const choices = { kube, force: false, keepReplicas: false };
 
     say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);

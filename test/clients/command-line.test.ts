@@ -31,19 +31,37 @@ describe('wrong usage has exit code 2 and one sentence', () => {
   test.each([
     [['gett', 'pools'], "unknown command 'gett'; did you mean get?"],
     [['scale', 'pool', 'web', '--replica', '3'], "unknown option '--replica'; did you mean --replicas?"],
-    [['scale', 'pool', 'web', '--replicas', 'many'], "option '--replicas <count>' argument 'many' is invalid. Give a whole number, 0 or more."],
+    [
+      ['scale', 'pool', 'web', '--replicas', 'many'],
+      "option '--replicas <count>' argument 'many' is invalid. Give a whole number, 0 or more.",
+    ],
     [['scale', 'pool', 'web'], 'how many VMs? Give --replicas'],
     [['scale', 'pool', '--replicas', '3'], 'which pool? Give its name'],
     [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
-    [['get', 'pools', '-o', 'jsn'], "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide."],
+    [
+      ['get', 'pools', '-o', 'jsn'],
+      "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide.",
+    ],
     [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
     [['get', 'pools', '--pool', 'web'], '--pool picks VMs: `drover get vms --pool NAME`'],
-    [['delete', 'pool', 'web', '--cascade=never'], "option '--cascade <how>' argument 'never' is invalid. Allowed choices are background, foreground, orphan."],
-    [['delete', 'pool', 'web', '--timeout', 'soon'], "option '--timeout <duration>' argument 'soon' is invalid. Give a duration such as 30s, 5m or 1h30m."],
+    [
+      ['delete', 'pool', 'web', '--cascade=never'],
+      "option '--cascade <how>' argument 'never' is invalid. Allowed choices are background, foreground, orphan.",
+    ],
+    [
+      ['delete', 'pool', 'web', '--timeout', 'soon'],
+      "option '--timeout <duration>' argument 'soon' is invalid. Give a duration such as 30s, 5m or 1h30m.",
+    ],
     [['apply'], 'which manifests? Give -f FILE, a folder, or -'],
     [['apply', '--filenames', 'x'], "unknown option '--filenames'; did you mean --filename?"],
-    [['apply', '-f', 'x', '--dry-run=maybe'], "option '--dry-run [=where]' argument 'maybe' is invalid. Give none, client or server."],
-    [['get', 'pools', '--cluster', 'A b'], "option '--cluster <name>' argument 'A b' is invalid. Give lower-case letters, digits, - and ., with a letter or digit at both ends."],
+    [
+      ['apply', '-f', 'x', '--dry-run=maybe'],
+      "option '--dry-run [=where]' argument 'maybe' is invalid. Give none, client or server.",
+    ],
+    [
+      ['get', 'pools', '--cluster', 'A b'],
+      "option '--cluster <name>' argument 'A b' is invalid. Give lower-case letters, digits, - and ., with a letter or digit at both ends.",
+    ],
   ])('%j', async (args, sentence) => {
     expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
   });
@@ -51,7 +69,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
 
 describe('a failure has exit code 1 and one sentence', () => {
   test.each([
-    [['get', 'pools'], /^error: no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`\n$/],
+    [
+      ['get', 'pools'],
+      /^error: no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`\n$/,
+    ],
     [['get', 'pools', '--kubeconfig', '/nonexistent'], /^error: kubeconfig \/nonexistent: no such file; [^\n]+\n$/],
     [['get', 'pools', '--state', '/nonexistent'], /^error: no embedded stack runs in \/nonexistent; [^\n]+\n$/],
     [['apply', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
@@ -84,8 +105,11 @@ describe('a failure has exit code 1 and one sentence', () => {
 
 describe('an older Node', () => {
   /** Makes this Node say that it is 20: what is started from there says what it is. */
-  const old = 'data:text/javascript,' + encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })");
-  const runOld = (bin: string, args: string[], env: NodeJS.ProcessEnv = nowhere) => spawn(process.execPath, ['--import', old, bin, ...args], { env });
+  const old =
+    'data:text/javascript,' +
+    encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })");
+  const runOld = (bin: string, args: string[], env: NodeJS.ProcessEnv = nowhere) =>
+    spawn(process.execPath, ['--import', old, bin, ...args], { env });
 
   test("gives way to the clone's own, which gets the arguments and gives its output and exit code", async () => {
     const [passed, failed] = await Promise.all([outcomeOf(runOld(BIN, ['--version'])), outcomeOf(runOld(BIN, ['gett']))]);

@@ -19,8 +19,14 @@ async function lines(...args: string[]): Promise<string[]> {
 }
 
 const manifest = (name: string, spec: object = {}): string =>
-  JSON.stringify({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: { name }, spec: { replicas: 2, template: haltedTemplate, ...spec } });
-const applied = (namespace: string, text: string, ...flags: string[]): Promise<Outcome> => run(['apply', '-n', namespace, '-f', '-', ...flags], env(), text);
+  JSON.stringify({
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name },
+    spec: { replicas: 2, template: haltedTemplate, ...spec },
+  });
+const applied = (namespace: string, text: string, ...flags: string[]): Promise<Outcome> =>
+  run(['apply', '-n', namespace, '-f', '-', ...flags], env(), text);
 const WEB = 'virtualmachinepool.drover.dev/web';
 
 describe('apply', () => {
@@ -35,8 +41,14 @@ describe('apply', () => {
 
   test('with --dry-run asks the server and changes nothing', async () => {
     const namespace = await fleet().namespace();
-    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} created (server dry run)\n` });
-    expect(await applied(namespace, manifest('web'), '--dry-run=client')).toMatchObject({ code: 0, stdout: `${WEB} would be applied (dry run)\n` });
+    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} created (server dry run)\n`,
+    });
+    expect(await applied(namespace, manifest('web'), '--dry-run=client')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} would be applied (dry run)\n`,
+    });
     expect(await fleet().pool(namespace, 'web')).toBeUndefined();
   });
 
@@ -45,8 +57,15 @@ describe('apply', () => {
     const typo = await applied(namespace, `${manifest('web')}\n---\n${manifest('db', { replicas: undefined, replica: 3 })}`);
     expect(typo).toMatchObject({ code: 1, stdout: '' });
     expect(typo.stderr).toMatch(/^error: standard input:3 \(document 2\): spec\.replica: .*did you mean replicas\?\n$/);
-    const elsewhere = JSON.stringify({ ...(JSON.parse(manifest('db')) as object), metadata: { name: 'db', namespace: 'nowhere' } });
-    const refused = await run(['apply', '-f', '-'], { ...env(), KUBECONFIG: inNamespace(namespace) }, `${manifest('web')}\n---\n${elsewhere}`);
+    const elsewhere = JSON.stringify({
+      ...(JSON.parse(manifest('db')) as object),
+      metadata: { name: 'db', namespace: 'nowhere' },
+    });
+    const refused = await run(
+      ['apply', '-f', '-'],
+      { ...env(), KUBECONFIG: inNamespace(namespace) },
+      `${manifest('web')}\n---\n${elsewhere}`,
+    );
     expect(refused).toMatchObject({ code: 1, stdout: '', stderr: 'error: standard input:3: namespaces "nowhere" not found\n' });
     expect(await fleet().kube.list(VirtualMachinePools, { namespace })).toMatchObject({ items: [] });
   });
@@ -85,37 +104,60 @@ describe('apply', () => {
 describe('get', () => {
   test('lists pools in a table, and as the server has them', async () => {
     const namespace = await fleet().namespace();
-    expect(await drover('get', 'pools', '-n', namespace)).toMatchObject({ code: 0, stdout: '', stderr: `No resources found in ${namespace} namespace.\n` });
+    expect(await drover('get', 'pools', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `No resources found in ${namespace} namespace.\n`,
+    });
     await fleet().createPool(namespace, 'web', { replicas: 2 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
     const [headers, row, ...more] = await lines('get', 'pools', '-n', namespace);
     expect(headers).toBe('NAME   DESIRED   CURRENT   READY   UPDATED   AGE');
     expect(row).toMatch(/^web {4}2 {9}2 {9}0 {7}2 {9}\d+s$/);
     expect(more).toEqual([]);
-    expect(await lines('get', 'pools', '-A', '--no-headers')).toContainEqual(expect.stringMatching(new RegExp(`^${namespace} +web +2 `)));
+    expect(await lines('get', 'pools', '-A', '--no-headers')).toContainEqual(
+      expect.stringMatching(new RegExp(`^${namespace} +web +2 `)),
+    );
     expect(await lines('get', 'pools', '-n', namespace, '-o', 'name')).toEqual([WEB]);
     const { metadata, ...pool } = (await fleet().pool(namespace, 'web'))!;
     const { managedFields: _managedFields, ...rest } = metadata;
-    expect(JSON.parse((await drover('get', 'pool/web', '-n', namespace, '-o', 'json')).stdout)).toEqual({ ...pool, metadata: rest });
-    expect(JSON.parse((await drover('get', 'pools', '-n', namespace, '-o', 'json', '--show-managed-fields')).stdout)).toMatchObject({ kind: 'List', items: [{ metadata }] });
+    expect(JSON.parse((await drover('get', 'pool/web', '-n', namespace, '-o', 'json')).stdout)).toEqual({
+      ...pool,
+      metadata: rest,
+    });
+    expect(
+      JSON.parse((await drover('get', 'pools', '-n', namespace, '-o', 'json', '--show-managed-fields')).stdout),
+    ).toMatchObject({ kind: 'List', items: [{ metadata }] });
   });
 
   test('shows beneath a pool the VMs that it owns, and no other that carries its label', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 11 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 11));
-    const stranger = { metadata: { namespace, name: 'stranger', labels: { 'drover.dev/pool': 'web' } }, spec: haltedTemplate.spec };
+    const stranger = {
+      metadata: { namespace, name: 'stranger', labels: { 'drover.dev/pool': 'web' } },
+      spec: haltedTemplate.spec,
+    };
     await fleet().kube.create(VirtualMachines, stranger);
     const tree = await lines('get', 'pool', 'web', '-n', namespace);
     expect(tree.slice(3).map((line) => line.trim().split(/ +/)[0])).toEqual(namesUpTo('web', 11));
     expect(await lines('get', 'vms', '--pool', 'web', '-n', namespace, '-o', 'name')).toHaveLength(11);
     expect(await lines('get', 'vms', '-n', namespace, '-o', 'name')).toHaveLength(12);
-    expect(await lines('get', 'vms', '-n', namespace, '-l', 'drover.dev/pool=web,drover.dev/revision', '-o', 'name')).toHaveLength(11);
+    expect(
+      await lines('get', 'vms', '-n', namespace, '-l', 'drover.dev/pool=web,drover.dev/revision', '-o', 'name'),
+    ).toHaveLength(11);
   });
 
   test('tells what is not there', async () => {
-    expect(await drover('get', 'pool', 'web')).toMatchObject({ code: 1, stdout: '', stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
-    expect(await drover('get', 'vms', '--pool', 'web')).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+    expect(await drover('get', 'pool', 'web')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
+    expect(await drover('get', 'vms', '--pool', 'web')).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
   });
 
   test('with --watch prints each change, and ends with Ctrl-C', async () => {
@@ -157,7 +199,10 @@ describe('scale', () => {
     await fleet().createPool(namespace, 'web', { replicas: 1 });
     const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
     expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} scaled (server dry run)\n` });
-    expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({ code: 1, stderr: 'error: pool web is meant to have 1 VMs, not 2: left as it is\n' });
+    expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({
+      code: 1,
+      stderr: 'error: pool web is meant to have 1 VMs, not 2: left as it is\n',
+    });
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
     expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
@@ -199,7 +244,9 @@ describe('status', () => {
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
     const once = await drover('status', '-n', namespace);
     expect(once).toMatchObject({ code: 0, stderr: '' });
-    expect(once.stdout).toMatch(new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 there, 2 updated\n {2}VMs: Stopped 2\n\n$`));
+    expect(once.stdout).toMatch(
+      new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 there, 2 updated\n {2}VMs: Stopped 2\n\n$`),
+    );
 
     const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
     let seen = '';
@@ -214,7 +261,10 @@ describe('status', () => {
   });
 
   test('of a pool that is not there is a failure', async () => {
-    expect(await drover('status', 'pool', 'nope', '--watch')).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n' });
+    expect(await drover('status', 'pool', 'nope', '--watch')).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n',
+    });
   });
 });
 
@@ -225,10 +275,16 @@ describe('delete', () => {
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--dry-run')).toMatchObject({ code: 0 });
     expect(await fleet().pool(namespace, 'web')).toBeDefined();
-    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({ code: 0, stdout: 'virtualmachinepool.drover.dev "web" deleted\n' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: 'virtualmachinepool.drover.dev "web" deleted\n',
+    });
     expect(await fleet().pool(namespace, 'web')).toBeUndefined();
     expect(await fleet().vms(namespace)).toEqual([]);
-    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({ code: 1, stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
   });
 

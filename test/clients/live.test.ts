@@ -6,7 +6,10 @@ function stream(terminal: { columns: number; rows: number } | undefined): { stre
   const through = new PassThrough();
   let written = '';
   through.on('data', (chunk: Buffer) => (written += chunk.toString()));
-  const stream = Object.assign(through, terminal === undefined ? {} : { ...terminal, isTTY: true }) as unknown as NodeJS.WriteStream;
+  const stream = Object.assign(
+    through,
+    terminal === undefined ? {} : { ...terminal, isTTY: true },
+  ) as unknown as NodeJS.WriteStream;
   return { stream, written: () => written };
 }
 

@@ -26,7 +26,8 @@ const poolNamed = (name: string, namespace?: string): string =>
 
 test('a folder gives its manifests in the order of their names, and with -R those below it', async () => {
   const root = folder({ 'b.yaml': 'b', 'a.yml': 'a', 'c.json': 'c', 'notes.txt': 'no', 'below/d.yaml': 'd' });
-  const named = async (recursive: boolean): Promise<string[]> => (await readManifestFiles([root], recursive)).map(({ text }) => text);
+  const named = async (recursive: boolean): Promise<string[]> =>
+    (await readManifestFiles([root], recursive)).map(({ text }) => text);
   expect(await named(false)).toEqual(['a', 'b', 'c']);
   expect(await named(true)).toEqual(['a', 'b', 'd', 'c']);
 });
@@ -39,7 +40,10 @@ test('what cannot be read is told by its name', async () => {
 });
 
 test('an object goes to the namespace that it names, else to that of the command', () => {
-  const files = [{ source: 'one.yaml', text: poolNamed('here') }, { source: 'two.yaml', text: poolNamed('there', 'other') }];
+  const files = [
+    { source: 'one.yaml', text: poolNamed('here') },
+    { source: 'two.yaml', text: poolNamed('there', 'other') },
+  ];
   const { planned } = planOf(files, { given: undefined, byDefault: 'mine' });
   expect(planned.map(({ object }) => object.metadata.namespace)).toEqual(['mine', 'other']);
 });

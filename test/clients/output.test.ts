@@ -29,7 +29,8 @@ describe('an age', () => {
     [800 * DAY, '2y70d'],
   ])('of %d ms is %s', (ms, said) => expect(shortDuration(ms)).toBe(said));
 
-  test('counts from a moment to now', () => expect(ageOf('2026-01-01T00:00:00Z', Date.parse('2026-01-01T00:00:42Z'))).toBe('42s'));
+  test('counts from a moment to now', () =>
+    expect(ageOf('2026-01-01T00:00:00Z', Date.parse('2026-01-01T00:00:42Z'))).toBe('42s'));
 
   test('of something without a time is not made up', () => {
     expect(ageOf(undefined)).toBe('<unknown>');
@@ -39,7 +40,15 @@ describe('an age', () => {
 
 describe('a table', () => {
   test('has columns three spaces apart, as wide as the widest cell', () => {
-    expect(table(['NAME', 'READY'], [['web', 1], ['a-long-name', 10]])).toEqual(['NAME          READY', 'web           1', 'a-long-name   10']);
+    expect(
+      table(
+        ['NAME', 'READY'],
+        [
+          ['web', 1],
+          ['a-long-name', 10],
+        ],
+      ),
+    ).toEqual(['NAME          READY', 'web           1', 'a-long-name   10']);
   });
 
   test('leaves out its headers, and keeps to widths that came before', () => {
@@ -58,7 +67,11 @@ describe('a table', () => {
 test('a text for the terminal loses its control characters', () => expect(plain('\u0007ring\r\n\u009Bx')).toBe(' ring x'));
 
 describe('objects for a program', () => {
-  const pool = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: { name: 'web', creationTimestamp: '2026-01-01T00:00:00Z' } };
+  const pool = {
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name: 'web', creationTimestamp: '2026-01-01T00:00:00Z' },
+  };
 
   test('are named as kubectl names them', async () => {
     expect(nameOf(pool)).toBe('virtualmachinepool.drover.dev/web');
@@ -68,7 +81,12 @@ describe('objects for a program', () => {
 
   test('are one object, or a List of many', async () => {
     expect(JSON.parse(await serialize(pool, 'json'))).toEqual(pool);
-    expect(JSON.parse(await serialize([pool], 'json'))).toEqual({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items: [pool] });
+    expect(JSON.parse(await serialize([pool], 'json'))).toEqual({
+      apiVersion: 'v1',
+      kind: 'List',
+      metadata: { resourceVersion: '' },
+      items: [pool],
+    });
   });
 
   test('come as YAML that kubectl, too, reads as the same texts', async () => {

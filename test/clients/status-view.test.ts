@@ -4,15 +4,34 @@ import { statusLines } from '../../clients/status-view.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
-const meta = (name: string, more: object = {}) => ({ name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', ...more });
-const owned = (uid: string) => ({ ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid, controller: true }] });
+const meta = (name: string, more: object = {}) => ({
+  name,
+  namespace: 'default',
+  uid: name,
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  ...more,
+});
+const owned = (uid: string) => ({
+  ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid, controller: true }],
+});
 
-const pool = { metadata: meta('web'), spec: { replicas: 4, template: {} }, status: { replicas: 2, updateRevision: 'new' } } as unknown as Stored<Pool>;
-const vm = (name: string, state: string, more: object = {}): Stored<Vm> =>
-  ({ metadata: meta(name, { labels: { 'drover.dev/revision': 'new' }, ...owned('web'), ...more }), status: { printableStatus: state, ready: state === 'Running' } });
+const pool = {
+  metadata: meta('web'),
+  spec: { replicas: 4, template: {} },
+  status: { replicas: 2, updateRevision: 'new' },
+} as unknown as Stored<Pool>;
+const vm = (name: string, state: string, more: object = {}): Stored<Vm> => ({
+  metadata: meta(name, { labels: { 'drover.dev/revision': 'new' }, ...owned('web'), ...more }),
+  status: { printableStatus: state, ready: state === 'Running' },
+});
 
 test('a pool is told in numbers that leave out what is going', () => {
-  const vms = [vm('web-1', 'Running'), vm('web-2', 'Starting'), vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' })];
+  const vms = [
+    vm('web-1', 'Running'),
+    vm('web-2', 'Starting'),
+    vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' }),
+  ];
   const [head, states] = statusLines({ pool, vms, progress: undefined }, NOW);
   expect(head).toMatch(/^default\/web {2}█{6}░{18} 1\/4 ready, 2 there, 2 updated$/);
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
@@ -32,8 +51,16 @@ test('what is under way, the next try and the last three errors follow', () => {
 });
 
 test('a pool that cannot make its VMs says why', () => {
-  const failed = { ...pool, status: { ...pool.status, conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Forbidden', message: 'exceeded quota' }] } };
-  expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined }, NOW)).toContain('  ReplicaFailure: Forbidden: exceeded quota');
+  const failed = {
+    ...pool,
+    status: {
+      ...pool.status,
+      conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Forbidden', message: 'exceeded quota' }],
+    },
+  };
+  expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined }, NOW)).toContain(
+    '  ReplicaFailure: Forbidden: exceeded quota',
+  );
 });
 
 test('VMs belong to the pool whose UID controls them, whatever their labels say, and web-2 comes before web-10', () => {
@@ -44,5 +71,9 @@ test('VMs belong to the pool whose UID controls them, whatever their labels say,
 });
 
 test('states are counted, most first', () => {
-  expect(countStates([vm('a', 'Starting'), vm('b', 'Running'), vm('c', 'Running'), { metadata: meta('d') }])).toEqual([['Running', 2], ['Created', 1], ['Starting', 1]]);
+  expect(countStates([vm('a', 'Starting'), vm('b', 'Running'), vm('c', 'Running'), { metadata: meta('d') }])).toEqual([
+    ['Running', 2],
+    ['Created', 1],
+    ['Starting', 1],
+  ]);
 });

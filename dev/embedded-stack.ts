@@ -9,7 +9,7 @@ import { kubevirtCrds } from './kubevirt-crds.ts';
 import { Leash } from './leash.ts';
 import { defaultCache, filesOf } from './paths.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './ports.ts';
-import { endAll, identify } from './process-identity.ts';
+import { endLeftovers, identify } from './process-identity.ts';
 import { Service, StartFailed, type ServiceSpec } from './service.ts';
 import { etcd } from './services/etcd.ts';
 import { kubeApiserver } from './services/kube-apiserver.ts';
@@ -22,7 +22,6 @@ import { resolveTools } from './tools/resolve.ts';
 
 const PORT_ATTEMPTS = 3;
 const PORT_TAKEN = /address already in use|EADDRINUSE/i;
-const LEFTOVERS_END_WITHIN_MS = 8000;
 /** Whoever uses another ends first. */
 const STOP_ORDER: readonly (readonly ProcessName[])[] = [['worker'], ['simulator'], ['temporal', 'kube-apiserver'], ['etcd']];
 
@@ -80,7 +79,7 @@ export class EmbeddedStack implements Stack {
     const given = file === undefined ? [] : readCrds(file);
     const tools = await resolveTools({ cache: defaultCache(), onProgress, signal: this.#signal(), leash: this.#leash });
     const last = readStackRecord(this.#files.stack);
-    if (last !== undefined) await endAll(last.processes, LEFTOVERS_END_WITHIN_MS);
+    if (last !== undefined) await endLeftovers(last.processes);
     if (ephemeral) rmSync(this.#data, { recursive: true, force: true });
     for (const folder of [this.#data, this.#files.logs]) mkdirSync(folder, { recursive: true, mode: 0o700 });
     const credentials = prepareCredentials(this.#files.credentials);

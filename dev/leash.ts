@@ -3,7 +3,7 @@ import { isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /**
  * Reads which process groups it holds; when its input ends, its supervisor is gone, and it ends them:
- * with a signal that they can act on, then, after five seconds, with one that they can't.
+ * with a signal that they can act on, then, after two seconds, with one that they can't.
  */
 const SCRIPT = `
 trap '' INT HUP TERM
@@ -16,7 +16,7 @@ while read -r verb pid; do
 done
 for pid in $held; do kill -TERM "-$pid" 2>/dev/null; done
 tries=0
-while [ $tries -lt 50 ]; do
+while [ $tries -lt 20 ]; do
   left=
   for pid in $held; do kill -0 "-$pid" 2>/dev/null && left=yes; done
   [ -z "$left" ] && exit 0

@@ -31,9 +31,12 @@ export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): 
   }
 }
 
-/** Waits for processes that are ending already to end, each the leader of its group; after `withinMs`, ends them. */
-export async function endAll(processes: readonly ProcessIdentity[], withinMs: number): Promise<void> {
-  const deadline = Date.now() + withinMs;
+/** Longer than the leash takes with the processes of a supervisor that died. */
+const LEFTOVERS_END_WITHIN_MS = 8000;
+
+/** Waits until what a dead supervisor has left is gone, each the leader of its group, and helps where that takes too long. */
+export async function endLeftovers(processes: readonly ProcessIdentity[]): Promise<void> {
+  const deadline = Date.now() + LEFTOVERS_END_WITHIN_MS;
   while (processes.some(isAlive)) {
     if (Date.now() > deadline) for (const process_ of processes) signalGroup(process_, 'SIGKILL');
     await sleep(50);

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockHolder } from '../../dev/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { endAll, isAlive, type ProcessIdentity } from '../../dev/process-identity.ts';
+import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../failure.ts';
 import type { Globals } from '../globals.ts';
@@ -10,8 +10,6 @@ import { note, print } from '../output.ts';
 
 const STOPS_WITHIN_MS = 60_000;
 const POLL_MS = 50;
-/** Longer than the leash takes with the processes of a supervisor that died. */
-const LEFTOVERS_END_WITHIN_MS = 8000;
 
 /** Asks the supervisor to stop the stack and waits until that and all its processes are gone; nothing to stop is fine. */
 export async function stop(globals: Globals): Promise<void> {
@@ -23,7 +21,7 @@ export async function stop(globals: Globals): Promise<void> {
     process.kill(supervisor.pid, 'SIGTERM');
     await gone(supervisor, state);
   }
-  await endAll(readStackRecord(files.stack)?.processes ?? [], LEFTOVERS_END_WITHIN_MS);
+  await endLeftovers(readStackRecord(files.stack)?.processes ?? []);
   print(supervisor === undefined ? `no stack runs in ${state}` : 'stopped');
 }
 

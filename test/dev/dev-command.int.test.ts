@@ -3,15 +3,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { findStack } from '../../dev/find-stack.ts';
 import { choosePorts } from '../../dev/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, servers, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
-/** A supervisor that died can't end its processes; the leash gives them five seconds. */
-const LEASH_ENDS_WITHIN = { timeout: 9000 };
+/** A supervisor that died can't end its processes; the leash gives them two seconds. */
+const LEASH_ENDS_WITHIN = { timeout: 6000 };
 
 const spawnDrover = (args: string[]): ChildProcess => spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -122,8 +123,9 @@ test('a start right after its supervisor was killed waits for what that has left
   const pids = pidsIn(state);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  const next = await servers({ state });
-  expect(living(pids)).toEqual([]);
+  const met: number[] = [];
+  const next = await servers({ state, onProgress: () => void met.push(...living(pids)) });
+  expect(met).toEqual([]);
   expect(living(next.processes.map(({ pid }) => pid))).toHaveLength(3);
 });
 
@@ -135,6 +137,24 @@ test('the leash itself may be killed: another takes its place', async () => {
   process.kill(leash!, 'SIGKILL');
   await expect.poll(() => shells().length === 1 && shells()[0] !== leash).toBe(true);
   const pids = pidsIn(state);
+  child.kill('SIGKILL');
+  await expect.poll(() => living(pids), LEASH_ENDS_WITHIN).toEqual([]);
+});
+
+test('with simulator and worker, all of it is there, whatever Temporal the shell is set up for, and ends with its supervisor', async () => {
+  const state = ownState();
+  vi.stubEnv('TEMPORAL_API_KEY', 'of another server');
+  vi.stubEnv('TEMPORAL_TLS', 'true');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { child } = await foreground('--ephemeral', '--state', state);
+  expect(readStackRecord(join(state, 'stack.json'))?.names.sort()).toEqual(['etcd', 'kube-apiserver', 'simulator', 'temporal', 'worker']);
+  const kube = kubeOf({ kubeconfig: join(state, 'kubeconfig') });
+  const vm = { metadata: { name: 'a', namespace: 'default' }, spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } } };
+  await kube.create(VirtualMachines, vm);
+  const isReady = async (): Promise<unknown> => (await kube.get(VirtualMachines, { namespace: 'default', name: 'a' }))['status'];
+  await expect.poll(isReady, { timeout: 20_000 }).toMatchObject({ ready: true });
+  const pids = pidsIn(state);
+  expect(living(pids)).toHaveLength(5);
   child.kill('SIGKILL');
   await expect.poll(() => living(pids), LEASH_ENDS_WITHIN).toEqual([]);
 });

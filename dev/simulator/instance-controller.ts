@@ -80,7 +80,7 @@ export class InstanceController {
       now,
       since: this.#since(instance, now),
       missingClaim: claimsOf(instance.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
-      node: phaseOf(instance) === 'Scheduling' ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked)) : undefined,
+      node: nodeName === undefined ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked)) : undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isOn(node.metadata, Knob.lost)),
       failing: startFails(instance, owned ? machine : undefined),
       hasMachine: owned,

@@ -54,8 +54,9 @@ function admitted(instance: Instance, { now }: Surroundings): Instance {
   return { ...instance, metadata: { ...instance.metadata, finalizers }, status: { ...instance.status, ...pending(now) } };
 }
 
+/** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
 function schedule(instance: Instance, around: Surroundings): Instance {
-  if (around.missingClaim === undefined) return entered(without(without(instance, 'Synchronized'), 'PodScheduled'), 'Scheduling', around.now);
+  if (around.missingClaim === undefined) return place(entered(without(instance, 'Synchronized'), 'Scheduling', around.now), around);
   const message = `failed to find PVC ${instance.metadata.namespace}/${around.missingClaim}`;
   const unsynchronized = saying(instance, 'Synchronized', 'False', 'FailedPvcNotFound', message, around.now);
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { KubeError } from '../../kubernetes/errors.ts';
+import type { Review } from './admission.ts';
 import { documents, GROUP, INSTANCE_ACTIONS, MACHINE_ACTIONS, VERSIONS } from './discovery.ts';
 import { Refusal } from './power.ts';
 import type { Call } from './subresources.ts';
@@ -12,8 +13,8 @@ export interface ServerOptions {
   cert: Buffer;
   key: Buffer;
   perform: (call: Call) => Promise<void>;
-  /** Other requests, by path: the body's object to the answer's. */
-  hooks: ReadonlyMap<string, (body: unknown) => object>;
+  /** Reviews that the API server posts, by path. */
+  hooks: ReadonlyMap<string, (review: Review) => object>;
 }
 
 const PATH = new RegExp(
@@ -47,7 +48,7 @@ async function answer(options: ServerOptions, request: IncomingMessage, response
     const document = request.method === 'GET' ? documents.get(path) : undefined;
     if (document !== undefined) return send(response, 200, document);
     const hook = request.method === 'POST' ? options.hooks.get(path) : undefined;
-    if (hook !== undefined) return send(response, 200, hook(parsed(await text(request))));
+    if (hook !== undefined) return send(response, 200, hook(parsed(await text(request)) as Review));
     const call = callOf(path);
     if (call === undefined) throw new Refusal(404, 'the server could not find the requested resource');
     if (request.method !== 'PUT') return send(response, 405, failure(call, 405, 'MethodNotAllowed', 'only PUT is allowed'));

@@ -1,6 +1,8 @@
 import { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { ClaimController } from './claim-controller.ts';
+import { admitInstance, admitMachine, answered, type Review } from './admission.ts';
+import { FIELD_MANAGER, INSTANCE_PATH, MACHINE_PATH, registerAdmission, unregisterAdmission } from './admission-registration.ts';
 import { Cluster } from './cluster.ts';
 import { DataVolumeController } from './data-volume-controller.ts';
 import { GarbageCollector } from './garbage-collector.ts';
@@ -31,7 +33,7 @@ const REACHABLE_MS = 30_000;
 /** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
 export async function startSimulator(config: KubeConfig, options: SimulatorOptions): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, concurrency = 32, backoffFactor = 1, nodes = 3 } = options;
-  const client = new KubeClient(config, { fieldManager: 'kubevirt-simulator', userAgent: 'kubevirt-simulator', connections: 2 * concurrency });
+  const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
   const stopping = new AbortController();
   const cluster = new Cluster(client, log);
   const kinds = new OwnedKinds(cluster);
@@ -45,14 +47,20 @@ export async function startSimulator(config: KubeConfig, options: SimulatorOptio
     nodeController,
     new NamespaceController(cluster),
   ];
-  const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks: new Map() });
+  const hooks = new Map([
+    [MACHINE_PATH, (review: Review) => answered(review, admitMachine(review, cluster.kubevirt))],
+    [INSTANCE_PATH, (review: Review) => answered(review, admitInstance(review))],
+  ]);
+  const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);
   await nodeController.create(nodes);
   await Promise.all([...cluster.stores.map((store) => store.start()), kinds.start(), reachable(client, REACHABLE_MS, stopping.signal)]);
   // Only now, when all is known, may anything be decided.
   for (const controller of controllers) await controller.start();
+  await registerAdmission(client, server.port, options.cert);
   const stop = async (): Promise<void> => {
     stopping.abort();
+    await unregisterAdmission(client).catch((error: Error) => log.warn(`admission is still registered: ${error.message}`));
     await server.close();
     await Promise.all(controllers.map((controller) => controller.stop()));
     await Promise.all([...cluster.stores.map((store) => store.stop()), kinds.stop()]);

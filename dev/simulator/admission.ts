@@ -1,0 +1,45 @@
+import { VM_CONTROLLER_FINALIZER } from './instance.ts';
+import { uuidFrom, withDefaults } from './instance-template.ts';
+import { defaultMachineType } from './machine-type.ts';
+import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from './types.ts';
+
+/** The parts of an AdmissionReview that are used here. */
+export interface Review {
+  request: {
+    uid: string;
+    operation: string;
+    object: unknown;
+    oldObject?: unknown;
+  };
+}
+
+type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
+
+/**
+ * What KubeVirt's admission fills in of a VM that others write: a machine type, whenever there is none, and on creation a
+ * firmware UUID. The VM controller's finalizer comes with them, which saves the write that would add it.
+ */
+export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined): JsonPatch {
+  const machine = request.object as VirtualMachine;
+  const { spec } = machine.spec.template;
+  const { domain } = withDefaults(spec, defaultMachineType(kubevirt), spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
+  const patch: JsonPatch = [{ op: 'add', path: '/spec/template/spec/domain/machine', value: domain.machine }];
+  if (request.operation !== 'CREATE') return patch;
+  const { finalizers = [] } = machine.metadata;
+  patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: domain.firmware });
+  patch.push({ op: 'add', path: '/metadata/finalizers', value: [...new Set([...finalizers, VM_CONTROLLER_FINALIZER])] });
+  return patch;
+}
+
+/** A VMI's status that others than KubeVirt write is dropped, without a word. */
+export function admitInstance({ request }: Review): JsonPatch {
+  const { status } = request.oldObject as VirtualMachineInstance;
+  return status === undefined ? [{ op: 'remove', path: '/status' }] : [{ op: 'add', path: '/status', value: status }];
+}
+
+/** The AdmissionReview that answers. */
+export const answered = ({ request }: Review, patch: JsonPatch): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  response: { uid: request.uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') },
+});

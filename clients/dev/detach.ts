@@ -3,10 +3,10 @@ import { closeSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { lastLines, openLog, readLog } from '../../dev/log-file.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { Failure } from '../failure.ts';
 import type { Globals } from '../globals.ts';
 import { note, print } from '../output.ts';
 import type { Word } from './background.ts';
+import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 
 /** Starts `drover dev` again in a session of its own, and returns when that is ready. Throws `Failure` with why it is not. */
@@ -31,7 +31,7 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
         else if ('failure' in word) failure = word.failure;
         else found(word.ready);
       });
-      child.once('error', (error) => fail(new Failure(`the stack could not be started: ${error.message}`)));
+      child.once('error', (error) => fail(new Error(`the stack could not be started: ${error.message}`)));
       child.once('close', (code, signal) => {
         const said = lastLines(readLog(logFile, log.start));
         fail(new Error(failure ?? `the stack ended before it was ready (${signal ?? `exit code ${code}`}); the last lines of ${logFile}:\n${said}`));
@@ -40,9 +40,7 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
     note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop\` stops it all.\n`);
     print(ready.exports.trimEnd());
   } catch (error) {
-    const [sentence = '', ...lines] = (error as Error).message.split('\n');
-    if (lines.length > 0) note(lines.join('\n'));
-    throw new Failure(sentence, { cause: error });
+    throw failedStart(error);
   } finally {
     for (const signal of signals) process.off(signal, interrupt);
     if (child.connected) child.disconnect();

@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts';
 import type { Globals } from '../globals.ts';
 import { note, print } from '../output.ts';
 import { tellStarter } from './background.ts';
+import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
 
@@ -38,11 +39,8 @@ async function start(options: StackOptions, cluster: string): Promise<Stack> {
   try {
     return await startStack({ ...options, prepare: (env) => prepare(env, cluster, options.onProgress) });
   } catch (error) {
-    // The first line is the sentence; what follows is what a process logged, which keeps its lines.
-    const [sentence = '', ...log] = (error as Error).message.split('\n');
-    if (log.length > 0) note(log.join('\n'));
     tellStarter({ failure: (error as Error).message });
-    throw new Failure(sentence, { cause: error });
+    throw failedStart(error);
   }
 }
 

@@ -17,9 +17,9 @@ const PROGRESS_EVERY_MS = 10_000;
 
 /** Why a build failed, in words, by what `go` said. Tried in this order. */
 const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
-  [/no space left on device|disk quota exceeded/i, () => 'the disk is full: make room (some 6 GB for the build, in GOCACHE, GOMODCACHE and TMPDIR)'],
+  [/no space left on device|disk quota exceeded/i, () => 'the disk is full: make room (some 6 GB for the build, in DROVER_CACHE, GOCACHE, GOMODCACHE and TMPDIR)'],
   [/requires go >= ?([\d.]+)|toolchain not available|download go[\d.]+/i, () => 'this Go is too old: install Go 1.26 or newer (https://go.dev/dl)'],
-  [/dial tcp|no such host|i\/o timeout|proxyconnect|connection refused|TLS handshake|network is unreachable|lookup .* (?:on|:)/i,
+  [/dial tcp|no such host|i\/o timeout|proxyconnect|connection refused|TLS handshake|network is unreachable|module lookup disabled|lookup .* (?:on|:)/i,
     (tool) => `Go's modules could not be fetched, as there is no network: connect it or set GOPROXY, or give a binary with ${tool.variable}`],
   [/permission denied|read-only file system/i, () => 'a folder can\'t be written: set DROVER_CACHE, GOCACHE and GOMODCACHE to folders that can'],
   [/signal: killed|cannot allocate memory/i, () => 'there was not enough memory: free some (2 GB for the build)'],

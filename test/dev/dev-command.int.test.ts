@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
@@ -75,6 +75,18 @@ test('a detached stack that can not start says why, and leaves nothing', async (
   expect(failed.code).toBe(1);
   expect(failed.stderr).toMatch(new RegExp(`^error: port ${temporal} on 127.0.0.1 is taken; free it, or give another with --temporal-port$`, 'm'));
   expect(existsSync(join(state, 'lock'))).toBe(false);
+});
+
+test.each([[[]], [['--detach']]])('a process that fails at the start %j is one sentence, with its log above', async (flags) => {
+  const state = ownState();
+  const broken = join(state, 'broken-etcd');
+  writeFileSync(broken, '#!/bin/sh\necho "no such flag" >&2\necho "usage: etcd" >&2\nexit 3\n', { mode: 0o755 });
+  vi.stubEnv('DROVER_ETCD', broken);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const failed = await drover('dev', ...flags, '--no-simulator', '--no-worker', '--state', state);
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toContain(`the last lines of ${state}/logs/etcd.log:\n  no such flag\n  usage: etcd\n`);
+  expect(failed.stderr.trimEnd().split('\n').at(-1)).toBe('error: etcd ended before it was ready (exit code 3)');
 });
 
 test('Ctrl-C ends the stack in order, and stdout has had only what a shell can read', async () => {

@@ -235,6 +235,7 @@ describe('building', () => {
     ['write /var/go-build: no space left on device', /the disk is full: make room/],
     ['go: go.mod requires go >= 1.26.0 (running go 1.22.2; GOTOOLCHAIN=local)', /this Go is too old: install Go 1\.26 or newer/],
     ['go: example.com/x@v1.0.0: Get "https://x/": dial tcp: lookup x: no such host', /could not be fetched.*connect it or set GOPROXY/],
+    ['module lookup disabled by GOPROXY=off', /connect it or set GOPROXY, or give a binary with DROVER_TEMPORAL/],
     ['open /home/me/.cache/go-build/x: permission denied', /can't be written: set DROVER_CACHE, GOCACHE/],
     ['compile: signal: killed', /not enough memory/],
     ['main.go:3: undefined: x', /go build ended with exit code 1.*main\.go:3: undefined: x/s],

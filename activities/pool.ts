@@ -218,7 +218,8 @@ export type PoolActivities = ReturnType<typeof createPoolActivities>;
 
 const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
 
-const byNumber = (one: string, other: string): number => one.localeCompare(other, 'en', { numeric: true });
+/** `web-2` before `web-10`. */
+const byNumber = new Intl.Collator('en', { numeric: true }).compare;
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {

@@ -97,7 +97,7 @@ function stirredBy(change: FleetChange): Set<string> {
   if (change.kind === 'pool') {
     const pool = change.after ?? change.before!;
     if (poolWords(change.before) !== poolWords(change.after)) keys.add(keyOf(pool));
-  } else if (vmWords(change.before) !== vmWords(change.after)) {
+  } else if (!looksTheSame(change.before, change.after)) {
     for (const vm of [change.before, change.after]) {
       if (vm?.owner?.kind === 'VirtualMachinePool') keys.add(`${vm.namespace}/${vm.owner.name}`);
     }
@@ -112,4 +112,11 @@ const poolWords = (pool: StoredPool | undefined): string => {
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 };
 
-const vmWords = (vm: VmView | undefined): string => (vm === undefined ? '' : canonical({ ...vm, resourceVersion: '' }));
+/** True where nothing of a VM has changed that a decision reads. */
+function looksTheSame(before: VmView | undefined, after: VmView | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  return Object.entries(after).every(([key, value]: [string, unknown]) => {
+    const other: unknown = before[key as keyof VmView];
+    return value === other || key === 'resourceVersion' || (typeof value === 'object' && canonical(value) === canonical(other));
+  });
+}

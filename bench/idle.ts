@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { VirtualMachinePools } from '../kubernetes/resources.ts';
+import { poolIdOf } from '../workflows/messages.ts';
+import { onStack } from './stack.ts';
+
+/** What 100 pools cost that are as they should be: the worker's CPU, and the events of their histories, over a minute. */
+const POOLS = 100;
+const VMS = 5;
+const SECONDS = Number(process.argv[2] ?? 60);
+const TICKS_A_SECOND = 100;
+
+const spec = { replicas: VMS, template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } } };
+const names = Array.from({ length: POOLS }, (_, index) => `pool-${index}`);
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+await onStack(async ({ kube, temporal, workerPid }) => {
+  await Promise.all(names.map((name) => kube.create(VirtualMachinePools, { metadata: { name, namespace: 'default' }, spec })));
+  const settled = async (): Promise<boolean> => {
+    const { items } = await kube.list(VirtualMachinePools, { namespace: 'default' });
+    return items.every((pool) => (pool['status'] as { replicas?: number } | undefined)?.replicas === VMS);
+  };
+  while (!(await settled())) await wait(200);
+  await wait(3_000);
+
+  const events = async (): Promise<number> => {
+    const lengths = names.map(async (name) => {
+      const handle = temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace: 'default', name }));
+      return (await handle.describe()).historyLength;
+    });
+    return (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0);
+  };
+  /** Seconds of CPU that the worker has used. */
+  const cpu = (): number => {
+    const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+  };
+  const before = { events: await events(), cpu: cpu() };
+  await wait(SECONDS * 1000);
+  const used = cpu() - before.cpu;
+  const grown = (await events()) - before.events;
+  console.log(`${POOLS} idle pools of ${VMS} VMs, ${SECONDS} s: ${((used / SECONDS) * 100).toFixed(1)} % of one core, ${grown} events of history`);
+});

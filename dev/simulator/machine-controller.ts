@@ -8,22 +8,17 @@ import { hasFinalizer, removeFinalizer } from './finalizers.ts';
 import { hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from './instance.ts';
 import { instanceOf, uuidFrom, withDefaults } from './instance-template.ts';
 import { FAIL_STARTS_DONE, failingStarts } from './knobs.ts';
-import { defaultMachineType } from './machine-type.ts';
 import { machineStatus } from './machine-status.ts';
+import { defaultMachineType } from './machine-type.ts';
 import { isLiveUpdate, planRollout } from './rollout.ts';
 import { nextStep, runStrategyOf } from './run-strategy.ts';
+import { backoffFactorOf } from './start-failure.ts';
 import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 import { claimsOf, dataVolumesOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
 type Machine = Stored<VirtualMachine>;
 type Instance = Stored<VirtualMachineInstance>;
-
-export interface MachineControllerOptions {
-  concurrency: number;
-  /** What each delay after a failed start is multiplied by. */
-  backoffFactor: number;
-}
 
 /** A DataVolume that is somebody else's tells nothing of itself to the VM that waits for it. */
 const VOLUMES_AGAIN_MS = 5000;
@@ -32,12 +27,10 @@ const START_AGAIN_MS = 1000;
 /** Keeps each VM's VMI as its run strategy says, and its status as its VMI is. */
 export class MachineController {
   readonly #cluster: Cluster;
-  readonly #backoffFactor: number;
   readonly #queue: WorkQueue;
 
-  constructor(cluster: Cluster, { concurrency, backoffFactor }: MachineControllerOptions) {
+  constructor(cluster: Cluster, concurrency: number) {
     this.#cluster = cluster;
-    this.#backoffFactor = backoffFactor;
     this.#queue = new WorkQueue({
       concurrency,
       work: (key) => this.#reconcile(key),
@@ -224,7 +217,7 @@ export class MachineController {
     { failure, restartRequired }: { failure?: { reason: string; message: string } | undefined; restartRequired?: string | undefined },
   ): Promise<void> {
     if (instance !== undefined && isAboutToStop(instance)) return;
-    const { dataVolumes, claims } = this.#cluster;
+    const { dataVolumes, claims, kubevirt } = this.#cluster;
     const { namespace } = machine.metadata;
     const spec = machine.spec.template.spec;
     const volumes = dataVolumesOf(spec).map((name) => dataVolumes.get(`${namespace}/${name}`)).filter((found) => found !== undefined);
@@ -237,7 +230,7 @@ export class MachineController {
       failure,
       now: Date.now(),
       random: Math.random(),
-      backoffFactor: this.#backoffFactor,
+      backoffFactor: backoffFactorOf(kubevirt),
     });
     if (status !== machine.status) await this.#putStatus(machine, status);
   }

@@ -11,7 +11,6 @@ const { values } = parseArgs({
     'tls-cert': { type: 'string' },
     'tls-key': { type: 'string' },
     concurrency: { type: 'string', default: '32' },
-    'backoff-factor': { type: 'string', default: '1' },
     nodes: { type: 'string', default: '3' },
   },
 });
@@ -21,7 +20,7 @@ const fail = (message: string): never => {
   process.exit(1);
 };
 
-const numeric = (flag: 'port' | 'concurrency' | 'backoff-factor' | 'nodes'): number => {
+const numeric = (flag: 'port' | 'concurrency' | 'nodes'): number => {
   const number = Number(values[flag]);
   return Number.isFinite(number) && number >= 0 ? number : fail(`--${flag} ${values[flag]}: must be a number of at least 0`);
 };
@@ -46,7 +45,6 @@ try {
     key: fileOf('tls-key'),
     log: stderrLog,
     concurrency: numeric('concurrency'),
-    backoffFactor: numeric('backoff-factor'),
     nodes: numeric('nodes'),
   });
   const simulator = await Promise.race([starting, ended]);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { isTrue } from './conditions.ts';
 import { STARTED_FROM } from './knobs.ts';
 import { amountOf } from './quantity.ts';
 import type { InstanceSpec, KubeVirt, VirtualMachine, VirtualMachineInstance } from './types.ts';
@@ -67,10 +68,12 @@ function refuseSockets(wanted: InstanceSpec, now: InstanceSpec): string | undefi
   return sockets < current ? 'Reduction of CPU socket count requires a restart' : undefined;
 }
 
-function refuseMemory(wanted: InstanceSpec, { spec: now, status }: VirtualMachineInstance): string | undefined {
+function refuseMemory(wanted: InstanceSpec, instance: VirtualMachineInstance): string | undefined {
+  const { spec: now, status } = instance;
   const guest = wanted.domain.memory?.guest;
   const { guest: current, maxGuest } = now.domain.memory ?? {};
   if (guest === undefined || current === undefined || amountOf(guest) === amountOf(current)) return undefined;
+  if (!isTrue(instance, 'LiveMigratable')) return `${MEMORY}. Memory-hotplug is only available for migratable VMs`;
   if (maxGuest === undefined) return `${MEMORY}. Memory-hotplug is not available for this VM configuration`;
   if (amountOf(guest) < amountOf(status?.memory?.guestAtBoot ?? current)) return `${MEMORY} to a value lower than what the VM started with`;
   return amountOf(guest) > amountOf(maxGuest) ? `${MEMORY} to a value higher than what's available` : undefined;

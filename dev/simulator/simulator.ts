@@ -9,6 +9,7 @@ import { GarbageCollector } from './garbage-collector.ts';
 import { InstanceController } from './instance-controller.ts';
 import type { Log } from './log.ts';
 import { MachineController } from './machine-controller.ts';
+import { MigrationController } from './migration-controller.ts';
 import { NamespaceController } from './namespace-controller.ts';
 import { NodeController } from './node-controller.ts';
 import { OwnedKinds } from './owned-kinds.ts';
@@ -23,8 +24,6 @@ export interface SimulatorOptions {
   log: Log;
   /** Objects of one kind that are worked on at once. */
   concurrency?: number;
-  /** What each delay after a failed start is multiplied by. */
-  backoffFactor?: number;
   nodes?: number;
 }
 
@@ -32,7 +31,7 @@ const REACHABLE_MS = 30_000;
 
 /** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
 export async function startSimulator(config: KubeConfig, options: SimulatorOptions): Promise<{ port: number; stop: () => Promise<void> }> {
-  const { log, concurrency = 32, backoffFactor = 1, nodes = 3 } = options;
+  const { log, concurrency = 32, nodes = 3 } = options;
   const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
   const stopping = new AbortController();
   const cluster = new Cluster(client, log);
@@ -40,9 +39,10 @@ export async function startSimulator(config: KubeConfig, options: SimulatorOptio
   const nodeController = new NodeController(cluster);
   const controllers = [
     new GarbageCollector(cluster, kinds, concurrency),
-    new MachineController(cluster, { concurrency, backoffFactor }),
+    new MachineController(cluster, concurrency),
     new InstanceController(cluster, concurrency),
     new DataVolumeController(cluster, concurrency),
+    new MigrationController(cluster, concurrency),
     new ClaimController(cluster, concurrency),
     nodeController,
     new NamespaceController(cluster),

@@ -1,7 +1,10 @@
 import { timestamp } from './conditions.ts';
 import { hasRun, isFinal } from './instance.ts';
 import { runStrategyOf } from './run-strategy.ts';
-import type { StartFailure, VirtualMachine, VirtualMachineInstance } from './types.ts';
+import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } from './types.ts';
+
+/** On the KubeVirt object: what each delay after a failed start is multiplied by, so that a person need not wait for minutes. */
+export const BACKOFF_ANNOTATION = 'sim.drover.dev/backoff-factor';
 
 const BASE_SECONDS = 10;
 const CAP_SECONDS = 300;
@@ -13,11 +16,17 @@ export function backoffSeconds(count: number, random: number): number {
   return Math.min(CAP_SECONDS, seconds + Math.floor(random * (Math.floor(seconds / 2) + 1)));
 }
 
+/** 1, as KubeVirt has it, unless the annotation holds another number of at least 0. */
+export function backoffFactorOf(kubevirt: KubeVirt | undefined): number {
+  const factor = Number(kubevirt?.metadata.annotations?.[BACKOFF_ANNOTATION] ?? 1);
+  return factor >= 0 ? factor : 1;
+}
+
 export interface Chance {
   now: number;
   /** In [0, 1). */
   random: number;
-  /** What each delay is multiplied by: 1 as KubeVirt has it. */
+  /** What each delay is multiplied by. */
   backoffFactor: number;
 }
 

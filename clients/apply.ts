@@ -1,5 +1,5 @@
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict } from '../kubernetes/errors.ts';
+import { isConflict, KubeError, KubeUnreachable } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/resources.ts';
 import { Failure, sentenceOf } from './failure.ts';
@@ -23,35 +23,48 @@ export interface ApplyOptions {
   keepReplicas: boolean;
 }
 
+export interface Applied {
+  outcome: Outcome;
+  /** It is being deleted: what was applied goes with it. */
+  isGoing: boolean;
+}
+
 const MANAGER = 'drover-apply';
 const REPLICAS = '.spec.replicas';
 
 /** Asks the server about every object without writing any. Throws an `AggregateError` of all that it refuses. */
-export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Outcome[]> {
+export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Applied[]> {
   const tried = await Promise.allSettled(planned.map((each) => applyOne(each, { ...options, dryRun: true })));
   const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
-  // What keeps one from being applied (no server, no permission, no drover) mostly keeps all of them from it.
+  const unreachable = refused.find((error) => error instanceof KubeUnreachable);
+  if (unreachable !== undefined) throw unreachable;
+  // What keeps one from being applied (no permission, no drover) mostly keeps all of them from it.
   const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
   if (distinct.size > 0) throw new AggregateError(distinct.values());
-  return tried.map((result) => (result as PromiseFulfilledResult<Outcome>).value);
+  return tried.map((result) => (result as PromiseFulfilledResult<Applied>).value);
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
-export async function applyOne(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Outcome> {
+export async function applyOne(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Applied> {
   const { kube } = options;
   const { resource, object, where } = planned;
   const { namespace, name } = object.metadata;
   const before = await readIfThere(kube, resource, { namespace, name });
   try {
-    return outcomeOf(before, await serverSideApply(planned, options));
+    return appliedTo(before, await serverSideApply(planned, options));
   } catch (error) {
     const onlyReplicas = isConflict(error) && fieldsOf(error.message).join() === REPLICAS;
-    if (onlyReplicas && options.keepReplicas) return outcomeOf(before, await serverSideApply(withoutReplicas(planned), options));
+    if (onlyReplicas && options.keepReplicas) return appliedTo(before, await serverSideApply(withoutReplicas(planned), options));
     if (isConflict(error)) throw new Failure(`${where}: ${conflictInWords(planned, before, error.message)}`, { cause: error });
-    if (error instanceof Error && error.name === 'KubeError') throw new Failure(`${where}: ${error.message}`, { cause: error });
+    if (error instanceof KubeError) throw new Failure(`${where}: ${error.message}`, { cause: error });
     throw error;
   }
 }
+
+const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
+  outcome: outcomeOf(before, after),
+  isGoing: after.metadata.deletionTimestamp !== undefined,
+});
 
 const serverSideApply = (planned: Planned, { kube, force, dryRun }: ApplyOptions & { dryRun: boolean }): Promise<Stored> => {
   const { resource, object } = planned;
@@ -82,5 +95,6 @@ function conflictInWords({ object }: Planned, before: Stored | undefined, messag
       `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
     );
   }
-  return `${pool}: ${fields.map((field) => field.slice(1)).join(', ')} set by ${who}: leave out what is theirs, or take it over with --force-conflicts`;
+  const theirs = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
+  return `${pool}: ${theirs}: leave out what is theirs, or take it over with --force-conflicts`;
 }

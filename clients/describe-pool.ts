@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { poolIdOf } from '../workflows/messages.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, VirtualMachines } from '../kubernetes/resources.ts';
-import { countStates, isReady, vmsByPool, type Pool, type Vm } from './fleet.ts';
+import { isReady, statesInWords, vmsByPool, type Pool, type Vm } from './fleet.ts';
 import { ofKnownKind } from './known-kind.ts';
 import { ageOf, plain, table } from './output.ts';
 import { readProgress, workflowUrl, type Progress } from './progress.ts';
@@ -28,6 +28,7 @@ export async function describePool(session: Session, pool: Stored<Pool>): Promis
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
 
 function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
+  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, updateRevision = '<none yet>' } = status ?? {};
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return [
@@ -38,11 +39,8 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
     ...(deletionTimestamp === undefined
       ? []
       : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
-    field(
-      'VMs',
-      `${spec.replicas} desired, ${status?.replicas ?? 0} there, ${status?.readyReplicas ?? 0} ready, ${status?.updatedReplicas ?? 0} updated`,
-    ),
-    field('Revision', status?.updateRevision ?? '<none yet>'),
+    field('VMs', `${spec.replicas} desired, ${replicas} there, ${readyReplicas} ready, ${updatedReplicas} updated`),
+    field('Revision', updateRevision),
   ];
 }
 
@@ -83,11 +81,8 @@ function vmLines(vms: Stored<Vm>[]): string[] {
     .filter((vm) => !isReady(vm))
     .flatMap((vm) => troubleOf(vm))
     .slice(0, SICK);
-  const states = countStates(vms)
-    .map(([state, count]) => `${state} ${count}`)
-    .join(', ');
   return [
-    field('States', states || '<none>'),
+    field('States', statesInWords(vms)),
     ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
   ];
 }
@@ -99,7 +94,9 @@ function troubleOf({ metadata, status }: Vm): string[][] {
   );
   const fails = status?.startFailure?.consecutiveFailCount ?? 0;
   if (failure === undefined && fails === 0) return [];
-  const why = [fails === 0 ? '' : `${fails} failed starts`, failure?.message ?? ''].filter(Boolean).join('; ');
+  const why = [fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`, failure?.message ?? '']
+    .filter(Boolean)
+    .join('; ');
   return [[metadata.name, status?.printableStatus ?? '', why]];
 }
 

@@ -55,3 +55,8 @@ export function countStates(vms: Vm[]): [state: string, count: number][] {
     .map(([state, { length }]): [string, number] => [state, length])
     .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
 }
+
+export const statesInWords = (vms: Vm[]): string =>
+  countStates(vms)
+    .map(([state, count]) => `${state} ${count}`)
+    .join(', ') || 'none';

@@ -4,7 +4,12 @@ import { DroverCluster } from '../workflows/search-attributes.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
 
 /** Starts the workflow that watches the cluster, or leaves the one that runs. */
-export async function startWatch({ client }: Temporal, cluster: string, dryRun: boolean, say: (line: string) => void): Promise<void> {
+export async function startWatch(
+  { client }: Temporal,
+  cluster: string,
+  dryRun: boolean,
+  say: (line: string) => void,
+): Promise<void> {
   const workflowId = watchIdOf(cluster);
   const found = await isRunning(client, workflowId);
   if (!found && !dryRun) {

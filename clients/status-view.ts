@@ -1,6 +1,6 @@
 import type { PoolProgress } from '../workflows/messages.ts';
 import type { Stored } from '../kubernetes/objects.ts';
-import { countStates, isReady, revisionOf, type Pool, type Vm } from './fleet.ts';
+import { isReady, revisionOf, statesInWords, type Pool, type Vm } from './fleet.ts';
 import { ageOf, paint, plain, type Style } from './output.ts';
 import type { Progress } from './progress.ts';
 
@@ -12,31 +12,26 @@ export interface PoolView {
   progress: Progress | undefined;
 }
 
-const BAR = 24;
+const BAR = 20;
 const TROUBLES = 3;
 
 /** The pool in a few lines: how far it is, its VMs by state, what is under way, what went wrong last. */
 export function statusLines({ pool, vms, progress }: PoolView, now: number): string[] {
-  const staying = vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...conditionLines(pool), ...underWay(progress, now)];
+}
+
+function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
+  const staying = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
+  const updated = staying.filter((vm) => revisionOf(vm) === status?.updateRevision).length;
   const ready = vms.filter(isReady).length;
-  const desired = pool.spec.replicas;
-  const revision = pool.status?.updateRevision;
-  const updated = revision === undefined ? 0 : staying.filter((vm) => revisionOf(vm) === revision).length;
-  const going = pool.metadata.deletionTimestamp !== undefined;
-  const { namespace = '', name } = pool.metadata;
-  const states = countStates(vms)
-    .map(([state, count]) => `${state} ${count}`)
-    .join(', ');
-  return [
-    `${paint('bold', `${namespace}/${name}`)}  ${bar(ready, desired)} ${ready}/${desired} ready, ${staying.length} there, ${updated} updated${going ? ', being deleted' : ''}`,
-    `  VMs: ${states || 'none'}`,
-    ...conditionLines(pool),
-    ...(progress === undefined
-      ? []
-      : progress.known
-        ? progressLines(progress.progress, now)
-        : [`  under way: not known, ${progress.why}`]),
-  ];
+  const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
+  const numbers = `${ready}/${spec.replicas} ready, ${staying.length} there, ${updated} updated`;
+  return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
+}
+
+function underWay(progress: Progress | undefined, now: number): string[] {
+  if (progress === undefined) return [];
+  return progress.known ? progressLines(progress.progress, now) : [coloured('gray', `  under way: not known, ${progress.why}`)];
 }
 
 function bar(ready: number, desired: number): string {

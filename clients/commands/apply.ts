@@ -59,8 +59,10 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   const rehearsed = await rehearse(planned, choices);
   const isDry = options.dryRun === 'server';
   for (const [index, each] of planned.entries()) {
-    const outcome = isDry ? rehearsed[index]! : await applyOne(each, { ...choices, dryRun: false });
-    print(`${labelOf(each.resource, each.object.metadata.name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+    const { outcome, isGoing } = isDry ? rehearsed[index]! : await applyOne(each, { ...choices, dryRun: false });
+    const { name } = each.object.metadata;
+    print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+    if (isGoing) note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
   if (!isDry) await remarkOnWorkers(session);
 }

@@ -18,6 +18,12 @@ export const setupCommand = (): Command =>
     .action(({ dryRun }: { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
         const [kube, temporal, { setup }] = await Promise.all([session.kube(), session.temporal(), import('../setup.ts')]);
-        await setup({ kube, temporal, cluster: session.cluster, dryRun: dryRun !== 'none', say: (line) => print(line + dryRunRemark(dryRun)) });
+        await setup({
+          kube,
+          temporal,
+          cluster: session.cluster,
+          dryRun: dryRun !== 'none',
+          say: (line) => print(line + dryRunRemark(dryRun)),
+        });
       }),
     );

@@ -8,8 +8,8 @@ import { poolIdOf } from '../../workflows/messages.ts';
 import { planOf } from '../apply-plan.ts';
 import { applyOne, rehearse } from '../apply.ts';
 import { prepare } from '../dev/prepare.ts';
-import { Failure, sentenceOf } from '../failure.ts';
-import { paint, print } from '../output.ts';
+import { Failure } from '../failure.ts';
+import { note, paint, print } from '../output.ts';
 import { workflowUrl } from '../progress.ts';
 import { scale } from '../scale.ts';
 import { Session } from '../session.ts';
@@ -56,13 +56,20 @@ export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
     if (!exit) await untilInterrupted(signal);
   } catch (error) {
     if (error instanceof Interrupted || signal.aborted) process.exitCode = 130;
-    else throw new Failure(`${sentenceOf(error)} (logs: ${filesOf(state).logs})`, { cause: error });
+    else throw failureOf(error, state);
   } finally {
     if (stack !== undefined) {
       say('Stopping the stack.');
       await stack.stop();
     }
   }
+}
+
+/** The first line of what the stack throws is the sentence; what follows is what a process has logged. */
+function failureOf(error: unknown, state: string): Failure {
+  const [sentence = '', ...log] = error instanceof Error ? error.message.split('\n') : [String(error)];
+  if (log.length > 0) note(log.join('\n'));
+  return new Failure(`${sentence} (logs: ${filesOf(state).logs})`, { cause: error });
 }
 
 async function show(stack: Stack, signal: AbortSignal): Promise<void> {

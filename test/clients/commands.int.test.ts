@@ -306,6 +306,10 @@ describe('delete', () => {
     const outcome = await drover('delete', 'pool', 'web', '-n', namespace, '--timeout', '1s');
     expect(outcome).toMatchObject({ code: 1, stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n' });
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--wait=false')).toMatchObject({ code: 0 });
+    expect(await applied(namespace, manifest('web'), '--force-conflicts')).toMatchObject({
+      code: 0,
+      stderr: 'pool web is being deleted, and what was applied goes with it: apply it again when it is gone\n',
+    });
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers: null } });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
   });

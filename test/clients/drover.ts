@@ -13,11 +13,11 @@ export interface Outcome {
   stderr: string;
 }
 
-/** A user's environment without any server in it. */
+/** A user's environment without any server in it, and a home that nothing can be written to. */
 export const nowhere: NodeJS.ProcessEnv = {
   PATH: process.env['PATH'],
-  HOME: '/nonexistent',
-  DROVER_STATE: '/nonexistent/state',
+  HOME: '/dev/null/home',
+  DROVER_STATE: '/dev/null/state',
 };
 
 /** The command as a user starts it. */

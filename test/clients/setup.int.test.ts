@@ -31,34 +31,54 @@ afterAll(async () => {
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...stack.env });
 const drover = (...args: string[]): Promise<Outcome> => run(args, env());
 const crds = async (): Promise<string[]> =>
-  (await kube.list(CustomResourceDefinitions)).items.map(({ metadata }) => metadata.name).filter((name) => name.endsWith('drover.dev'));
+  (await kube.list(CustomResourceDefinitions)).items
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name.endsWith('drover.dev'));
 
 test('before it, every command says that it is missing', async () => {
   const missing = /^error: .*drover is not set up in it, run `drover setup` first\n$/;
-  for (const args of [['get', 'pools'], ['describe', 'pool', 'web'], ['status'], ['scale', 'pool', 'web', '--replicas', '1'], ['delete', 'pool', 'web']]) {
+  for (const args of [
+    ['get', 'pools'],
+    ['describe', 'pool', 'web'],
+    ['status'],
+    ['scale', 'pool', 'web', '--replicas', '1'],
+    ['delete', 'pool', 'web'],
+  ]) {
     expect(await drover(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
   }
   const examples = join(import.meta.dirname, '../../examples');
-  expect(await drover('apply', '-f', examples)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
+  expect(await drover('apply', '-f', examples)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(missing) as string,
+  });
 });
 
 test('somebody who may not install custom resources is told, and nothing is done', async () => {
   const { code, stdout, stderr } = await run(['setup'], { ...env(), KUBECONFIG: await ofServiceAccount('nobody') });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^error: not allowed to install drover's custom resources \(.*"system:serviceaccount:default:nobody".*\): .*\n$/);
-  expect(await drover('setup', '--dry-run')).toMatchObject({ stdout: expect.stringContaining('DroverPool registered (server dry run)') as string });
+  expect(stderr).toMatch(
+    /^error: not allowed to install drover's custom resources \(.*"system:serviceaccount:default:nobody".*\): .*\n$/,
+  );
+  expect(await drover('setup', '--dry-run')).toMatchObject({
+    stdout: expect.stringContaining('DroverPool registered (server dry run)') as string,
+  });
 });
 
 test('a namespace that Temporal does not have is told, with the way to make it', async () => {
   const { code, stdout, stderr } = await drover('setup', '--temporal-namespace', 'nope');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toMatch(/^error: Temporal at .* has no namespace nope: create it with `temporal operator namespace create --namespace nope`, or .*\n$/);
+  expect(stderr).toMatch(
+    /^error: Temporal at .* has no namespace nope: create it with `temporal operator namespace create --namespace nope`, or .*\n$/,
+  );
 });
 
 test('a dry run says what it would do, and does nothing', async () => {
   const { code, stdout } = await drover('setup', '--dry-run');
   expect(code).toBe(0);
-  expect(stdout).toContain('customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev created (server dry run)\n');
+  expect(stdout).toContain(
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev created (server dry run)\n',
+  );
   expect(stdout).toContain('workflow watch/default started (server dry run)\n');
   expect(await crds()).toEqual([]);
 });
@@ -68,7 +88,12 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   for (const outcome of both) expect(outcome).toMatchObject({ code: 0, stderr: '' });
   const third = await drover('setup');
   expect(third).toMatchObject({ code: 0, stderr: '' });
-  expect(third.stdout.trim().split('\n').map((line) => line.split(' ').slice(-2).join(' '))).toEqual([
+  expect(
+    third.stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ').slice(-2).join(' ')),
+  ).toEqual([
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
@@ -80,7 +105,9 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   const { client, connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
   onTestFinished(() => connection.close());
   // Visibility follows a moment behind; the search attribute is on the workflow, or it would not be found.
-  await expect.poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'")).toMatchObject({ count: 1 });
+  await expect
+    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"))
+    .toMatchObject({ count: 1 });
 });
 
 test('a second cluster has a watch of its own', async () => {
@@ -94,7 +121,7 @@ test.each([
   ['SIGINT', 130],
 ] as const)('a worker serves the cluster until %s', async (signal, code) => {
   const worker = spawn(process.execPath, [BIN, 'worker', '--state', stack.state], {
-    env: { ...nowhere, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' },
+    env: { ...nowhere, HOME: stack.state, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' },
     stdio: ['ignore', 'inherit', 'pipe'],
   });
   onTestFinished(() => void worker.kill('SIGKILL'));

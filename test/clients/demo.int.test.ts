@@ -1,0 +1,70 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { startedAt } from '../../dev/process-identity.ts';
+import { readStackRecord } from '../../dev/stack-file.ts';
+import { nowhere, outcomeOf } from './drover.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+/** What tells where the tools are, and nothing of any server. */
+const tools = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
+);
+
+function demo(...args: string[]): { child: ChildProcess; state: string } {
+  const state = mkdtempSync(join(tmpdir(), 'drover-demo-'));
+  const child = spawn(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
+    cwd: ROOT,
+    env: { ...nowhere, ...tools },
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    rmSync(state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  });
+  return { child, state };
+}
+
+/** The stack's processes that are left. */
+const left = (state: string): string[] =>
+  (readStackRecord(join(state, 'stack.json'))?.processes ?? [])
+    .filter(({ pid }) => startedAt(pid) !== undefined)
+    .map(({ name }) => name);
+
+async function said(child: ChildProcess, text: string): Promise<void> {
+  let seen = '';
+  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+  await expect.poll(() => seen, { timeout: 90_000 }).toContain(text);
+}
+
+test('with --exit it shows all of it, says where to look, and leaves nothing behind', async () => {
+  const { child, state } = demo('--exit');
+  const { code, stdout, stderr } = await outcomeOf(child);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  for (const shown of ['10/10 ready', '16/16 ready', '4/4 ready, 4 there', `export KUBECONFIG='${state}/kubeconfig'`])
+    expect(stdout).toContain(shown);
+  expect(stdout).toMatch(/Temporal's Web UI {3}http:\/\/127\.0\.0\.1:\d+/);
+  expect(left(state)).toEqual([]);
+});
+
+test.each([
+  ['while it starts', 'etcd is ready', 130],
+  ['while VMs come up', 'Applying examples/pool.yaml', 130],
+  ['when all was shown', 'It goes on until Ctrl-C', 0],
+])('Ctrl-C %s ends all of it', async (_when, sign, exitCode) => {
+  const { child, state } = demo();
+  const outcome = outcomeOf(child);
+  await said(child, sign);
+  child.kill('SIGINT');
+  const { code, stderr } = await outcome;
+  expect({ code, stderr }).toEqual({ code: exitCode, stderr: '' });
+  expect(left(state)).toEqual([]);
+});
+
+test('where it cannot start it says why, and fails', async () => {
+  const { child } = demo('--exit', '--state', '/dev/null/state');
+  const { code, stderr } = await outcomeOf(child);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: .*\/dev\/null\/state.*\n$/);
+});

@@ -13,10 +13,10 @@ export interface Outcome {
   stderr: string;
 }
 
-/** A user's environment without any server in it, and a home that nothing can be written to. */
+/** A user's environment without any server in it: no kubeconfig, no stack. */
 export const nowhere: NodeJS.ProcessEnv = {
   PATH: process.env['PATH'],
-  HOME: '/dev/null/home',
+  HOME: '/nonexistent',
   DROVER_STATE: '/dev/null/state',
 };
 

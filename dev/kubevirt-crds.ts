@@ -28,7 +28,11 @@ const condition = (type: string): string => `.status.conditions[?(@.type=='${typ
 const status = { status: {} };
 const scale = {
   ...status,
-  scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.labelSelector' },
+  scale: {
+    specReplicasPath: '.spec.replicas',
+    statusReplicasPath: '.status.replicas',
+    labelSelectorPath: '.status.labelSelector',
+  },
 };
 const replicaColumns = [
   column('Desired', '.spec.replicas', 'integer'),

@@ -41,7 +41,12 @@ export const instanceSpec = open(
   {
     domain: open(
       {
-        cpu: open({ sockets: { type: 'integer' }, cores: { type: 'integer' }, threads: { type: 'integer' }, maxSockets: { type: 'integer' } }),
+        cpu: open({
+          sockets: { type: 'integer' },
+          cores: { type: 'integer' },
+          threads: { type: 'integer' },
+          maxSockets: { type: 'integer' },
+        }),
         memory: open({ guest: quantity, maxGuest: quantity }),
         machine: closed({ type: text }),
         firmware: open({ uuid: text, serial: text }),
@@ -93,7 +98,9 @@ export const machineSpec: Schema = {
       runStrategy: text,
       template,
       dataVolumeTemplates: listOf(
-        open({ apiVersion: text, kind: text, metadata: nullable(open()), spec: dataVolumeSpec, status: nullable(open()) }, ['spec']),
+        open({ apiVersion: text, kind: text, metadata: nullable(open()), spec: dataVolumeSpec, status: nullable(open()) }, [
+          'spec',
+        ]),
       ),
       instancetype: open(),
       preference: open(),
@@ -107,7 +114,10 @@ export const machineSpec: Schema = {
       message: 'Running and RunStrategy are mutually exclusive: give runStrategy alone, running is its older form',
     },
     { rule: 'has(self.running) || has(self.runStrategy)', message: 'One of Running or RunStrategy must be specified' },
-    { rule: `!has(self.runStrategy) || self.runStrategy in ${strategies}`, message: `runStrategy must be one of ${strategies.slice(1, -1)}` },
+    {
+      rule: `!has(self.runStrategy) || self.runStrategy in ${strategies}`,
+      message: `runStrategy must be one of ${strategies.slice(1, -1)}`,
+    },
   ],
 };
 
@@ -119,7 +129,9 @@ export const machineStatus = open({
   conditions,
   observedGeneration: int64,
   desiredGeneration: int64,
-  startFailure: nullable(closed({ consecutiveFailCount: { type: 'integer' }, lastFailedVMIUID: text, retryAfterTimestamp: time })),
+  startFailure: nullable(
+    closed({ consecutiveFailCount: { type: 'integer' }, lastFailedVMIUID: text, retryAfterTimestamp: time }),
+  ),
   stateChangeRequests: listOf(closed({ action: text, data: texts, uid: text }, ['action'])),
   snapshotInProgress: text,
   restoreInProgress: text,
@@ -173,7 +185,11 @@ export const kubevirtSpec = open({
     liveUpdateConfiguration: nullable(open({ maxHotplugRatio: int32, maxCpuSockets: int32, maxGuest: quantity })),
     developerConfiguration: open(),
   }),
-  workloadUpdateStrategy: open({ workloadUpdateMethods: listOf(text), batchEvictionSize: { type: 'integer' }, batchEvictionInterval: text }),
+  workloadUpdateStrategy: open({
+    workloadUpdateMethods: listOf(text),
+    batchEvictionSize: { type: 'integer' },
+    batchEvictionInterval: text,
+  }),
 });
 export const kubevirtStatus = open({
   phase: text,
@@ -186,7 +202,10 @@ export const kubevirtStatus = open({
 
 const count: Schema = { ...int32, minimum: 0 };
 export const replicasStatus = closed({ replicas: int32, readyReplicas: int32, labelSelector: text, conditions });
-export const replicaSetSpec = open({ replicas: int32, paused: flag, selector: labelSelector, template }, ['selector', 'template']);
+export const replicaSetSpec = open({ replicas: int32, paused: flag, selector: labelSelector, template }, [
+  'selector',
+  'template',
+]);
 export const poolSpec = open(
   {
     replicas: count,
@@ -208,9 +227,9 @@ export const dataVolumeStatus = open({
   claimName: text,
   restartCount: int32,
   conditions: listOf(
-    closed(
-      { type: text, status: text, reason: text, message: text, lastTransitionTime: time, lastHeartbeatTime: time },
-      ['type', 'status'],
-    ),
+    closed({ type: text, status: text, reason: text, message: text, lastTransitionTime: time, lastHeartbeatTime: time }, [
+      'type',
+      'status',
+    ]),
   ),
 });

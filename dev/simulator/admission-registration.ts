@@ -31,8 +31,12 @@ const machineType = 'object.spec.template.spec.domain.machine';
 /** Has the API server ask the simulator about VMs and VMIs that others write. A cluster goes on without it where it does not answer. */
 export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer): Promise<void> {
   const host = hostOf(certificate);
-  if (host === undefined) throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
-  const clientConfig = (path: string): object => ({ url: `https://${host}:${port}${path}`, caBundle: certificate.toString('base64') });
+  if (host === undefined)
+    throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
+  const clientConfig = (path: string): object => ({
+    url: `https://${host}:${port}${path}`,
+    caBundle: certificate.toString('base64'),
+  });
   const hook = (name: string, operations: string[], path: string, condition: object): object => ({
     name: `${name}.${NAME}`,
     clientConfig: clientConfig(path),
@@ -47,7 +51,10 @@ export async function registerAdmission(client: KubeClient, port: number, certif
     name: 'lacks-something',
     expression: `request.operation == 'CREATE' || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
   };
-  const restated = { name: 'changes-status', expression: '(has(object.status) ? object.status : {}) != (has(oldObject.status) ? oldObject.status : {})' };
+  const restated = {
+    name: 'changes-status',
+    expression: '(has(object.status) ? object.status : {}) != (has(oldObject.status) ? oldObject.status : {})',
+  };
   const webhooks = [
     hook('virtualmachines', ['CREATE', 'UPDATE'], MACHINE_PATH, untyped),
     hook('virtualmachineinstances', ['UPDATE'], INSTANCE_PATH, restated),
@@ -73,10 +80,14 @@ const instancePolicy: KubeObject = {
   spec: {
     failurePolicy: 'Ignore',
     matchConstraints: {
-      resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['virtualmachineinstances'] }],
+      resourceRules: [
+        { apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['virtualmachineinstances'] },
+      ],
     },
     matchConditions: [byOthers],
-    validations: [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
+    validations: [
+      { expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' },
+    ],
   },
 };
 

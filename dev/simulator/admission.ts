@@ -41,5 +41,10 @@ export function admitInstance({ request }: Review): JsonPatch {
 export const answered = ({ request }: Review, patch: JsonPatch): object => ({
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',
-  response: { uid: request.uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') },
+  response: {
+    uid: request.uid,
+    allowed: true,
+    patchType: 'JSONPatch',
+    patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+  },
 });

@@ -1,6 +1,13 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { DataVolumes, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import {
+  DataVolumes,
+  KubeVirts,
+  Nodes,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../kubernetes/resources.ts';
 import type { Log } from './log.ts';
 import { VirtualMachineInstanceMigrations } from './resources.ts';
 import { Store } from './store.ts';
@@ -41,6 +48,8 @@ export class Cluster {
   }
 
   #store<T extends KubeObject>(resource: ConstructorParameters<typeof Store<T>>[1]): Store<T> {
-    return new Store<T>(this.client, resource, (error) => this.log.warn(`the watch of ${resource.plural} broke: ${error.message}`));
+    return new Store<T>(this.client, resource, (error) =>
+      this.log.warn(`the watch of ${resource.plural} broke: ${error.message}`),
+    );
   }
 }

@@ -56,7 +56,9 @@ export class DataVolumeController {
     if (status !== undefined) {
       const { namespace, name, resourceVersion } = volume.metadata;
       const patch = { metadata: { resourceVersion }, status };
-      dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }));
+      dataVolumes.remember(
+        await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }),
+      );
     }
     return wait;
   }
@@ -127,13 +129,18 @@ export function claimOf(volume: Volume): Claim {
 }
 
 /** The DataVolume's next status, and how many milliseconds until there is another. */
-export function provision(volume: Volume, claim: Claim | undefined, now: number): { status?: DataVolume['status']; wait?: number } {
+export function provision(
+  volume: Volume,
+  claim: Claim | undefined,
+  now: number,
+): { status?: DataVolume['status']; wait?: number } {
   if (volume.status?.phase === 'Succeeded' || volume.status?.phase === 'Failed') return {};
   if (claim?.status?.phase !== 'Bound') return {};
   const due = Date.parse(volume.metadata.creationTimestamp) + (durationOf(volume.metadata, Knob.provisionTime) ?? PROVISION_MS);
   const failed = isOn(volume.metadata, Knob.provisionFails);
   if (now >= due) return { status: statusOf(volume, failed ? 'Failed' : 'Succeeded', now) };
-  const status = volume.status?.phase === undefined && due - now > 2000 ? { status: statusOf(volume, 'ImportInProgress', now) } : {};
+  const status =
+    volume.status?.phase === undefined && due - now > 2000 ? { status: statusOf(volume, 'ImportInProgress', now) } : {};
   return { ...status, wait: due - now };
 }
 

@@ -20,7 +20,8 @@ export async function claimDataVolumes(cluster: Cluster, machine: Stored<Virtual
   for (const template of machine.spec.dataVolumeTemplates ?? []) {
     const found = dataVolumes.get(`${namespace}/${template.metadata.name}`);
     try {
-      if (found === undefined) dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, machine)));
+      if (found === undefined)
+        dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, machine)));
       else if (controllerOf(found) === undefined && !isDeleting(found)) await adopt(cluster, found, machine);
     } catch (error) {
       if (isAlreadyExists(error)) return { ready: false };
@@ -47,7 +48,11 @@ export function fromTemplate({ metadata, spec }: DataVolumeTemplate, machine: St
   };
 }
 
-async function adopt({ client, dataVolumes }: Cluster, found: Stored<DataVolume>, machine: Stored<VirtualMachine>): Promise<void> {
+async function adopt(
+  { client, dataVolumes }: Cluster,
+  found: Stored<DataVolume>,
+  machine: Stored<VirtualMachine>,
+): Promise<void> {
   const { namespace, name, resourceVersion, ownerReferences = [] } = found.metadata;
   const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(machine)] } };
   dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch));

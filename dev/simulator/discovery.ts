@@ -11,8 +11,20 @@ const resourcesOf = (version: string): object => ({
   apiVersion: 'v1',
   groupVersion: `${GROUP}/${version}`,
   resources: [
-    ...INSTANCE_ACTIONS.map((action) => ({ name: `virtualmachineinstances/${action}`, singularName: '', namespaced: true, kind: '', verbs: [] })),
-    ...MACHINE_ACTIONS.map((action) => ({ name: `virtualmachines/${action}`, singularName: '', namespaced: true, kind: '', verbs: [] })),
+    ...INSTANCE_ACTIONS.map((action) => ({
+      name: `virtualmachineinstances/${action}`,
+      singularName: '',
+      namespaced: true,
+      kind: '',
+      verbs: [],
+    })),
+    ...MACHINE_ACTIONS.map((action) => ({
+      name: `virtualmachines/${action}`,
+      singularName: '',
+      namespaced: true,
+      kind: '',
+      verbs: [],
+    })),
   ],
 });
 

@@ -41,7 +41,8 @@ export class GarbageCollector {
     if (after === undefined) return;
     this.#graph.put(after);
     const held = after.deleting && (after.finalizers.includes(ORPHAN) || after.finalizers.includes(FOREGROUND));
-    if (held || (!after.deleting && after.owners.some(({ uid }) => this.#graph.get(uid) === undefined))) this.#queue.add(after.uid);
+    if (held || (!after.deleting && after.owners.some(({ uid }) => this.#graph.get(uid) === undefined)))
+      this.#queue.add(after.uid);
   }
 
   #forget(object: Tracked): void {
@@ -66,7 +67,12 @@ export class GarbageCollector {
         return this.#setOwners(object, collection.keep);
       case 'orphan':
         for (const dependent of dependents) {
-          await unlessGone(this.#setOwners(dependent, dependent.owners.filter((owner) => owner.uid !== uid)));
+          await unlessGone(
+            this.#setOwners(
+              dependent,
+              dependent.owners.filter((owner) => owner.uid !== uid),
+            ),
+          );
         }
         return this.#removeFinalizer(object, ORPHAN);
       case 'foreground':
@@ -88,7 +94,10 @@ export class GarbageCollector {
     const resource = this.#kinds.find(owner);
     if (resource === undefined) return false;
     try {
-      const found = await this.#cluster.client.get(resource, { namespace: resource.namespaced ? namespace : undefined, name: owner.name });
+      const found = await this.#cluster.client.get(resource, {
+        namespace: resource.namespaced ? namespace : undefined,
+        name: owner.name,
+      });
       return found.metadata.uid !== owner.uid;
     } catch (error) {
       if (isNotFound(error)) return true;
@@ -101,15 +110,29 @@ export class GarbageCollector {
     await this.#cluster.client.delete(resource, { namespace, name }, { uid, propagationPolicy });
   }
 
-  async #setOwners({ resource, namespace, name, resourceVersion }: Tracked, ownerReferences: readonly OwnerReference[]): Promise<undefined> {
+  async #setOwners(
+    { resource, namespace, name, resourceVersion }: Tracked,
+    ownerReferences: readonly OwnerReference[],
+  ): Promise<undefined> {
     await this.#patch(resource, { namespace, name }, { resourceVersion, ownerReferences });
   }
 
-  async #removeFinalizer({ resource, namespace, name, resourceVersion, finalizers }: Tracked, finalizer: string): Promise<undefined> {
-    await this.#patch(resource, { namespace, name }, { resourceVersion, finalizers: finalizers.filter((other) => other !== finalizer) });
+  async #removeFinalizer(
+    { resource, namespace, name, resourceVersion, finalizers }: Tracked,
+    finalizer: string,
+  ): Promise<undefined> {
+    await this.#patch(
+      resource,
+      { namespace, name },
+      { resourceVersion, finalizers: finalizers.filter((other) => other !== finalizer) },
+    );
   }
 
-  async #patch(resource: Resource, key: { namespace: string | undefined; name: string }, metadata: Partial<Stored['metadata']> | object): Promise<void> {
+  async #patch(
+    resource: Resource,
+    key: { namespace: string | undefined; name: string },
+    metadata: Partial<Stored['metadata']> | object,
+  ): Promise<void> {
     await this.#cluster.client.patch(resource, key, 'merge', { metadata });
   }
 }

@@ -21,7 +21,9 @@ export function collect(object: Tracked, dependents: readonly Tracked[], gone: R
   if (object.deleting) {
     if (object.finalizers.includes(ORPHAN)) return { do: 'orphan' };
     if (!object.finalizers.includes(FOREGROUND)) return { do: 'nothing' };
-    const blocking = dependents.filter((dependent) => dependent.owners.some(({ uid, blockOwnerDeletion }) => uid === object.uid && blockOwnerDeletion));
+    const blocking = dependents.filter((dependent) =>
+      dependent.owners.some(({ uid, blockOwnerDeletion }) => uid === object.uid && blockOwnerDeletion),
+    );
     return { do: 'foreground', remove: dependents.filter(({ deleting }) => !deleting), waitFor: blocking.length };
   }
   if (gone.size === 0) return { do: 'nothing' };

@@ -22,17 +22,25 @@ export function growth(instance: Instance, now: number): Growth {
   return { instance: grown, ...(pending ? { wakeAt: Math.max(cpu.due, memory.due) } : {}) };
 }
 
-function plugged(instance: Instance, type: string, needed: boolean, now: number): { instance: Instance; pending: boolean; due: number } {
+function plugged(
+  instance: Instance,
+  type: string,
+  needed: boolean,
+  now: number,
+): { instance: Instance; pending: boolean; due: number } {
   const conditions = instance.status?.conditions ?? [];
   const begun = conditionOf(instance, type);
   const told = (list: typeof conditions): Instance => ({ ...instance, status: { ...instance.status, conditions: list } });
-  if (!needed) return { instance: begun === undefined ? instance : told(withoutCondition(conditions, type)), pending: false, due: 0 };
+  if (!needed)
+    return { instance: begun === undefined ? instance : told(withoutCondition(conditions, type)), pending: false, due: 0 };
   if (begun === undefined) {
     const condition = { type, status: 'True' as const, lastProbeTime: null, lastTransitionTime: timestamp(now) };
     return { instance: told(withCondition(conditions, condition)), pending: true, due: now + PLUG_MS };
   }
   const due = Date.parse(begun.lastTransitionTime ?? timestamp(now)) + PLUG_MS;
-  return due > now ? { instance, pending: true, due } : { instance: told(withoutCondition(conditions, type)), pending: false, due };
+  return due > now
+    ? { instance, pending: true, due }
+    : { instance: told(withoutCondition(conditions, type)), pending: false, due };
 }
 
 function needsSockets({ spec, status }: Instance): boolean {

@@ -80,7 +80,10 @@ export class InstanceController {
       now,
       since: this.#since(instance, now),
       missingClaim: claimsOf(instance.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
-      node: nodeName === undefined ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked)) : undefined,
+      node:
+        nodeName === undefined
+          ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked))
+          : undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isOn(node.metadata, Knob.lost)),
       failing: startFails(instance, owned ? machine : undefined),
       hasMachine: owned,
@@ -113,4 +116,8 @@ export function startFails(instance: VirtualMachineInstance, machine: VirtualMac
   return (machine.status?.startFailure?.consecutiveFailCount ?? 0) < failing;
 }
 
-const traits = (node: Stored | undefined): unknown => [node?.metadata.labels, node?.metadata.annotations?.[Knob.lost], node?.['spec']];
+const traits = (node: Stored | undefined): unknown => [
+  node?.metadata.labels,
+  node?.metadata.annotations?.[Knob.lost],
+  node?.['spec'],
+];

@@ -2,7 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../kubernetes/objects.ts';
 import { timestamp, withCondition, withoutCondition } from './conditions.ts';
 import { growth } from './hotplug.ts';
-import { hasRun, INSTANCE_FINALIZER, isDeleting, isFinal, isPaused, NODE_LABEL, phaseOf, VM_CONTROLLER_FINALIZER } from './instance.ts';
+import {
+  hasRun,
+  INSTANCE_FINALIZER,
+  isDeleting,
+  isFinal,
+  isPaused,
+  NODE_LABEL,
+  phaseOf,
+  VM_CONTROLLER_FINALIZER,
+} from './instance.ts';
 import { pending } from './instance-template.ts';
 import { durationOf, isOn, Knob } from './knobs.ts';
 import type { Phase, TimedCondition, VirtualMachineInstance } from './types.ts';
@@ -56,7 +65,8 @@ function admitted(instance: Instance, { now }: Surroundings): Instance {
 
 /** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
 function schedule(instance: Instance, around: Surroundings): Instance {
-  if (around.missingClaim === undefined) return place(entered(without(instance, 'Synchronized'), 'Scheduling', around.now), around);
+  if (around.missingClaim === undefined)
+    return place(entered(without(instance, 'Synchronized'), 'Scheduling', around.now), around);
   const message = `failed to find PVC ${instance.metadata.namespace}/${around.missingClaim}`;
   const unsynchronized = saying(instance, 'Synchronized', 'False', 'FailedPvcNotFound', message, around.now);
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);
@@ -90,7 +100,10 @@ function boot(instance: Instance, around: Surroundings): Move {
     },
   };
   const running = entered(booted, 'Running', around.now);
-  const started = spec.startStrategy === 'Paused' ? saying(running, 'Paused', 'True', 'PausedByUser', 'VMI was paused by user', around.now) : running;
+  const started =
+    spec.startStrategy === 'Paused'
+      ? saying(running, 'Paused', 'True', 'PausedByUser', 'VMI was paused by user', around.now)
+      : running;
   return run(started, { ...around, since: around.now });
 }
 
@@ -100,7 +113,13 @@ function run(instance: Instance, around: Surroundings): Move {
   const ends = runTime === undefined ? Infinity : around.since + runTime;
   if (around.now >= ends) {
     const phase = instance.metadata.annotations?.[Knob.runEnd] === 'Failed' ? 'Failed' : 'Succeeded';
-    return { instance: entered(notReady(instance, 'GuestNotRunning', 'Guest VM is not reported as running', around.now), phase, around.now) };
+    return {
+      instance: entered(
+        notReady(instance, 'GuestNotRunning', 'Guest VM is not reported as running', around.now),
+        phase,
+        around.now,
+      ),
+    };
   }
   const grown = growth(withReadiness(instance, around.now), around.now);
   const wakeAt = Math.min(ends, grown.wakeAt ?? Infinity);
@@ -116,8 +135,10 @@ function withReadiness(instance: Instance, now: number): Instance {
 }
 
 function withMigratability(instance: Instance, { migratable, now }: Surroundings): Instance {
-  if (migratable) return withConditions(instance, { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime: null });
-  const message = 'cannot migrate VMI: PVC is not shared, live migration requires that all PVCs must be shared (using ReadWriteMany access mode)';
+  if (migratable)
+    return withConditions(instance, { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime: null });
+  const message =
+    'cannot migrate VMI: PVC is not shared, live migration requires that all PVCs must be shared (using ReadWriteMany access mode)';
   return saying(instance, 'LiveMigratable', 'False', 'DisksNotLiveMigratable', message, now);
 }
 
@@ -154,7 +175,12 @@ const unreachable = (instance: Instance, now: number): Instance =>
 const notReady = (instance: Instance, reason: string, message: string, now: number): Instance =>
   saying(instance, 'Ready', 'False', reason, message, now);
 
-function saying(instance: Instance, type: string, status: 'True' | 'False', ...[reason, message, now]: [string, string, number]): Instance {
+function saying(
+  instance: Instance,
+  type: string,
+  status: 'True' | 'False',
+  ...[reason, message, now]: [string, string, number]
+): Instance {
   const time = timestamp(now);
   return withConditions(instance, { type, status, reason, message, lastProbeTime: time, lastTransitionTime: time });
 }
@@ -167,5 +193,7 @@ const without = (instance: Instance, type: string): Instance =>
   conditionsReplaced(instance, withoutCondition(instance.status?.conditions ?? [], type));
 
 function conditionsReplaced(instance: Instance, conditions: TimedCondition[]): Instance {
-  return isDeepStrictEqual(conditions, instance.status?.conditions ?? []) ? instance : { ...instance, status: { ...instance.status, conditions } };
+  return isDeepStrictEqual(conditions, instance.status?.conditions ?? [])
+    ? instance
+    : { ...instance, status: { ...instance.status, conditions } };
 }

@@ -36,7 +36,11 @@ export function instanceOf(machine: Stored<VirtualMachine>, kubevirt: KubeVirt |
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(metadata?.labels === undefined ? {} : { labels: metadata.labels }),
-      annotations: { ...metadata?.annotations, [GENERATION_ANNOTATION]: String(generation ?? 1), [STARTED_FROM]: startedFrom(spec) },
+      annotations: {
+        ...metadata?.annotations,
+        [GENERATION_ANNOTATION]: String(generation ?? 1),
+        [STARTED_FROM]: startedFrom(spec),
+      },
       ownerReferences: [
         { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true },
       ],

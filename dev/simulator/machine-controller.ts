@@ -39,7 +39,8 @@ export class MachineController {
     const add = (key: string): void => this.#queue.add(key);
     cluster.machines.subscribe(add);
     cluster.instances.subscribe(add);
-    const addUsers = (_key: string, before: Stored | undefined, after: Stored | undefined): void => this.#addUsersOf((after ?? before)!);
+    const addUsers = (_key: string, before: Stored | undefined, after: Stored | undefined): void =>
+      this.#addUsersOf((after ?? before)!);
     cluster.dataVolumes.subscribe(addUsers);
     cluster.claims.subscribe(addUsers);
     cluster.kubevirts.subscribe((_key, before, after) => {
@@ -88,7 +89,9 @@ export class MachineController {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true };
     const { resourceVersion, ownerReferences = [] } = instance.metadata;
     const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
-    return instances.remember(await client.patch<VirtualMachineInstance>(instances.resource, { namespace, name }, 'merge', patch));
+    return instances.remember(
+      await client.patch<VirtualMachineInstance>(instances.resource, { namespace, name }, 'merge', patch),
+    );
   }
 
   async #takeDown(machine: Machine, instance: Instance | undefined): Promise<void> {
@@ -190,12 +193,17 @@ export class MachineController {
     await removeFinalizer(this.#cluster, instances, current, VM_CONTROLLER_FINALIZER);
   }
 
-  async #rollOut(machine: Machine, instance: Instance | undefined): Promise<{ instance: Instance | undefined; restartRequired?: string | undefined }> {
+  async #rollOut(
+    machine: Machine,
+    instance: Instance | undefined,
+  ): Promise<{ instance: Instance | undefined; restartRequired?: string | undefined }> {
     const { client, instances, kubevirt } = this.#cluster;
     if (instance === undefined || isDeleting(instance) || isFinal(instance)) return { instance };
     const { restartRequired, live } = planRollout(machine, instance, isLiveUpdate(kubevirt));
     if (live === undefined) return { instance, restartRequired };
-    return { instance: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, { ...instance, spec: live })) };
+    return {
+      instance: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, { ...instance, spec: live })),
+    };
   }
 
   async #requestStart(machine: Machine): Promise<Machine> {
@@ -214,13 +222,18 @@ export class MachineController {
   async #writeStatus(
     machine: Machine,
     instance: Instance | undefined,
-    { failure, restartRequired }: { failure?: { reason: string; message: string } | undefined; restartRequired?: string | undefined },
+    {
+      failure,
+      restartRequired,
+    }: { failure?: { reason: string; message: string } | undefined; restartRequired?: string | undefined },
   ): Promise<void> {
     if (instance !== undefined && isAboutToStop(instance)) return;
     const { dataVolumes, claims, kubevirt } = this.#cluster;
     const { namespace } = machine.metadata;
     const spec = machine.spec.template.spec;
-    const volumes = dataVolumesOf(spec).map((name) => dataVolumes.get(`${namespace}/${name}`)).filter((found) => found !== undefined);
+    const volumes = dataVolumesOf(spec)
+      .map((name) => dataVolumes.get(`${namespace}/${name}`))
+      .filter((found) => found !== undefined);
     const status = machineStatus({
       machine,
       instance,

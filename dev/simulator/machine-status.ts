@@ -51,9 +51,16 @@ function generations(machine: VirtualMachine, instance: VirtualMachineInstance |
 function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen): TimedCondition[] {
   const time = timestamp(now);
   const wanted: TimedCondition[] = [readyCondition(instance, time)];
-  if (failure !== undefined) wanted.push({ type: 'Failure', status: 'True', ...failure, lastProbeTime: null, lastTransitionTime: time });
+  if (failure !== undefined)
+    wanted.push({ type: 'Failure', status: 'True', ...failure, lastProbeTime: null, lastTransitionTime: time });
   if (restartRequired !== undefined) {
-    wanted.push({ type: 'RestartRequired', status: 'True', message: restartRequired, lastProbeTime: null, lastTransitionTime: time });
+    wanted.push({
+      type: 'RestartRequired',
+      status: 'True',
+      message: restartRequired,
+      lastProbeTime: null,
+      lastTransitionTime: time,
+    });
   }
   for (const condition of instance?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);
   const types = new Set(wanted.map(({ type }) => type));
@@ -63,9 +70,16 @@ function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen
 
 function readyCondition(instance: VirtualMachineInstance | undefined, time: string): TimedCondition {
   const times = { lastProbeTime: time, lastTransitionTime: time };
-  if (instance === undefined) return { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist', ...times };
+  if (instance === undefined)
+    return { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist', ...times };
   const ready = conditionOf(instance, 'Ready');
   return (
-    ready ?? { type: 'Ready', status: 'False', reason: 'VMIConditionMissing', message: 'VMI is missing the Ready condition', ...times }
+    ready ?? {
+      type: 'Ready',
+      status: 'False',
+      reason: 'VMIConditionMissing',
+      message: 'VMI is missing the Ready condition',
+      ...times,
+    }
   );
 }

@@ -81,11 +81,15 @@ export class MigrationController {
 
   async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number): Promise<void> {
     const { client, migrations } = this.#cluster;
-    migrations.remember(await client.update<Migration>(migrations.resource, inPhase(migration, phase, now), { subresource: 'status' }));
+    migrations.remember(
+      await client.update<Migration>(migrations.resource, inPhase(migration, phase, now), { subresource: 'status' }),
+    );
   }
 }
 
 const instanceKey = ({ metadata, spec }: Migration): string => `${metadata.namespace}/${spec.vmiName}`;
 
 const byAge = (a: Stored<Migration>, b: Stored<Migration>): number =>
-  a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : Number(a.metadata.creationTimestamp > b.metadata.creationTimestamp);
+  a.metadata.creationTimestamp < b.metadata.creationTimestamp
+    ? -1
+    : Number(a.metadata.creationTimestamp > b.metadata.creationTimestamp);

@@ -20,7 +20,11 @@ const MIGRATION_MS = 1000;
 export const isOver = ({ status }: Migration): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** `migrations`: those of the instance that are not over, the oldest first. */
-export function migrationStep(instance: Instance | undefined, migrations: readonly Stored<Migration>[], now: number): MigrationStep {
+export function migrationStep(
+  instance: Instance | undefined,
+  migrations: readonly Stored<Migration>[],
+  now: number,
+): MigrationStep {
   const state = instance?.status?.migrationState;
   if (instance !== undefined && state !== undefined && isMigrating(instance)) {
     const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
@@ -31,8 +35,10 @@ export function migrationStep(instance: Instance | undefined, migrations: readon
   }
   const [migration] = migrations;
   if (migration === undefined) return { do: 'nothing' };
-  if (state?.migrationUid === migration.metadata.uid) return { do: 'note', migration, phase: state.failed === true ? 'Failed' : 'Succeeded' };
-  if (instance === undefined || phaseOf(instance) !== 'Running' || isDeleting(instance)) return { do: 'note', migration, phase: 'Failed' };
+  if (state?.migrationUid === migration.metadata.uid)
+    return { do: 'note', migration, phase: state.failed === true ? 'Failed' : 'Succeeded' };
+  if (instance === undefined || phaseOf(instance) !== 'Running' || isDeleting(instance))
+    return { do: 'note', migration, phase: 'Failed' };
   return { do: 'begin', migration };
 }
 
@@ -50,7 +56,12 @@ export function begun(instance: Instance, migration: Stored<Migration>, targetNo
 
 export function ended(instance: Instance, succeeded: boolean, now: number): Instance {
   const { metadata, status } = instance;
-  const migrationState = { ...status?.migrationState, endTimestamp: timestamp(now), completed: true, ...(succeeded ? {} : { failed: true }) };
+  const migrationState = {
+    ...status?.migrationState,
+    endTimestamp: timestamp(now),
+    completed: true,
+    ...(succeeded ? {} : { failed: true }),
+  };
   const target = migrationState.targetNode;
   if (!succeeded || target === undefined) return { ...instance, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };

@@ -64,7 +64,8 @@ export class NamespaceController {
     const { client } = this.#cluster;
     const path = pathOf(resource, namespace);
     try {
-      const count = async (): Promise<number> => (await client.request<KubeList>({ method: 'GET', path: `${path}?limit=1` })).items.length;
+      const count = async (): Promise<number> =>
+        (await client.request<KubeList>({ method: 'GET', path: `${path}?limit=1` })).items.length;
       if ((await count()) === 0) return 0;
       await client.request({ method: 'DELETE', path });
       return await count();
@@ -77,8 +78,14 @@ export class NamespaceController {
 
   async #namespacedResources(): Promise<Resource[]> {
     const { client } = this.#cluster;
-    const { groups } = await client.request<{ groups: { name: string; preferredVersion: { version: string } }[] }>({ method: 'GET', path: '/apis' });
-    const versions = [{ group: '', version: 'v1' }, ...groups.map(({ name, preferredVersion }) => ({ group: name, version: preferredVersion.version }))];
+    const { groups } = await client.request<{ groups: { name: string; preferredVersion: { version: string } }[] }>({
+      method: 'GET',
+      path: '/apis',
+    });
+    const versions = [
+      { group: '', version: 'v1' },
+      ...groups.map(({ name, preferredVersion }) => ({ group: name, version: preferredVersion.version })),
+    ];
     const found = await Promise.all(versions.map((version) => this.#resourcesOf(version)));
     return found.flat();
   }
@@ -88,7 +95,10 @@ export class NamespaceController {
     try {
       const { resources } = await this.#cluster.client.request<ResourceList>({ method: 'GET', path });
       return resources
-        .filter(({ name, namespaced, verbs }) => namespaced && !name.includes('/') && verbs.includes('list') && verbs.includes('deletecollection'))
+        .filter(
+          ({ name, namespaced, verbs }) =>
+            namespaced && !name.includes('/') && verbs.includes('list') && verbs.includes('deletecollection'),
+        )
         .map(({ name, kind }) => ({ group, version, plural: name, kind, namespaced: true }));
     } catch (error) {
       // An aggregated API that is away keeps nothing in this cluster's own store.

@@ -17,7 +17,13 @@ interface Definition extends KubeObject {
 }
 
 const GROUPS = new Set(['drover.dev', 'kubevirt.io', 'pool.kubevirt.io', 'cdi.kubevirt.io']);
-const ControllerRevisions: Resource = { group: 'apps', version: 'v1', plural: 'controllerrevisions', kind: 'ControllerRevision', namespaced: true };
+const ControllerRevisions: Resource = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'controllerrevisions',
+  kind: 'ControllerRevision',
+  namespaced: true,
+};
 
 /** All kinds that garbage collection looks after: those of KubeVirt, CDI and drover, as their definitions come and go, and a few of Kubernetes' own. */
 export class OwnedKinds {

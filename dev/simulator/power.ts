@@ -34,7 +34,8 @@ interface Body {
 }
 
 export function start(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
-  if (instance !== undefined && !isFinal(instance) && phaseOf(instance) !== undefined) throw new Refusal(409, 'VM is already running');
+  if (instance !== undefined && !isFinal(instance) && phaseOf(instance) !== undefined)
+    throw new Refusal(409, 'VM is already running');
   const data = body.paused === true ? { data: { paused: 'true' } } : {};
   const request: StateChangeRequest = { action: 'Start', ...data };
   const strategy = runStrategyOf(machine);
@@ -84,11 +85,13 @@ export function stop(machine: VirtualMachine, instance: VirtualMachineInstance |
 
 export function restart(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
   const grace = body.gracePeriodSeconds;
-  if (typeof grace === 'number' && grace > 0) throw new Refusal(400, 'For force restart, only gracePeriod=0 is supported for now');
+  if (typeof grace === 'number' && grace > 0)
+    throw new Refusal(400, 'For force restart, only gracePeriod=0 is supported for now');
   if (typeof grace === 'number' && grace < 0) throw new Refusal(400, 'gracePeriod has to be greater or equal to 0');
   if (isTrue(machine, 'VolumesChange')) throw new Refusal(409, 'VM recovery required: Volume migration failed');
   const strategy = runStrategyOf(machine);
-  if (strategy === 'Halted' || strategy === 'Once') throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
+  if (strategy === 'Halted' || strategy === 'Once')
+    throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
   if (instance === undefined) throw new Refusal(409, 'VM is not running: Halted');
   // One second is the shortest time in which a guest can be shut down in order.
   const instanceSpec = grace === 0 ? { instanceSpec: { terminationGracePeriodSeconds: 1 } } : {};

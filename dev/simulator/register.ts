@@ -23,7 +23,14 @@ export async function register(client: KubeClient, port: number): Promise<void> 
     const service = { name: SERVICE, namespace: NAMESPACE, port };
     await ensure(client, APIServices, {
       metadata: { name: `${version}.${GROUP}` },
-      spec: { group: GROUP, version, service, insecureSkipTLSVerify: true, groupPriorityMinimum: 1000, versionPriority: version === 'v1' ? 15 : 5 },
+      spec: {
+        group: GROUP,
+        version,
+        service,
+        insecureSkipTLSVerify: true,
+        groupPriorityMinimum: 1000,
+        versionPriority: version === 'v1' ? 15 : 5,
+      },
     });
   }
 }

@@ -75,7 +75,8 @@ function refuseMemory(wanted: InstanceSpec, instance: VirtualMachineInstance): s
   if (guest === undefined || current === undefined || amountOf(guest) === amountOf(current)) return undefined;
   if (!isTrue(instance, 'LiveMigratable')) return `${MEMORY}. Memory-hotplug is only available for migratable VMs`;
   if (maxGuest === undefined) return `${MEMORY}. Memory-hotplug is not available for this VM configuration`;
-  if (amountOf(guest) < amountOf(status?.memory?.guestAtBoot ?? current)) return `${MEMORY} to a value lower than what the VM started with`;
+  if (amountOf(guest) < amountOf(status?.memory?.guestAtBoot ?? current))
+    return `${MEMORY} to a value lower than what the VM started with`;
   return amountOf(guest) > amountOf(maxGuest) ? `${MEMORY} to a value higher than what's available` : undefined;
 }
 

@@ -83,6 +83,7 @@ function rerun(machine: VirtualMachine, now: number): Step {
 
 function rerunOver(machine: VirtualMachine, instance: VirtualMachineInstance): Step {
   if (isDeleting(instance)) return NOTHING;
-  if (phaseOf(instance) === 'Failed') return asksToStart(machine) || asksToStop(machine, instance) ? STOP : { do: 'request-start' };
+  if (phaseOf(instance) === 'Failed')
+    return asksToStart(machine) || asksToStop(machine, instance) ? STOP : { do: 'request-start' };
   return asksToStop(machine, instance) || isFinal(instance) ? STOP : NOTHING;
 }

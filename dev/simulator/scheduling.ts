@@ -14,6 +14,9 @@ export function fits(node: Node, spec: InstanceSpec, machineType: string): boole
 
 /** The node after the last one that was given a guest, of those that fit, in the order of their names; undefined where none does. */
 export function nextNode(nodes: Iterable<Node>, last: string | undefined, fitting: (node: Node) => boolean): string | undefined {
-  const names = [...nodes].filter(fitting).map((node) => node.metadata.name).sort();
+  const names = [...nodes]
+    .filter(fitting)
+    .map((node) => node.metadata.name)
+    .sort();
   return names.find((name) => last === undefined || name > last) ?? names[0];
 }

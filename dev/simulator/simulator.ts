@@ -30,7 +30,10 @@ export interface SimulatorOptions {
 const REACHABLE_MS = 30_000;
 
 /** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
-export async function startSimulator(config: KubeConfig, options: SimulatorOptions): Promise<{ port: number; stop: () => Promise<void> }> {
+export async function startSimulator(
+  config: KubeConfig,
+  options: SimulatorOptions,
+): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, concurrency = 32, nodes = 3 } = options;
   const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
   const stopping = new AbortController();
@@ -54,7 +57,11 @@ export async function startSimulator(config: KubeConfig, options: SimulatorOptio
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);
   await nodeController.create(nodes);
-  await Promise.all([...cluster.stores.map((store) => store.start()), kinds.start(), reachable(client, REACHABLE_MS, stopping.signal)]);
+  await Promise.all([
+    ...cluster.stores.map((store) => store.start()),
+    kinds.start(),
+    reachable(client, REACHABLE_MS, stopping.signal),
+  ]);
   // Only now, when all is known, may anything be decided.
   for (const controller of controllers) await controller.start();
   await registerAdmission(client, server.port, options.cert);

@@ -3,7 +3,11 @@ import { keyOf, ListWatch } from '../../kubernetes/list-watch.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import type { Resource } from '../../kubernetes/resources.ts';
 
-export type StoreListener<T extends KubeObject> = (key: string, before: Stored<T> | undefined, after: Stored<T> | undefined) => void;
+export type StoreListener<T extends KubeObject> = (
+  key: string,
+  before: Stored<T> | undefined,
+  after: Stored<T> | undefined,
+) => void;
 
 /** All objects of a kind as the watch shows them, and what this process wrote since: a decision never sees less than its own acts. */
 export class Store<T extends KubeObject> {
@@ -58,7 +62,8 @@ export class Store<T extends KubeObject> {
   #forget(key: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
     const written = this.#written.get(key);
     if (written === undefined) return;
-    const overtaken = after === undefined ? before?.metadata.uid === written.metadata.uid : versionOf(after) >= versionOf(written);
+    const overtaken =
+      after === undefined ? before?.metadata.uid === written.metadata.uid : versionOf(after) >= versionOf(written);
     if (overtaken) this.#written.delete(key);
   }
 }

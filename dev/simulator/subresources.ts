@@ -33,10 +33,18 @@ async function changePower({ machines, instances, client }: Cluster, call: Call,
   const dryRun = isDryRun(call);
   const { resourceVersion } = machine.metadata;
   if (answer.instanceSpec !== undefined) {
-    instances.remember(await client.patch<VirtualMachineInstance>(instances.resource, call, 'merge', { spec: answer.instanceSpec }, { dryRun }));
+    instances.remember(
+      await client.patch<VirtualMachineInstance>(instances.resource, call, 'merge', { spec: answer.instanceSpec }, { dryRun }),
+    );
   }
   if (answer.spec !== undefined) {
-    await client.patch<VirtualMachine>(machines.resource, call, 'merge', { metadata: { resourceVersion }, spec: answer.spec }, { dryRun });
+    await client.patch<VirtualMachine>(
+      machines.resource,
+      call,
+      'merge',
+      { metadata: { resourceVersion }, spec: answer.spec },
+      { dryRun },
+    );
   }
   if (answer.status !== undefined) {
     const patch = { metadata: { resourceVersion }, status: answer.status };
@@ -51,13 +59,25 @@ async function actOnGuest({ instances, client }: Cluster, call: Call): Promise<v
   if (call.action !== 'pause' && call.action !== 'unpause') return;
   const time = timestamp(Date.now());
   const before = instance.status?.conditions ?? [];
-  const paused = { type: 'Paused', status: 'True' as const, reason: 'PausedByUser', message: 'VMI was paused by user', lastProbeTime: time, lastTransitionTime: time };
+  const paused = {
+    type: 'Paused',
+    status: 'True' as const,
+    reason: 'PausedByUser',
+    message: 'VMI was paused by user',
+    lastProbeTime: time,
+    lastTransitionTime: time,
+  };
   const conditions = call.action === 'pause' ? withCondition(before, paused) : withoutCondition(before, 'Paused');
-  await client.update<VirtualMachineInstance>(instances.resource, { ...instance, status: { ...instance.status, conditions } }, { dryRun: isDryRun(call) });
+  await client.update<VirtualMachineInstance>(
+    instances.resource,
+    { ...instance, status: { ...instance.status, conditions } },
+    { dryRun: isDryRun(call) },
+  );
 }
 
 async function migrate({ machines, instances, migrations, client }: Cluster, call: Call): Promise<void> {
-  if ((await fetched(machines, call, client)) === undefined) throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
+  if ((await fetched(machines, call, client)) === undefined)
+    throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
   const instance = await fetched(instances, call, client);
   if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (phaseOf(instance) !== 'Running') throw new Refusal(409, 'VM is not running');
@@ -68,7 +88,11 @@ async function migrate({ machines, instances, migrations, client }: Cluster, cal
 }
 
 /** Read from the API server itself, for a caller's last write may not have been watched yet. */
-async function fetched<T extends KubeObject>(store: Store<T>, { namespace, name }: Call, client: Cluster['client']): Promise<Stored<T> | undefined> {
+async function fetched<T extends KubeObject>(
+  store: Store<T>,
+  { namespace, name }: Call,
+  client: Cluster['client'],
+): Promise<Stored<T> | undefined> {
   try {
     return await client.get<T>(store.resource, { namespace, name });
   } catch (error) {

@@ -119,7 +119,8 @@ export interface VirtualMachineInstance extends KubeObject {
   status?: InstanceStatus;
 }
 
-export type MigrationPhase = 'Pending' | 'Scheduling' | 'Scheduled' | 'PreparingTarget' | 'TargetReady' | 'Running' | 'Succeeded' | 'Failed';
+export type MigrationPhase =
+  'Pending' | 'Scheduling' | 'Scheduled' | 'PreparingTarget' | 'TargetReady' | 'Running' | 'Succeeded' | 'Failed';
 
 export interface Migration extends KubeObject {
   spec: { vmiName?: string; addedNodeSelector?: Record<string, string> };

@@ -10,4 +10,5 @@ export function claimsOf(spec: InstanceSpec): string[] {
   return names;
 }
 
-export const dataVolumesOf = (spec: InstanceSpec): string[] => (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
+export const dataVolumesOf = (spec: InstanceSpec): string[] =>
+  (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);

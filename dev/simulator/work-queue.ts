@@ -82,6 +82,9 @@ export class WorkQueue {
   #addAfter(key: string, ms: number): void {
     if (this.#stopped) return;
     clearTimeout(this.#timers.get(key));
-    this.#timers.set(key, setTimeout(() => this.add(key), Math.min(Math.max(0, ms), LONGEST_TIMER_MS)));
+    this.#timers.set(
+      key,
+      setTimeout(() => this.add(key), Math.min(Math.max(0, ms), LONGEST_TIMER_MS)),
+    );
   }
 }

@@ -12,6 +12,7 @@ const Environment = z.object({
   DROVER_CONNECTIONS: z.coerce.number().int().min(1).max(1_000).default(64),
   DROVER_HEALTH_ADDRESS: z.string().default('127.0.0.1'),
   DROVER_HEALTH_PORT: port.optional(),
+  DROVER_WORKFLOW_BUNDLE: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
 });
 
@@ -25,6 +26,8 @@ export interface WorkerConfig {
   /** Connections to the API server. */
   connections: number;
   health: { address: string; port: number } | null;
+  /** Path of what `workers/bundle.ts` wrote; null where the worker bundles the workflows when it starts. */
+  workflowBundle: string | null;
   logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error';
 }
 
@@ -46,6 +49,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     concurrency: data.DROVER_CONCURRENCY,
     connections: data.DROVER_CONNECTIONS,
     health: data.DROVER_HEALTH_PORT === undefined ? null : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
+    workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,
     logLevel: data.LOG_LEVEL,
   };
 }

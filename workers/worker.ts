@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import { withFailures } from '../activities/failure.ts';
@@ -15,6 +14,7 @@ import { serveHealth, type Health } from './health.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { nudgePool } from './nudge-pool.ts';
+import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
 const GRACE = '35s';
@@ -48,7 +48,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       connection,
       namespace: namespace ?? 'default',
       taskQueue: taskQueueOf(config.cluster),
-      workflowsPath: fileURLToPath(new URL('../workflows/index.ts', import.meta.url)),
+      ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
       activities: withFailures({
         ...createPoolActivities({ client, fleet, burst: config.burst, concurrency: config.concurrency }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),

@@ -1,18 +1,21 @@
 # The drover command and worker. Debian, not Alpine: Temporal's native core needs glibc.
-FROM node:24.21.0-bookworm-slim AS dependencies
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 # Temporal's core comes for every platform, 30 MB each; an image runs on one.
 RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -not -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
+COPY . .
+RUN node workers/bundle.ts workflows.bundle.js
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production \
     DROVER_HEALTH_ADDRESS=0.0.0.0 \
-    DROVER_HEALTH_PORT=8080
-COPY --from=dependencies /app/node_modules ./node_modules
-# What that is, .dockerignore says.
+    DROVER_HEALTH_PORT=8080 \
+    DROVER_WORKFLOW_BUNDLE=/app/workflows.bundle.js
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/workflows.bundle.js ./
 COPY . .
 # All files are root's: the worker writes none. By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000

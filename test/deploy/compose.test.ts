@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../workers/config.ts';
 import composeSchema from '../fixtures/compose-spec/compose-spec.json' with { type: 'json' };
-import { composeText, readCompose, type Compose } from './compose.ts';
+import { composeText, readCompose, type ComposeService } from './compose.ts';
 import { imageEnvironment, lastOf } from './dockerfile.ts';
 
 const run = promisify(execFile);
@@ -19,9 +19,9 @@ const problemsOf = (file: object): string[] => (isCompose(file) ? [] : isCompose
 
 const FILES = ['docker-compose.yml', 'deploy/compose.host-network.yml'];
 const { services } = readCompose('docker-compose.yml');
-const { worker, setup } = services as Record<'worker' | 'setup', Compose['services'][string]>;
+const { worker, setup } = services as Record<'worker' | 'setup', ComposeService>;
 const each = Object.entries(services);
-const goesOn = (service: Compose['services'][string]): boolean => service.restart === 'unless-stopped';
+const goesOn = (service: ComposeService): boolean => service.restart === 'unless-stopped';
 
 test.each(FILES)('%s is what the Compose Specification says', (file) => {
   expect(problemsOf(readCompose(file))).toEqual([]);

@@ -1,0 +1,110 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, dirname, join, resolve } from 'node:path';
+import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from './dockerfile.ts';
+
+const project = resolve(import.meta.dirname, '../..');
+
+/**
+ * What `docker build` would make of the Dockerfile, below a folder instead of in an image: the same files by the same COPY and
+ * RUN lines, with the Node of these tests for the base image's.
+ */
+export class Image {
+  readonly root: string;
+  readonly #folder: string;
+
+  constructor() {
+    this.#folder = mkdtempSync(join(tmpdir(), 'drover-image-'));
+    chmodSync(this.#folder, 0o755);
+    this.root = join(this.#folder, 'image');
+    try {
+      const stages = new Map<string, string>();
+      for (const stage of readStages()) {
+        const root = stage.name === undefined ? this.root : join(this.#folder, stage.name);
+        build(stage, root, stages);
+        if (stage.name !== undefined) stages.set(stage.name, root);
+      }
+      mkdirSync(this.path('usr/local/bin'), { recursive: true });
+      copyFileSync(process.execPath, this.path('usr/local/bin/node'));
+    } catch (error) {
+      this.remove();
+      throw error;
+    }
+  }
+
+  /** A path of the image, on this machine. */
+  path(path: string): string {
+    return join(this.root, path);
+  }
+
+  /** Runs the entrypoint with `args`, or with the image's own, as the image's user, who can write nowhere, and with no variables but the image's and these. */
+  start(args: string[] = JSON.parse(lastOf('CMD')) as string[], env: Record<string, string> = {}): ChildProcess {
+    return this.exec([...(JSON.parse(lastOf('ENTRYPOINT')) as string[]), ...args], env);
+  }
+
+  /** Runs another command in the image, as `docker exec` does. */
+  exec([command, ...args]: string[], env: Record<string, string>): ChildProcess {
+    const [uid, gid] = lastOf('USER').split(':').map(Number);
+    const here = (value: string): string => (value.startsWith('/') ? this.path(value) : value);
+    const ofImage = { PATH: '/usr/local/bin', HOME: '/home/node', TMPDIR: '/tmp', ...imageEnvironment() };
+    return spawn(command!, args.map(here), {
+      cwd: this.path(lastOf('WORKDIR')),
+      env: { ...Object.fromEntries(Object.entries(ofImage).map(([name, value]) => [name, here(value)])), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Only root may become another.
+      ...(process.getuid?.() === 0 ? { uid: uid!, gid: gid! } : {}),
+    });
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves with all that it wrote, once it has ended. */
+export async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
+  let output = '';
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (data: Buffer) => (output += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, output };
+}
+
+function build({ instructions }: Stage, root: string, stages: Map<string, string>): void {
+  let folder = root;
+  for (const { name, rest } of instructions) {
+    if (name === 'WORKDIR') {
+      folder = join(root, rest);
+      mkdirSync(folder, { recursive: true });
+    } else if (name === 'COPY') copy(rest.split(/\s+/), folder, stages);
+    else if (name === 'RUN') runLine(rest, folder);
+  }
+}
+
+function copy(words: string[], folder: string, stages: Map<string, string>): void {
+  const from = words[0]!.startsWith('--from=') ? words.shift()!.slice('--from='.length) : undefined;
+  const sources = words.slice(0, -1);
+  const target = words.at(-1)!;
+  for (const source of sources) {
+    if (from !== undefined) {
+      const path = join(stages.get(from)!, source);
+      const to = statSync(path).isDirectory() ? target : join(target, basename(source));
+      cpSync(path, join(folder, to), { recursive: true, verbatimSymlinks: true });
+    } else for (const file of sentFiles(source)) cpSync(join(project, file), join(folder, target, source === '.' ? file : basename(file)));
+  }
+}
+
+/** What of the project goes to the builder: of a clone's files, those that .dockerignore lets through. */
+function sentFiles(source: string): string[] {
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', source], { cwd: project, encoding: 'utf8' });
+  return listed.split('\n').filter((file) => file !== '' && existsSync(join(project, file))).filter(dockerIgnore());
+}
+
+function runLine(line: string, cwd: string): void {
+  // What a RUN line may do in an image, it may not do to this machine.
+  if (/(^|[\s"'=])\//.test(line)) throw new Error(`RUN ${line}: names a path outside of its folder`);
+  const { PATH, ...env } = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/.test(name)));
+  const path = [dirname(process.execPath), PATH].join(delimiter);
+  execFileSync('sh', ['-c', line], { cwd, env: { ...env, PATH: path, npm_config_prefer_offline: 'true' }, stdio: ['ignore', 'ignore', 'inherit'] });
+}

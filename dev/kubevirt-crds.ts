@@ -119,7 +119,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use. Deep specs are kept as they are given. */
+/** Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use; deep specs are kept as given. */
 export const kubevirtCrds = (): KubeObject[] => kinds.map(definition);
 
 function definition({ group, versions, kind, shortNames, spec, status: statusSchema, subresources, columns }: Kind): KubeObject {

@@ -1,4 +1,4 @@
-/** Structural schemas, as CustomResourceDefinitions carry them, for the parts of KubeVirt's and CDI's objects that get one of their own here. */
+/** Structural schemas, as CustomResourceDefinitions carry them, for the parts of KubeVirt's and CDI's objects that are checked here. */
 
 export type Schema = { [keyword: string]: unknown };
 

@@ -28,7 +28,7 @@ const byOthers = {
 };
 const machineType = 'object.spec.template.spec.domain.machine';
 
-/** Has the API server ask the simulator about VMs and VMIs that others write. A cluster goes on without it where it does not answer. */
+/** Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without. */
 export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer): Promise<void> {
   const host = hostOf(certificate);
   if (host === undefined)

@@ -12,7 +12,7 @@ export const conditionOf = (object: HasConditions | undefined, type: string): Ti
 
 export const isTrue = (object: HasConditions | undefined, type: string): boolean => conditionOf(object, type)?.status === 'True';
 
-/** The list with the condition in it. One of the same status and reason stays as it is, its message and times too: so KubeVirt does. */
+/** The list with the condition in it. As with KubeVirt, one of the same status and reason keeps its message and times. */
 export function withCondition(list: readonly TimedCondition[], condition: TimedCondition): TimedCondition[] {
   const at = list.findIndex((other) => other.type === condition.type);
   if (at === -1) return [...list, condition];

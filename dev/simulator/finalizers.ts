@@ -4,7 +4,7 @@ import type { Store } from './store.ts';
 
 export const hasFinalizer = (object: KubeObject, name: string): boolean => object.metadata.finalizers?.includes(name) ?? false;
 
-/** Takes a finalizer off. The object's version is part of the patch, so a race with another writer is a conflict, and tried again. */
+/** Takes a finalizer off. The patch holds the object's version: a race with another writer is a conflict, and tried again. */
 export async function removeFinalizer<T extends KubeObject>(
   { client }: Cluster,
   store: Store<T>,

@@ -137,12 +137,11 @@ function withReadiness(instance: Instance, now: number): Instance {
 function withMigratability(instance: Instance, { migratable, now }: Surroundings): Instance {
   if (migratable)
     return withConditions(instance, { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime: null });
-  const message =
-    'cannot migrate VMI: PVC is not shared, live migration requires that all PVCs must be shared (using ReadWriteMany access mode)';
+  const message = 'a disk is not shared: all claims would have to be ReadWriteMany';
   return saying(instance, 'LiveMigratable', 'False', 'DisksNotLiveMigratable', message, now);
 }
 
-/** A guest that is being deleted has as long as it needs, but no longer than its grace period; one that never ran goes at once. */
+/** A running guest has as long as it needs, but no longer than its grace period; one that never ran goes at once. */
 function shutDown(instance: Instance, around: Surroundings): Move {
   if (phaseOf(instance) !== 'Running' && !(phaseOf(instance) === 'Scheduled' && around.nodeLost)) {
     return { instance: released(entered(instance, 'Failed', around.now), around) };

@@ -4,7 +4,7 @@ import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { stderrLog } from './log.ts';
 import { startSimulator } from './simulator.ts';
 
-/** The simulator as a process of its own; `KUBECONFIG` says which cluster. It prints `ready` once it serves and ends on SIGTERM. */
+/** The simulator as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves, and ends on SIGTERM. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },

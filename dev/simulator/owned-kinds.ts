@@ -25,7 +25,7 @@ const ControllerRevisions: Resource = {
   namespaced: true,
 };
 
-/** All kinds that garbage collection looks after: those of KubeVirt, CDI and drover, as their definitions come and go, and a few of Kubernetes' own. */
+/** The kinds that garbage collection looks after: KubeVirt's, CDI's and drover's, as their definitions come and go, and others. */
 export class OwnedKinds {
   readonly #cluster: Cluster;
   readonly #listeners: Listener[] = [];

@@ -12,7 +12,7 @@ export function fits(node: Node, spec: InstanceSpec, machineType: string): boole
   return Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value);
 }
 
-/** The node after the last one that was given a guest, of those that fit, in the order of their names; undefined where none does. */
+/** Of the nodes that fit, in the order of their names, the one after `last`, which was given a guest last. */
 export function nextNode(nodes: Iterable<Node>, last: string | undefined, fitting: (node: Node) => boolean): string | undefined {
   const names = [...nodes]
     .filter(fitting)

@@ -9,7 +9,7 @@ export type StoreListener<T extends KubeObject> = (
   after: Stored<T> | undefined,
 ) => void;
 
-/** All objects of a kind as the watch shows them, and what this process wrote since: a decision never sees less than its own acts. */
+/** All objects of a kind as the watch shows them, and what this process wrote since: a decision sees its own acts. */
 export class Store<T extends KubeObject> {
   readonly resource: Resource;
   readonly #watch: ListWatch<T, Stored<T>>;
@@ -52,7 +52,7 @@ export class Store<T extends KubeObject> {
     for (const object of this.#watch.values()) yield this.get(keyOf(object)) ?? object;
   }
 
-  /** Keeps what a write of ours was answered with, until the watch has shown it: an answer may come after that, or after the object's end. */
+  /** Keeps what a write was answered with, until the watch shows it. An answer may come after that, or after the object's end. */
   remember(object: Stored<T>): Stored<T> {
     const kept = withoutManagedFields(object);
     if (versionOf(kept) > this.#watch.version) this.#written.set(keyOf(kept), kept);

@@ -5,6 +5,7 @@ import { timestamp } from './conditions.ts';
 import { hasFinalizer, removeFinalizer } from './finalizers.ts';
 import { isDeleting, isFinal } from './instance.ts';
 import { durationOf, isOn, Knob } from './knobs.ts';
+import { StageClock } from './stage-clock.ts';
 import type { Claim, DataVolume } from './types.ts';
 import { claimsOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -17,6 +18,7 @@ const PROTECTION = 'kubernetes.io/pvc-protection';
 /** Plays CDI and the storage: each DataVolume gets a claim of its name, bound, and is filled after a while. */
 export class DataVolumeController {
   readonly #cluster: Cluster;
+  readonly #clock = new StageClock();
   readonly #queue: WorkQueue;
 
   constructor(cluster: Cluster, concurrency: number) {
@@ -26,7 +28,10 @@ export class DataVolumeController {
       work: (key) => this.#reconcile(key),
       onError: (key, error) => cluster.log.warn(`DataVolume ${key}: ${error.message}`),
     });
-    cluster.dataVolumes.subscribe((key) => this.#queue.add(key));
+    cluster.dataVolumes.subscribe((key, before, after) => {
+      if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
+      this.#queue.add(key);
+    });
     cluster.claims.subscribe((key) => this.#queue.add(key));
     cluster.instances.subscribe((_key, before, after) => {
       if (before === undefined || (after !== undefined && !isFinal(after))) return;
@@ -52,7 +57,10 @@ export class DataVolumeController {
     }
     if (claim !== undefined) await (isDeleting(claim) ? this.#release(claim) : this.#bind(claim));
     if (volume === undefined || isDeleting(volume)) return undefined;
-    const { wait, status } = provision(volume, claims.get(key), Date.now());
+    const now = Date.now();
+    const { uid, creationTimestamp } = volume.metadata;
+    const created = this.#clock.since(uid, 'provisioning', Date.parse(creationTimestamp), now);
+    const { wait, status } = provision(volume, claims.get(key), created, now);
     if (status !== undefined) {
       const { namespace, name, resourceVersion } = volume.metadata;
       const patch = { metadata: { resourceVersion }, status };
@@ -128,15 +136,16 @@ export function claimOf(volume: Volume): Claim {
   };
 }
 
-/** The DataVolume's next status, and how many milliseconds until there is another. */
+/** The next status of a DataVolume made at `created`, and how many milliseconds until there is another. */
 export function provision(
   volume: Volume,
   claim: Claim | undefined,
+  created: number,
   now: number,
 ): { status?: DataVolume['status']; wait?: number } {
   if (volume.status?.phase === 'Succeeded' || volume.status?.phase === 'Failed') return {};
   if (claim?.status?.phase !== 'Bound') return {};
-  const due = Date.parse(volume.metadata.creationTimestamp) + (durationOf(volume.metadata, Knob.provisionTime) ?? PROVISION_MS);
+  const due = created + (durationOf(volume.metadata, Knob.provisionTime) ?? PROVISION_MS);
   const failed = isOn(volume.metadata, Knob.provisionFails);
   if (now >= due) return { status: statusOf(volume, failed ? 'Failed' : 'Succeeded', now) };
   const status =

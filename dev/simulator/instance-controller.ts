@@ -7,6 +7,7 @@ import { nextMove, type Surroundings } from './instance-lifecycle.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, Knob } from './knobs.ts';
 import { defaultMachineType, resolveMachineType } from './machine-type.ts';
 import { fits, nextNode } from './scheduling.ts';
+import { StageClock } from './stage-clock.ts';
 import type { VirtualMachine, VirtualMachineInstance } from './types.ts';
 import { claimsOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -17,8 +18,7 @@ type Instance = Stored<VirtualMachineInstance>;
 export class InstanceController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
-  /** When this process first saw an instance in the stage it is in: stored times are in whole seconds. */
-  readonly #entered = new Map<string, { stage: string; at: number }>();
+  readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
   #lastNode: string | undefined;
 
@@ -30,7 +30,7 @@ export class InstanceController {
       onError: (key, error) => cluster.log.warn(`VirtualMachineInstance ${key}: ${error.message}`),
     });
     cluster.instances.subscribe((key, before, after) => {
-      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#entered.delete(before.metadata.uid);
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#clock.forget(before.metadata.uid);
       this.#queue.add(key);
     });
     cluster.nodes.subscribe((_key, before, after) => {
@@ -98,13 +98,9 @@ export class InstanceController {
   #since(instance: Instance, now: number): number {
     const { uid, deletionTimestamp } = instance.metadata;
     const stage = isDeleting(instance) ? 'deleting' : (phaseOf(instance) ?? '');
-    const known = this.#entered.get(uid);
-    if (known?.stage === stage) return known.at;
     const transition = instance.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
     const told = Date.parse(deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? instance.metadata.creationTimestamp);
-    const at = Math.min(Math.max(now, told), told + 999);
-    this.#entered.set(uid, { stage, at });
-    return at;
+    return this.#clock.since(uid, stage, told, now);
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
 import {
@@ -35,6 +34,10 @@ const withDisk = (disk: string, annotations: Record<string, string> = {}): Wante
   },
   guest: { volumes: [{ name: 'root', dataVolume: { name: disk } }] },
 });
+const claim = (name: string) => ({
+  metadata: { name, namespace: 'default' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+});
 const ownedBy = ({ metadata }: KubeObject, kind: string, apiVersion = 'kubevirt.io/v1') => ({
   metadata: {
     ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid!, controller: true, blockOwnerDeletion: true }],
@@ -46,11 +49,11 @@ test("a VM's disk is provisioned before it starts, and goes with it", async () =
   await cluster.shows('disk', 'Provisioning');
   const machine = await cluster.shows('disk', 'Running');
   const volume = await cluster.dataVolume('disk-root');
-  const claim = await cluster.claim('disk-root');
+  const bound = await cluster.claim('disk-root');
   expect(controllerOf(volume)).toMatchObject({ kind: 'VirtualMachine', uid: machine.metadata.uid });
   expect(volume.status).toMatchObject({ phase: 'Succeeded', progress: '100.0%', claimName: 'disk-root' });
-  expect(controllerOf(claim)).toMatchObject({ kind: 'DataVolume', uid: volume.metadata.uid });
-  expect(claim).toMatchObject({
+  expect(controllerOf(bound)).toMatchObject({ kind: 'DataVolume', uid: volume.metadata.uid });
+  expect(bound).toMatchObject({
     spec: { volumeName: expect.any(String) },
     status: { phase: 'Bound', capacity: { storage: '2Gi' } },
   });
@@ -89,14 +92,12 @@ test('a disk that fails shows in its VM', async () => {
 test('a VM waits for a claim that is not there', async () => {
   await cluster.createMachine('waits', { guest: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] } });
   await cluster.shows('waits', 'ErrorPvcNotFound');
-  await cluster.kube.create(PersistentVolumeClaims, {
-    metadata: { name: 'later', namespace: 'default' },
-    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-  });
+  await cluster.kube.create(PersistentVolumeClaims, claim('later'));
   await cluster.shows('waits', 'Running');
   expect((await cluster.claim('later')).status?.phase).toBe('Bound');
   await cluster.delete(PersistentVolumeClaims, 'later');
-  await sleep(300);
+  await cluster.kube.create(PersistentVolumeClaims, claim('next'));
+  await eventually(async () => expect((await cluster.claim('next')).status?.phase).toBe('Bound'));
   expect((await cluster.claim('later')).metadata.deletionTimestamp).toBeDefined();
   await cluster.delete(VirtualMachines, 'waits');
   await cluster.gone(PersistentVolumeClaims, 'later');

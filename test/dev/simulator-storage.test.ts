@@ -32,18 +32,18 @@ describe('DataVolumes', () => {
   });
 
   test('are filled a while after their claim is bound, or fail', () => {
-    const created = Date.parse(volume.metadata.creationTimestamp);
-    expect(provision(volume, undefined, NOW)).toEqual({});
-    expect(provision(volume, bound, created + 100)).toEqual({ wait: 400 });
-    expect(provision(volume, bound, created + 500).status).toMatchObject({
+    const created = NOW;
+    expect(provision(volume, undefined, created, NOW)).toEqual({});
+    expect(provision(volume, bound, created, created + 100)).toEqual({ wait: 400 });
+    expect(provision(volume, bound, created, created + 500).status).toMatchObject({
       phase: 'Succeeded',
       progress: '100.0%',
       claimName: 'root-1',
     });
     const slow = { ...volume, metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-time': '1m' } } };
-    expect(provision(slow, bound, created)).toMatchObject({ wait: 60_000, status: { phase: 'ImportInProgress' } });
+    expect(provision(slow, bound, created, created)).toMatchObject({ wait: 60_000, status: { phase: 'ImportInProgress' } });
     const failing = { ...volume, metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-fails': 'true' } } };
-    expect(provision(failing, bound, created + 500).status).toMatchObject({ phase: 'Failed' });
-    expect(provision({ ...volume, status: { phase: 'Succeeded' } }, bound, NOW)).toEqual({});
+    expect(provision(failing, bound, created, created + 500).status).toMatchObject({ phase: 'Failed' });
+    expect(provision({ ...volume, status: { phase: 'Succeeded' } }, bound, created, NOW)).toEqual({});
   });
 });

@@ -7,23 +7,25 @@ const PAUSE_MS = 100;
 export interface BurstOptions {
   /** Calls in flight at once at most. */
   most: number;
+  /** Calls in flight at first: 1 where a refusal is to cost one call and not a burst of them. */
+  atFirst?: number;
   signal: AbortSignal;
   /** Told after each item that is done. */
   onDone?: (() => void) | undefined;
 }
 
 /**
- * Runs `act` on every item, as many at once as the API server takes: it starts with one call, doubles with every answer,
+ * Runs `act` on every item, as many at once as the API server takes: it starts with few calls, doubles with every answer,
  * and halves when the server is away or busy, so that a server in trouble is not hit by a whole burst.
  *
  * An item that met a passing fault is tried again, `TRIES` times at most. Ends at the first refusal (quota, permission,
  * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.
  */
 export async function inBurst<T>(items: readonly T[], act: (item: T) => Promise<void>, options: BurstOptions): Promise<void> {
-  const { most, signal, onDone } = options;
+  const { most, atFirst = 1, signal, onDone } = options;
   const waiting = items.map((item) => ({ item, tries: 0 }));
   const inFlight = new Set<Promise<void>>();
-  let window = 1;
+  let window = Math.min(atFirst, most);
   let notBefore = 0;
   let failure: unknown;
 

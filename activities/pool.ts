@@ -65,7 +65,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
   };
 
   /** Runs `act` on each, heartbeating; a refusal ends it and is returned in words. */
-  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<{ count: number; refused: Done['refused'] }> => {
+  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>, atFirst?: number): Promise<Pick<Done, 'count' | 'refused'>> => {
     let count = 0;
     let beat = 0;
     const onDone = (): void => {
@@ -75,7 +75,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
       heartbeat(count);
     };
     try {
-      await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone });
+      await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone, ...(atFirst === undefined ? {} : { atFirst }) });
       return { count, refused: null };
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
@@ -142,9 +142,8 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
           if (!isNotFound(error)) throw error;
         }
         left.push(target);
-      });
-      await reportRemoval(key, 'Delete', vms, count, refused);
-      await untilLeft(fleet, key.namespace, left);
+      }, concurrency);
+      await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
       return { count, taken: [], refused, seen: { vms: String(fleet.vms.version) } };
     },
 

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { vmFromTemplate, type NewVirtualMachine } from '../decisions/vm-from-template.ts';
+import { ListWatch } from '../kubernetes/list-watch.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { onStack, type Bench } from './stack.ts';
 
@@ -22,16 +24,17 @@ function asDroverMakesIt(name: string): NewVirtualMachine {
 }
 
 /** Milliseconds. */
-async function bare({ kube }: Bench): Promise<{ create: number; remove: number }> {
-  const each = async (call: (name: string) => Promise<unknown>): Promise<number> => {
-    let next = 0;
-    const start = performance.now();
-    const lane = async (): Promise<void> => {
-      while (next < VMS) await call(`bare-${next++}`);
-    };
-    await Promise.all(Array.from({ length: CONNECTIONS }, lane));
-    return performance.now() - start;
+async function each(call: (name: string) => Promise<unknown>): Promise<number> {
+  let next = 0;
+  const start = performance.now();
+  const lane = async (): Promise<void> => {
+    while (next < VMS) await call(`bare-${next++}`);
   };
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  return performance.now() - start;
+}
+
+async function bare({ kube }: Bench): Promise<{ create: number; remove: number }> {
   const create = await each((name) => kube.create(VirtualMachines, asDroverMakesIt(name)));
   const remove = await each((name) => kube.delete(VirtualMachines, { name, namespace: NAMESPACE }));
   return { create, remove };
@@ -39,23 +42,22 @@ async function bare({ kube }: Bench): Promise<{ create: number; remove: number }
 
 /** Milliseconds from the call that scales the pool until the API server has exactly so many of its VMs. */
 async function scale({ kube }: Bench, replicas: number): Promise<number> {
-  const { metadata, items } = await kube.list(VirtualMachines, { namespace: NAMESPACE });
-  const present = new Set(items.map((vm) => vm.metadata.name));
   const stop = new AbortController();
-  const reached = (async () => {
-    const query = { resourceVersion: metadata.resourceVersion };
-    for await (const event of kube.watch(VirtualMachines, { namespace: NAMESPACE, query, signal: stop.signal })) {
-      if (event.type === 'ADDED') present.add(event.object.metadata.name);
-      if (event.type === 'DELETED') present.delete(event.object.metadata.name);
-      if (present.size === replicas) return performance.now();
-    }
-    throw new Error('the watch ended');
-  })();
+  const vms = new ListWatch({
+    client: kube,
+    resource: VirtualMachines,
+    view: () => true,
+    onChange: () => {
+      if (vms.size === replicas) stop.abort();
+    },
+  });
+  await vms.start().ready();
   const start = performance.now();
   await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { replicas } });
-  const end = await reached;
-  stop.abort();
-  return end - start;
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  const took = performance.now() - start;
+  await vms.stop();
+  return took;
 }
 
 /** Until drover has written down that it is done, so that the next measurement begins in peace. */

@@ -20,24 +20,27 @@ export interface Bench {
 /** Runs a measurement on a stack of its own, without a simulator, and one worker beside it. */
 export async function onStack(measure: (bench: Bench) => Promise<void>): Promise<void> {
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-  const stack = await startStack({ state, ephemeral: true, simulator: false, worker: false });
+  const ends: (() => Promise<unknown>)[] = [async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })];
   try {
+    const stack = await startStack({ state, ephemeral: true, simulator: false, worker: false });
+    ends.push(() => stack.stop());
     const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
+    ends.push(() => kube.close());
     const temporal = await connectTemporal({ address: stack.temporalAddress });
+    ends.push(() => temporal.connection.close());
     await setup({ kube, temporal, cluster: 'default', say: () => {} });
     const worker = spawn(process.execPath, [join(import.meta.dirname, '../workers/main.ts')], {
       env: { ...process.env, ...stack.env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
+    ends.push(() => {
+      worker.kill('SIGTERM');
+      return once(worker, 'exit');
+    });
     for await (const line of createInterface({ input: worker.stderr })) if (line.includes('"worker ready"')) break;
     worker.stderr.resume();
     await measure({ stack, kube, temporal, workerPid: worker.pid! });
-    worker.kill('SIGTERM');
-    await once(worker, 'exit');
-    await kube.close();
-    await temporal.connection.close();
   } finally {
-    await stack.stop();
-    rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    for (const end of ends.toReversed()) await end();
   }
 }

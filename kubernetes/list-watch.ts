@@ -22,6 +22,8 @@ export interface ListWatchOptions<T extends KubeObject, V> {
 
 const FIRST_DELAY_MS = 250;
 const LAST_DELAY_MS = 30_000;
+/** A list that is outdated this soon will be so again: the next one waits. */
+const FRESH_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
 const WATCHDOG_SLACK_MS = 15_000;
 
@@ -131,8 +133,9 @@ export class ListWatch<T extends KubeObject, V> {
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (isGone(error)) {
+          const justListed = Date.now() - listed < FRESH_MS;
           listed = -Infinity;
-          continue;
+          if (!justListed) continue;
         }
         onError?.(error as Error);
         await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: this.#stop.signal }).catch(() => {});

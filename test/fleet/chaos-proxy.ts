@@ -8,11 +8,14 @@ import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 
-/** What becomes of a call: it passes, is answered without having reached the server, or is done and never answered. */
-export type Fate = 'pass' | 'drop-answer' | 'drop-call' | { status: number; retryAfter?: number };
+/** What becomes of a call: it passes, is answered without having reached the server, is done and never answered, or hangs. */
+export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: number; retryAfter?: number };
 
 /** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
-export async function chaosProxy(kubeconfig: string, fate: (method: string, path: string) => Fate): Promise<{ kubeconfig: string; calls: string[] }> {
+export async function chaosProxy(
+  kubeconfig: string,
+  fate: (method: string, path: string) => Fate,
+): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
   const real = new KubeConfig();
   real.loadFromFile(kubeconfig);
   const tls: RequestOptions = {};
@@ -44,7 +47,7 @@ export async function chaosProxy(kubeconfig: string, fate: (method: string, path
     calls.push(`${method} ${url.split('?')[0]} ${typeof what === 'string' ? what : what.status}`);
     if (what === 'pass' || what === 'drop-answer') forward(incoming, response, what === 'drop-answer');
     else if (what === 'drop-call') incoming.socket.destroy();
-    else {
+    else if (what !== 'hang') {
       const status = { kind: 'Status', status: 'Failure', reason: 'Chaos', message: `the test answers ${what.status}`, code: what.status };
       if (what.retryAfter !== undefined) response.setHeader('retry-after', what.retryAfter);
       response.writeHead(what.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
@@ -69,5 +72,5 @@ export async function chaosProxy(kubeconfig: string, fate: (method: string, path
   };
   const file = join(mkdtempSync(join(tmpdir(), 'drover-chaos-')), 'kubeconfig');
   writeFileSync(file, JSON.stringify(config));
-  return { kubeconfig: file, calls };
+  return { kubeconfig: file, calls, cut: () => server.closeAllConnections() };
 }

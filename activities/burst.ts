@@ -46,15 +46,16 @@ export async function inBurst<T>(items: readonly T[], act: (item: T) => Promise<
     }
   };
 
-  while (waiting.length > 0 || inFlight.size > 0) {
+  const mayBegin = (): boolean => failure === undefined && waiting.length > 0;
+  while (mayBegin() || inFlight.size > 0) {
     signal.throwIfAborted();
     const pause = notBefore - Date.now();
-    if (failure === undefined && waiting.length > 0 && pause > 0 && inFlight.size === 0) await sleep(pause, undefined, { signal });
-    while (failure === undefined && waiting.length > 0 && inFlight.size < window && Date.now() >= notBefore) {
+    if (mayBegin() && pause > 0 && inFlight.size === 0) await sleep(pause, undefined, { signal });
+    while (mayBegin() && inFlight.size < window && Date.now() >= notBefore) {
       const call = run(waiting.shift()!).finally(() => inFlight.delete(call));
       inFlight.add(call);
     }
-    if (failure !== undefined && inFlight.size === 0) throw failure;
     if (inFlight.size > 0) await Promise.race(inFlight);
   }
+  if (failure !== undefined) throw failure;
 }

@@ -72,7 +72,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 
   for (;;) {
     stirred = false;
-    const asked = seen;
+    const asked = { seen, failure: setbacks.state.failure };
     const busy = underWay.has('creating') || underWay.has('deleting');
     const planned = await plan({
       namespace: ref.namespace,
@@ -80,13 +80,14 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       seen,
       underWay: { creating: underWay.names('creating'), deleting: underWay.names('deleting') },
       allowance: setbacks.allowance(busy),
-      failure: setbacks.state.failure,
+      failure: asked.failure,
     });
     if (!planned.gone) {
       const { key, steps, status } = planned;
       // Not the later of the two: a cluster that was restored from a backup counts from an older version.
-      if (seen === asked) seen = planned.seen;
-      if (planned.failure === null && setbacks.state.failure !== null) setbacks.passed();
+      if (seen === asked.seen) seen = planned.seen;
+      // A failure that came while the plan was made is not the one that the plan saw pass.
+      if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
       for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: stir });
       if (status !== null) report(key, status);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);

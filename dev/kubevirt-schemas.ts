@@ -90,7 +90,19 @@ export const dataVolumeSpec = open({ source: open(), sourceRef: open(), pvc: cla
 
 const strategies = "['Always', 'RerunOnFailure', 'Once', 'Manual', 'Halted', 'WaitAsReceiver']";
 
-/** The rules are those that KubeVirt's admission checks. */
+/** What KubeVirt's admission asks of a VM's spec. */
+export const machineRules = [
+  {
+    rule: '!(has(self.running) && has(self.runStrategy))',
+    message: 'Running and RunStrategy are mutually exclusive: give runStrategy alone, running is its older form',
+  },
+  { rule: 'has(self.running) || has(self.runStrategy)', message: 'One of Running or RunStrategy must be specified' },
+  {
+    rule: `!has(self.runStrategy) || self.runStrategy in ${strategies}`,
+    message: `runStrategy must be one of ${strategies.slice(1, -1)}`,
+  },
+];
+
 export const machineSpec: Schema = {
   ...open(
     {
@@ -108,17 +120,7 @@ export const machineSpec: Schema = {
     },
     ['template'],
   ),
-  'x-kubernetes-validations': [
-    {
-      rule: '!(has(self.running) && has(self.runStrategy))',
-      message: 'Running and RunStrategy are mutually exclusive: give runStrategy alone, running is its older form',
-    },
-    { rule: 'has(self.running) || has(self.runStrategy)', message: 'One of Running or RunStrategy must be specified' },
-    {
-      rule: `!has(self.runStrategy) || self.runStrategy in ${strategies}`,
-      message: `runStrategy must be one of ${strategies.slice(1, -1)}`,
-    },
-  ],
+  'x-kubernetes-validations': machineRules,
 };
 
 export const machineStatus = open({

@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import type { Resource } from '../../kubernetes/resources.ts';
+import { machineRules } from '../kubevirt-schemas.ts';
 import { ensure } from './register.ts';
 
 export const FIELD_MANAGER = 'kubevirt-simulator';
@@ -60,36 +61,52 @@ export async function registerAdmission(client: KubeClient, port: number, certif
     hook('virtualmachineinstances', ['UPDATE'], INSTANCE_PATH, restated),
   ];
   await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
-  await ensure(client, policies, instancePolicy);
-  await ensure(client, bindings, { metadata: { name: NAME }, spec: { policyName: NAME, validationActions: ['Deny'] } });
+  for (const policy of checks) {
+    const { name } = policy.metadata;
+    await ensure(client, policies, policy);
+    await ensure(client, bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } });
+  }
 }
 
 /** What else may play KubeVirt's part next is not held to these rules. */
 export async function unregisterAdmission(client: KubeClient): Promise<void> {
-  for (const resource of [bindings, policies, webhookConfigurations]) {
-    try {
-      await client.delete(resource, { name: NAME }, { deadlineMs: 2000 });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+  const names = checks.map(({ metadata }) => metadata.name);
+  await Promise.all([
+    ...names.flatMap((name) => [remove(client, bindings, name), remove(client, policies, name)]),
+    remove(client, webhookConfigurations, NAME),
+  ]);
+}
+
+async function remove(client: KubeClient, resource: Resource, name: string): Promise<void> {
+  try {
+    await client.delete(resource, { name }, { deadlineMs: 2000 });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
   }
 }
 
-const instancePolicy: KubeObject = {
-  metadata: { name: NAME },
+const policyOn = (resource: string, operations: string[], validations: object[]): KubeObject => ({
+  metadata: { name: `${resource}.${NAME}` },
   spec: {
     failurePolicy: 'Ignore',
-    matchConstraints: {
-      resourceRules: [
-        { apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['virtualmachineinstances'] },
-      ],
-    },
+    matchConstraints: { resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }] },
     matchConditions: [byOthers],
-    validations: [
-      { expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' },
-    ],
+    validations,
   },
-};
+});
+
+const checks = [
+  policyOn(
+    'virtualmachines',
+    ['CREATE', 'UPDATE'],
+    machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })),
+  ),
+  policyOn(
+    'virtualmachineinstances',
+    ['UPDATE'],
+    [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
+  ),
+];
 
 function hostOf(certificate: Buffer): string | undefined {
   const parsed = new X509Certificate(certificate);

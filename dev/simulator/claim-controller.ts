@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import { hasFinalizer, removeFinalizer } from './finalizers.ts';
-import { isDeleting } from './instance.ts';
+import { isDeleting, isFinal } from './instance.ts';
 import { claimsOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
@@ -20,9 +20,8 @@ export class ClaimController {
     });
     cluster.claims.subscribe((key) => this.#queue.add(key));
     cluster.instances.subscribe((_key, before, after) => {
-      if (before !== undefined && after === undefined) {
-        for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
-      }
+      if (before === undefined || (after !== undefined && !isFinal(after))) return;
+      for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
     });
   }
 
@@ -39,8 +38,9 @@ export class ClaimController {
     const claim = claims.get(key);
     if (claim === undefined || !isDeleting(claim) || !hasFinalizer(claim, PROTECTION)) return undefined;
     const { namespace, name } = claim.metadata;
-    for (const { metadata, spec } of instances.values()) {
-      if (metadata.namespace === namespace && claimsOf(spec).includes(name)) return undefined;
+    for (const instance of instances.values()) {
+      if (instance.metadata.namespace === namespace && !isFinal(instance) && claimsOf(instance.spec).includes(name))
+        return undefined;
     }
     await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
     return undefined;

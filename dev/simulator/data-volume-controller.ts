@@ -2,18 +2,15 @@ import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { controllerOf, type OwnerReference, type Stored } from '../../kubernetes/objects.ts';
 import type { Cluster } from './cluster.ts';
 import { timestamp } from './conditions.ts';
-import { hasFinalizer, removeFinalizer } from './finalizers.ts';
-import { isDeleting, isFinal } from './instance.ts';
+import { isDeleting } from './instance.ts';
 import { durationOf, isOn, Knob } from './knobs.ts';
 import { StageClock } from './stage-clock.ts';
 import type { Claim, DataVolume } from './types.ts';
-import { claimsOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
 type Volume = Stored<DataVolume>;
 
 const PROVISION_MS = 500;
-const PROTECTION = 'kubernetes.io/pvc-protection';
 
 /** Plays CDI and the storage: each DataVolume gets a claim of its name, bound, and is filled after a while. */
 export class DataVolumeController {
@@ -33,10 +30,6 @@ export class DataVolumeController {
       this.#queue.add(key);
     });
     cluster.claims.subscribe((key) => this.#queue.add(key));
-    cluster.instances.subscribe((_key, before, after) => {
-      if (before === undefined || (after !== undefined && !isFinal(after))) return;
-      for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
-    });
   }
 
   start(): void {
@@ -55,7 +48,7 @@ export class DataVolumeController {
       if (claim === undefined) await this.#createClaim(volume);
       else if (controllerOf(claim) === undefined && !isDeleting(claim)) await this.#adopt(claim, volume);
     }
-    if (claim !== undefined) await (isDeleting(claim) ? this.#release(claim) : this.#bind(claim));
+    if (claim !== undefined && !isDeleting(claim)) await this.#bind(claim);
     if (volume === undefined || isDeleting(volume)) return undefined;
     const now = Date.now();
     const { uid, creationTimestamp } = volume.metadata;
@@ -85,17 +78,6 @@ export class DataVolumeController {
     const { namespace, name, resourceVersion, ownerReferences = [] } = claim.metadata;
     const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(volume)] } };
     claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
-  }
-
-  /** Plays the controller that keeps a claim for as long as something uses it. */
-  async #release(claim: Stored<Claim>): Promise<void> {
-    const { claims, instances } = this.#cluster;
-    if (!hasFinalizer(claim, PROTECTION)) return;
-    const { namespace, name } = claim.metadata;
-    for (const instance of instances.values()) {
-      if (instance.metadata.namespace === namespace && !isFinal(instance) && claimsOf(instance.spec).includes(name)) return;
-    }
-    await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
   }
 
   /** Any claim is bound, whoever made it: there is no other storage here. */

@@ -130,7 +130,6 @@ export class MachineController {
         // What the instance came to is noted down before it goes.
         await this.#writeStatus(machine, instance, {});
         await this.#delete(instance!);
-        await this.#release(instance!);
         return undefined;
       case 'wait':
       case 'nothing': {

@@ -27,6 +27,10 @@ describe('migrations', () => {
       nodeName: 'n2',
       migrationState: { sourceNode: 'n1', completed: true },
     });
+    expect(migrationStep(moving, [asked({ deletionTimestamp: '2026-05-04T10:00:00Z' })], NOW)).toMatchObject({
+      do: 'end',
+      succeeded: false,
+    });
     expect(migrationStep(moving, [], NOW)).toEqual({ do: 'end', migration: undefined, succeeded: false });
     expect(ended(moving, false, NOW).status).toMatchObject({ nodeName: 'n1', migrationState: { failed: true } });
     expect(migrationStep(ended(moving, true, NOW), [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Succeeded' });

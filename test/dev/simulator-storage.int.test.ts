@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { conditionOf } from '../../dev/simulator/conditions.ts';
 import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
+  Services,
   VirtualMachineInstances,
   VirtualMachines,
   type Resource,
@@ -143,7 +145,35 @@ test('what a dead owner leaves goes, and what has a living one stays', async () 
     spec: { runStrategy: 'Halted' },
   });
   await cluster.gone(VirtualMachines, 'of-none');
+  // Of a kind that the collector does not look after.
+  const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
+  await cluster.createMachine('of-service', { ...ownedBy(service, 'Service', 'v1'), spec: { runStrategy: 'Halted' } });
+  await cluster.shows('of-service', 'Stopped');
+  await cluster.createMachine('of-none-again', {
+    ...ownedBy(impostor, 'VirtualMachineInstanceReplicaSet'),
+    spec: { runStrategy: 'Halted' },
+  });
+  await cluster.gone(VirtualMachines, 'of-none-again');
+  expect((await cluster.machine('of-service')).metadata.deletionTimestamp).toBeUndefined();
   expect((await cluster.machine('of-living')).metadata.deletionTimestamp).toBeUndefined();
+});
+
+test("a VM leaves another's VMI of its name alone, and says that it can't start", async () => {
+  const { instance } = await cluster.running('taken');
+  await cluster.delete(VirtualMachines, 'taken', 'Orphan');
+  await cluster.gone(VirtualMachines, 'taken');
+  const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
+  await cluster.patch(VirtualMachineInstances, 'taken', ownedBy(service, 'Service', 'v1'));
+  await cluster.createMachine('taken');
+  await eventually(async () =>
+    expect(conditionOf(await cluster.machine('taken'), 'Failure')).toMatchObject({ reason: 'FailedCreate' }),
+  );
+  expect((await cluster.machine('taken')).status).toMatchObject({ created: false, printableStatus: 'Stopped' });
+  await cluster.delete(VirtualMachines, 'taken');
+  await cluster.gone(VirtualMachines, 'taken');
+  const left = await cluster.instance('taken');
+  expect(left.metadata.uid).toBe(instance.metadata.uid);
+  expect(left.metadata.deletionTimestamp).toBeUndefined();
 });
 
 test('a VMI that no VM made runs and goes as any other', async () => {

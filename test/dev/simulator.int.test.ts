@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { conditionOf } from '../../dev/simulator/conditions.ts';
 import { NOT_LIVE } from '../../dev/simulator/rollout.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
 import { controllerOf } from '../../kubernetes/objects.ts';
 import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
 import { eventually, SimulatedCluster } from './simulated-cluster.ts';
@@ -13,6 +13,11 @@ const definitions = [
   ["the stack's own definitions", undefined],
   ["KubeVirt's own definitions", kubevirtCrds],
 ] as const;
+
+async function readyOf({ kube }: SimulatedCluster, labelSelector: string): Promise<number> {
+  const { items } = await kube.list<VirtualMachine>(VirtualMachines, { labelSelector });
+  return items.filter(({ status }) => status?.ready === true).length;
+}
 
 describe.each(definitions)('the simulator, with %s', (_which, crds) => {
   describe.skipIf(crds !== undefined && !existsSync(crds))('where they are present', () => {
@@ -226,6 +231,10 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await expect(cluster.patch(VirtualMachineInstances, 'runs', { spec: { hostname: 'other' } })).rejects.toThrow(
         /update of VMI object is restricted/,
       );
+      const both = { spec: { running: true, runStrategy: 'Always' as const } };
+      await expect(cluster.createMachine('both', both)).rejects.toThrow(/Running and RunStrategy are mutually exclusive/);
+      const unheardOf = { spec: { runStrategy: 'Sometimes' as RunStrategy } };
+      await expect(cluster.createMachine('unheard-of', unheardOf)).rejects.toThrow(/runStrategy must be one of/);
       const { status } = await cluster.machine('runs');
       const foreign = { type: 'Mine', status: 'True', lastProbeTime: null, lastTransitionTime: null };
       const patch = { status: { conditions: [...status!.conditions!, foreign] } };
@@ -233,6 +242,23 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
         subresource: 'status',
       });
       await eventually(async () => expect(conditionOf(await cluster.machine('runs'), 'Mine')).toBeUndefined());
+    });
+
+    test('brings many up, round and down at once', async () => {
+      const names = Array.from({ length: 60 }, (_, n) => `many-${n}`);
+      const uids = async () => Promise.all(names.map(async (name) => (await cluster.instance(name)).metadata.uid));
+      await Promise.all(names.map((name) => cluster.createMachine(name, { metadata: { labels: { many: 'yes' } } })));
+      await eventually(async () => expect(await readyOf(cluster, 'many=yes')).toBe(names.length));
+      const before = new Set(await uids());
+      expect(await Promise.all(names.map((name) => cluster.call(`virtualmachines/${name}/restart`)))).toEqual(
+        names.map(() => 'ok'),
+      );
+      await eventually(async () => expect((await uids()).filter((uid) => before.has(uid))).toEqual([]));
+      await eventually(async () => expect(await readyOf(cluster, 'many=yes')).toBe(names.length));
+      await Promise.all(names.map((name) => cluster.delete(VirtualMachines, name)));
+      await eventually(async () =>
+        expect((await cluster.kube.list(VirtualMachines, { labelSelector: 'many=yes' })).items).toEqual([]),
+      );
     });
 
     test('goes on where it was when it was killed, and ends when it is asked to', async () => {
@@ -253,8 +279,11 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     test('empties a namespace that is deleted', async () => {
       const namespace = 'leaving';
       await cluster.kube.create(Namespaces, { metadata: { name: namespace } });
-      await cluster.createMachine('inside', { metadata: { namespace } });
-      await eventually(() => cluster.kube.get(VirtualMachineInstances, { namespace, name: 'inside' }));
+      await cluster.createMachine('inside', { metadata: { namespace }, annotations: { 'sim.drover.dev/stop-time': '1s' } });
+      await eventually(async () => {
+        const inside = await cluster.kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name: 'inside' });
+        expect(inside.status?.phase).toBe('Running');
+      });
       await cluster.kube.delete(Namespaces, { name: namespace });
       await eventually(() => expect(cluster.kube.get(Namespaces, { name: namespace })).rejects.toMatchObject({ status: 404 }));
       expect((await cluster.kube.list(VirtualMachines, { namespace })).items).toEqual([]);

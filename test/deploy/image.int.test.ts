@@ -1,16 +1,23 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageLock from '../../package-lock.json' with { type: 'json' };
+import { defaultCache } from '../../dev/paths.ts';
+import { resolveTools } from '../../dev/tools/resolve.ts';
 import { aFleet, namesUpTo, until } from '../fleet/fleet.ts';
 import { readCompose, type ComposeService } from './compose.ts';
 import { ended, Image } from './image.ts';
 
+const run = promisify(execFile);
+const fleet = aFleet({ workers: 0 });
+const { services } = readCompose('docker-compose.yml') as { services: Record<'temporal' | 'temporal-namespace' | 'setup' | 'worker', ComposeService> };
+
 // An image holds Linux programs, whatever machine it is built on.
 describe.runIf(process.platform === 'linux')('the image', () => {
-  const fleet = aFleet({ workers: 0 });
   let image: Image;
   beforeAll(() => {
     image = new Image();
@@ -30,7 +37,7 @@ describe.runIf(process.platform === 'linux')('the image', () => {
   });
 
   test('sets up, works a pool, tells that it is ready, and ends well when it is asked to', async () => {
-    const { setup, worker } = readCompose('docker-compose.yml').services as Record<'setup' | 'worker', ComposeService>;
+    const { setup, worker } = services;
     const port = await freePort();
     const environmentOf = ({ environment = {} }: ComposeService): Record<string, string> => {
       const kubeconfig = image.path(environment['KUBECONFIG']!);
@@ -67,6 +74,27 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     expect(await end).toEqual({ code: 0, output: expect.stringContaining('worker ready') as string });
     expect(await healthcheck()).toBe(1);
   });
+});
+
+test("the compose file makes Temporal's namespace, and finds it when it starts again", async () => {
+  const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });
+  const programs = mkdtempSync(join(fleet().stack.state, 'programs-'));
+  symlinkSync(temporal, join(programs, 'temporal'));
+  const TEMPORAL_ADDRESS = fleet().stack.temporalAddress;
+  const { entrypoint = [], command = [], environment } = services['temporal-namespace'];
+  const env = { ...environment, HOME: programs, PATH: [programs, process.env['PATH']].join(delimiter), TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE: 'fleets' };
+  const [shell = '', ...args] = [...entrypoint, ...command];
+  const made = await run(shell, args, { env });
+  expect(made.stdout).toContain('Namespace fleets successfully registered');
+  const again = await run(shell, args, { env });
+  expect(again.stdout).not.toContain('registered');
+
+  const isHealthy = (address: string): Promise<unknown> => {
+    const [, program = '', ...words] = services.temporal.healthcheck!.test!;
+    return run(program, words.map((word) => word.replace('127.0.0.1:7233', address)), { env });
+  };
+  await isHealthy(TEMPORAL_ADDRESS);
+  await expect(isHealthy('127.0.0.1:1')).rejects.toMatchObject({ code: 1 });
 });
 
 async function freePort(): Promise<number> {

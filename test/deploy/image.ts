@@ -106,5 +106,5 @@ function runLine(line: string, cwd: string): void {
   if (/(^|[\s"'=])\//.test(line)) throw new Error(`RUN ${line}: names a path outside of its folder`);
   const { PATH, ...env } = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/.test(name)));
   const path = [dirname(process.execPath), PATH].join(delimiter);
-  execFileSync('sh', ['-c', line], { cwd, env: { ...env, PATH: path, npm_config_prefer_offline: 'true' }, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('sh', ['-c', line], { cwd, env: { ...env, PATH: path, npm_config_prefer_offline: 'true' }, stdio: ['ignore', 'ignore', 'pipe'] });
 }

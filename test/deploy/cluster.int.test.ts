@@ -1,0 +1,211 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { KubeConfig } from '@kubernetes/client-node';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
+import { ConfigMaps, Events, Namespaces, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { chaosProxy } from '../fleet/chaos-proxy.ts';
+import { aFleet, namesUpTo, until } from '../fleet/fleet.ts';
+import { readManifests, rightFor, rightsOf } from './rights.ts';
+
+const run = promisify(execFile);
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+const NAMESPACE = 'drover';
+const rbac = (plural: string, kind: string): Resource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', plural, kind, namespaced: false });
+const ClusterRoles = rbac('clusterroles', 'ClusterRole');
+const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding');
+const KINDS: Record<string, Resource> = {
+  Namespace: Namespaces,
+  ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', namespaced: true },
+  ClusterRole: ClusterRoles,
+  ClusterRoleBinding: ClusterRoleBindings,
+};
+const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
+
+// Without the simulator, and so without a garbage collector, drover itself must let go of the VMs of a pool that leaves them.
+const fleet = aFleet({ simulator: false, workers: 0 });
+
+beforeAll(async () => {
+  for (const object of ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'].flatMap(readManifests)) {
+    const resource = KINDS[object.kind!]!;
+    if (resource.namespaced) object.metadata.namespace = NAMESPACE;
+    await fleet().kube.create(resource, object);
+  }
+});
+
+async function tokenOf(account: string): Promise<string> {
+  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${account}/token`;
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } };
+  const { status } = await fleet().kube.request<{ status: { token: string } }>({ method: 'POST', path, body });
+  return status.token;
+}
+
+/** A kubeconfig of the stack's cluster for one of drover's service accounts. */
+async function kubeconfigOf(account: string): Promise<string> {
+  const cluster = loadKubeConfig({ kubeconfig: fleet().stack.kubeconfig }).getCurrentCluster()!;
+  const config = new KubeConfig();
+  config.loadFromClusterAndUser(cluster, { name: account, token: await tokenOf(account) });
+  const file = join(fleet().stack.state, `${account}.kubeconfig`);
+  writeFileSync(file, config.exportConfig());
+  return file;
+}
+
+const clientOf = async (account: string): Promise<KubeClient> => new KubeClient(loadKubeConfig({ kubeconfig: await kubeconfigOf(account) }));
+const roleIn = (file: string, name: string): KubeObject =>
+  readManifests(file).find((object) => object.kind === 'ClusterRole' && object.metadata.name === name)!;
+const forbidden = expect.objectContaining({ status: 403 }) as Error;
+
+describe('a worker with the rights of its service account', () => {
+  test('scales pools out and in, lets VMs go, takes pools down, and uses each of its rights', async () => {
+    const used = new Set<string>();
+    const proxy = await chaosProxy(await kubeconfigOf('drover-worker'), (method, path) => {
+      used.add(rightFor(method, path));
+      return 'pass';
+    });
+    const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+    const namespace = await fleet().namespace();
+
+    await fleet().createPool(namespace, 'web', { replicas: 3 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    await fleet().patchPool(namespace, 'web', { replicas: 1 });
+    await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(1));
+    await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+    expect(await fleet().vms(namespace)).toEqual([]);
+    await until(async () => expect((await fleet().kube.list(Events, { namespace })).items.map(({ reason }) => reason)).toContain('SuccessfulDelete'));
+
+    await fleet().createPool(namespace, 'kept', { replicas: 2 });
+    await fleet().settled(namespace, 'kept', namesUpTo('kept', 2));
+    await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'kept' }, { propagationPolicy: 'Orphan' });
+    await until(async () => {
+      expect((await fleet().vms(namespace)).map(controllerOf)).toEqual([undefined, undefined]);
+      expect((await fleet().pool(namespace, 'kept'))!.metadata.finalizers).toEqual([ORPHAN_FINALIZER]);
+    });
+    await worker.stop();
+
+    // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.
+    const rights = rightsOf(roleIn('rbac/worker.yaml', 'drover-worker')).filter((one) => one !== 'update virtualmachinepools.drover.dev/finalizers');
+    expect([...used].sort()).toEqual(rights);
+  });
+
+  test('can do nothing else', async () => {
+    const namespace = await fleet().namespace();
+    const kube = await clientOf('drover-worker');
+    const pod: KubeObject = { metadata: { namespace, name: 'pod' }, spec: { containers: [{ name: 'pod', image: 'pod' }] } };
+    await expect(kube.list(VirtualMachines)).resolves.toBeDefined();
+    await expect(kube.list(Secrets)).rejects.toEqual(forbidden);
+    await expect(kube.list(ConfigMaps, { namespace })).rejects.toEqual(forbidden);
+    await expect(kube.create(Pods, pod)).rejects.toEqual(forbidden);
+    await expect(kube.delete(VirtualMachinePools, { namespace, name: 'web' })).rejects.toEqual(forbidden);
+    await expect(kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules: [] })).rejects.toEqual(forbidden);
+    await kube.close();
+  });
+
+  test("finds the cluster from inside a pod, by the files that Kubernetes puts there", async () => {
+    const folder = join(fleet().stack.state, 'pod');
+    const files = join(folder, 'var/run/secrets/kubernetes.io/serviceaccount');
+    mkdirSync(files, { recursive: true });
+    const { server, caData } = loadKubeConfig({ kubeconfig: fleet().stack.kubeconfig }).getCurrentCluster()!;
+    writeFileSync(join(files, 'ca.crt'), Buffer.from(caData!, 'base64'));
+    writeFileSync(join(files, 'token'), await tokenOf('drover-worker'));
+    vi.stubEnv('KUBERNETES_SERVICE_HOST', new URL(server).hostname);
+    vi.stubEnv('KUBERNETES_SERVICE_PORT', new URL(server).port);
+    const config = new KubeConfig();
+    config.loadFromCluster(folder);
+    vi.unstubAllEnvs();
+    const kube = new KubeClient(config);
+    await expect(kube.list(VirtualMachinePools)).resolves.toBeDefined();
+    await kube.close();
+  });
+});
+
+describe('`drover setup` with the rights of its service account', () => {
+  test('brings the custom resources up to date, and uses each of its rights', async () => {
+    const used = new Set<string>();
+    const proxy = await chaosProxy(await kubeconfigOf('drover-setup'), (method, path) => {
+      used.add(rightFor(method, path));
+      return 'pass';
+    });
+    const env = { ...process.env, ...fleet().stack.env, KUBECONFIG: proxy.kubeconfig };
+    const { stdout } = await run(process.execPath, ['clients/bin.js', 'setup'], { env });
+    expect(stdout).toContain('virtualmachinepools.drover.dev');
+    expect([...used].sort()).toEqual(rightsOf(roleIn('rbac/setup.yaml', 'drover-setup')));
+  });
+
+  test('can do nothing else', async () => {
+    const kube = await clientOf('drover-setup');
+    await expect(kube.list(VirtualMachines)).rejects.toEqual(forbidden);
+    await expect(kube.list(Secrets)).rejects.toEqual(forbidden);
+    await kube.close();
+  });
+});
+
+/**
+ * Whether a user with this one of Kubernetes' own roles may do this to pools, by the API server's word. The roles that it takes
+ * in are bound one by one: the stack has no controller that adds them up.
+ */
+async function may(role: 'view' | 'edit' | 'admin', verb: string, subresource = ''): Promise<boolean> {
+  const roles = (await fleet().kube.list(ClusterRoles)).items;
+  const takenIn = (name: string): string[] => [...roles.filter(takenInBy(name)).flatMap(({ metadata }) => takenIn(metadata.name)), name];
+  const user = `${role}-${Math.random().toString(36).slice(2)}`;
+  // The API server learns of the bindings a moment after they are made, one after the other; the last is the one that is probed.
+  for (const name of [...takenIn(role).filter((one) => one !== 'drover-view'), 'drover-view']) {
+    const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
+    const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+    await fleet().kube.create(ClusterRoleBindings, { metadata: { name: `${user}-${name}`.replaceAll(':', '-') }, subjects, roleRef });
+  }
+  await until(async () => expect(await isAllowed(user, 'list')).toBe(true));
+  return await isAllowed(user, verb, subresource);
+}
+
+const takenInBy = (name: string) => ({ metadata }: KubeObject): boolean => metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${name}`] === 'true';
+
+async function isAllowed(user: string, verb: string, subresource = ''): Promise<boolean> {
+  const resourceAttributes = { group: 'drover.dev', resource: 'virtualmachinepools', subresource, namespace: 'default', verb };
+  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  return (await fleet().kube.request<{ status: { allowed: boolean } }>({ method: 'POST', path, body })).status.allowed;
+}
+
+describe('who may edit a namespace', () => {
+  test('may make, scale and delete the pools in it, and who may only view it sees them', async () => {
+    for (const role of ['edit', 'admin'] as const) {
+      for (const verb of ['create', 'patch', 'delete', 'watch']) expect([role, verb, await may(role, verb)]).toEqual([role, verb, true]);
+      expect(await may(role, 'patch', 'scale')).toBe(true);
+      expect(await may(role, 'patch', 'status')).toBe(false);
+    }
+    expect(await may('view', 'get', 'scale')).toBe(true);
+    expect(await may('view', 'create')).toBe(false);
+    expect(await may('view', 'patch', 'scale')).toBe(false);
+  });
+});
+
+const podOf = ({ metadata: { name }, spec }: KubeObject): KubeObject => ({
+  metadata: { namespace: NAMESPACE, name },
+  spec: (spec as { template: { spec: object } }).template.spec,
+});
+
+describe('the pods', () => {
+  const templates = ['worker.yaml', 'setup.yaml'].flatMap(readManifests).filter(({ kind }) => kind !== 'PodDisruptionBudget');
+  test.each(templates.map((template) => [template.metadata.name, podOf(template)] as const))('%s runs under the strictest of the pod security standards', async (_name, pod) => {
+    await expect(fleet().kube.create(Pods, pod, { dryRun: true })).resolves.toBeDefined();
+    const { securityContext: _, ...spec } = pod['spec'] as { securityContext: object };
+    await expect(fleet().kube.create(Pods, { ...pod, spec }, { dryRun: true })).rejects.toThrow('violates PodSecurity "restricted:latest"');
+  });
+});
+
+test.skipIf(!hasKubectl)('kubectl applies the folder as it is, again and again, and warns of nothing', async () => {
+  const args = ['--kubeconfig', fleet().stack.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-k', 'deploy'];
+  for (let turn = 0; turn < 2; turn++) {
+    const { stdout, stderr } = await run('kubectl', args);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('deployment.apps/drover-worker serverside-applied');
+    expect(stdout).toContain('customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev serverside-applied');
+  }
+});

@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
+import { droverCrds } from '../../api/crds.ts';
+import { readConfig } from '../../workers/config.ts';
+import { imageEnvironment } from './dockerfile.ts';
+import { readManifests, rightsOf, rulesOf } from './rights.ts';
+
+const folder = new URL('../../deploy/', import.meta.url);
+
+interface Kustomization {
+  resources: string[];
+  configMapGenerator: { name: string; literals: string[] }[];
+}
+interface Pod {
+  containers: {
+    image: string;
+    args: string[];
+    envFrom: unknown[];
+    ports?: { name: string; containerPort: number }[];
+    livenessProbe?: { httpGet: { path: string; port: string } };
+    readinessProbe?: { httpGet: { path: string; port: string } };
+  }[];
+}
+
+const kustomization = parse(readFileSync(new URL('kustomization.yaml', folder), 'utf8')) as Kustomization;
+const [deployment, disruption] = readManifests('worker.yaml');
+const [job] = readManifests('setup.yaml');
+const containerOf = (object: object): Pod['containers'][number] => (object as { spec: { template: { spec: Pod } } }).spec.template.spec.containers[0]!;
+const plurals = droverCrds().map(({ spec }) => spec.names.plural);
+const roleOf = (file: string, name: string) => readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
+
+test('the kustomization holds every manifest of the folder', () => {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.yaml') && file !== 'kustomization.yaml');
+  expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
+});
+
+test('the roles speak of each of drover\'s kinds', () => {
+  expect(rulesOf(roleOf('rbac/setup.yaml', 'drover-setup'))[0]!.resourceNames).toEqual(droverCrds().map(({ metadata }) => metadata.name));
+  for (const plural of plurals) {
+    expect(rightsOf(roleOf('rbac/setup.yaml', 'drover-setup'))).toContain(`list ${plural}.drover.dev`);
+    expect(rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))).toContain(`patch ${plural}.drover.dev/status`);
+    expect(rightsOf(roleOf('rbac/users.yaml', 'drover-view'))).toContain(`watch ${plural}.drover.dev`);
+    expect(rightsOf(roleOf('rbac/users.yaml', 'drover-edit'))).toContain(`patch ${plural}.drover.dev/scale`);
+  }
+});
+
+test('the pods run this version of drover, with the commands that it has', () => {
+  expect([deployment!, job!].map((object) => containerOf(object).image)).toEqual([`drover:${packageJson.version}`, `drover:${packageJson.version}`]);
+  expect([deployment!, job!].map((object) => containerOf(object).args)).toEqual([['worker'], ['setup']]);
+});
+
+test("the probes ask where the image's worker answers", () => {
+  const { ports, livenessProbe, readinessProbe } = containerOf(deployment!);
+  expect(readConfig(imageEnvironment()).health).toEqual({ address: '0.0.0.0', port: ports![0]!.containerPort });
+  expect(livenessProbe!.httpGet).toEqual({ path: '/healthz', port: ports![0]!.name });
+  expect(readinessProbe!.httpGet).toEqual({ path: '/readyz', port: ports![0]!.name });
+});
+
+test('a disruption leaves a worker, and there are more than that', () => {
+  const { spec } = disruption as unknown as { spec: { minAvailable: number; selector: object } };
+  const { replicas, selector } = deployment!['spec'] as { replicas: number; selector: object };
+  expect(spec.selector).toEqual(selector);
+  expect(replicas).toBeGreaterThan(spec.minAvailable);
+});
+
+test('the pods are configured by variables that drover reads', () => {
+  const [{ name, literals }] = kustomization.configMapGenerator as [Kustomization['configMapGenerator'][number]];
+  for (const object of [deployment!, job!]) {
+    expect(containerOf(object).envFrom).toEqual([{ configMapRef: { name } }, { secretRef: { name: 'drover-temporal', optional: true } }]);
+  }
+  expect(literals.map((literal) => literal.split('=')[0])).toEqual(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'DROVER_CLUSTER']);
+  expect(() => readConfig(Object.fromEntries(literals.map((literal) => literal.split('=') as [string, string])))).not.toThrow();
+});
+
+test('docs/deploy.md lists the variables of the worker, with their defaults', () => {
+  const page = readFileSync(new URL('../docs/deploy.md', folder), 'utf8');
+  const rows = new Map([...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]*) \|/gm)].map(([, name = '', value = '']) => [name, value.replaceAll('`', '').trim()]));
+  const source = readFileSync(new URL('../workers/config.ts', folder), 'utf8');
+  const read = [...source.matchAll(/^ {2}([A-Z_]+): /gm)].map(([, name = '']) => name);
+  expect(read.filter((name) => !rows.has(name))).toEqual([]);
+  const defaults = readConfig({});
+  expect(rows.get('DROVER_CLUSTER')).toBe(defaults.cluster);
+  expect(rows.get('DROVER_BURST')).toBe(String(defaults.burst));
+  expect(rows.get('DROVER_CONCURRENCY')).toBe(String(defaults.concurrency));
+  expect(rows.get('DROVER_CONNECTIONS')).toBe(String(defaults.connections));
+  expect(rows.get('LOG_LEVEL')).toBe(defaults.logLevel);
+});

@@ -14,7 +14,7 @@ export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: num
 /** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
 export async function chaosProxy(
   kubeconfig: string,
-  fate: (method: string, path: string) => Fate,
+  fate: (method: string, path: string) => Fate | Promise<Fate>,
 ): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
   const real = new KubeConfig();
   real.loadFromFile(kubeconfig);
@@ -41,9 +41,9 @@ export async function chaosProxy(
     incoming.pipe(call);
   };
 
-  const server = createServer((incoming, response) => {
+  const meet = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = 'GET', url = '/' } = incoming;
-    const what = fate(method, url);
+    const what = await fate(method, url);
     calls.push(`${method} ${url.split('?')[0]} ${typeof what === 'string' ? what : what.status}`);
     if (what === 'pass' || what === 'drop-answer') forward(incoming, response, what === 'drop-answer');
     else if (what === 'drop-call') incoming.socket.destroy();
@@ -52,7 +52,8 @@ export async function chaosProxy(
       if (what.retryAfter !== undefined) response.setHeader('retry-after', what.retryAfter);
       response.writeHead(what.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
     }
-  });
+  };
+  const server = createServer((incoming, response) => void meet(incoming, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {

@@ -49,3 +49,23 @@ test('a name that another takes between the plan and the call is skipped', async
   expect(raced).toBe(true);
   await worker.stop();
 });
+
+test('a VM that another puts in the place of one that leaves, between the plan and the call, is left alone', async () => {
+  const namespace = await fleet().namespace();
+  let foreign: string | undefined;
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, async (method, path): Promise<Fate> => {
+    if (method !== 'DELETE' || !path.includes(`/${namespace}/virtualmachines/`) || foreign !== undefined) return 'pass';
+    const name = path.split('?')[0]!.split('/').at(-1)!;
+    foreign = name;
+    await fleet().kube.delete(VirtualMachines, { namespace, name });
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: haltedTemplate.spec });
+    return 'pass';
+  });
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await fleet().settled(namespace, 'web', []);
+  expect((await fleet().vms(namespace)).map((vm) => vm.metadata.name)).toEqual([foreign]);
+  await worker.stop();
+});

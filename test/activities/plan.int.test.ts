@@ -1,0 +1,49 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Fleet } from '../../activities/fleet.ts';
+import { createPoolActivities } from '../../activities/pool.ts';
+import { POOL_FINALIZER } from '../../api/names.ts';
+import { vmFromTemplate } from '../../decisions/vm-from-template.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { chaosProxy } from '../fleet/chaos-proxy.ts';
+import { aFleet } from '../fleet/fleet.ts';
+
+const fleet = aFleet({ simulator: false, workers: 0 });
+
+/** The activities of a worker whose watches never tell it anything after the first list. */
+async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
+  const picture = new Fleet({ client });
+  await picture.start();
+  onTestFinished(async () => {
+    await picture.stop();
+    await client.close();
+  });
+  return createPoolActivities({ client, fleet: picture, burst: 250, concurrency: 8 });
+}
+
+const request = (namespace: string, seen = {}) => ({ namespace, name: 'web', seen, underWay: { creating: [], deleting: [] }, allowance: null, failure: null });
+
+test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
+  const { plan } = await behindTheTimes();
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const pools = held.metadata.resourceVersion;
+  expect(await plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
+
+  const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
+  const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, 1));
+  expect(await plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
+});
+
+test('a pool that the watch does not show yet is not taken for gone', async () => {
+  const namespace = await fleet().namespace();
+  const { plan } = await behindTheTimes();
+  expect(await plan(request(namespace))).toEqual({ gone: true });
+  await fleet().createPool(namespace, 'web');
+  expect(await plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
+});

@@ -84,9 +84,9 @@ test("the compose file makes Temporal's namespace, and finds it when it starts a
   const { entrypoint = [], command = [], environment } = services['temporal-namespace'];
   const env = { ...environment, HOME: programs, PATH: [programs, process.env['PATH']].join(delimiter), TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE: 'fleets' };
   const [shell = '', ...args] = [...entrypoint, ...command];
-  const made = await run(shell, args, { env });
+  const made = await run(shell, args, { env, timeout: 60_000 });
   expect(made.stdout).toContain('Namespace fleets successfully registered');
-  const again = await run(shell, args, { env });
+  const again = await run(shell, args, { env, timeout: 60_000 });
   expect(again.stdout).not.toContain('registered');
 
   const isHealthy = (address: string): Promise<unknown> => {

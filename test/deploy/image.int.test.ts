@@ -19,9 +19,10 @@ const { services } = readCompose('docker-compose.yml') as { services: Record<'te
 // An image holds Linux programs, whatever machine it is built on.
 describe.runIf(process.platform === 'linux')('the image', () => {
   let image: Image;
+  // npm may have to fetch all that the lock file names.
   beforeAll(() => {
     image = new Image();
-  });
+  }, 300_000);
   afterAll(() => image?.remove());
 
   test('holds what the program needs, and nothing of what makes or tests it', () => {

@@ -68,6 +68,20 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.gone(VirtualMachineInstances, 'leaves');
     });
 
+    test.each([
+      ['never-starts', { 'sim.drover.dev/fail-starts': 'always' }, 'Always', 'CrashLoopBackOff'],
+      ['has-no-node', { 'sim.drover.dev/unschedulable': 'true' }, 'Always', 'ErrorUnschedulable'],
+      ['has-ended', { 'sim.drover.dev/run-time': '0s' }, 'Once', 'Stopped'],
+      ['boots', { 'sim.drover.dev/boot-time': '1h' }, 'Always', 'Starting'],
+      ['is-halted', {}, 'Halted', 'Stopped'],
+    ] as const)('lets a VM go that %s', async (name, annotations, runStrategy, printableStatus) => {
+      await cluster.createMachine(name, { annotations, spec: { runStrategy } });
+      await cluster.shows(name, printableStatus);
+      await cluster.delete(VirtualMachines, name);
+      await cluster.gone(VirtualMachines, name);
+      await cluster.gone(VirtualMachineInstances, name);
+    });
+
     test('starts, stops and restarts as it is asked, and refuses as KubeVirt does', async () => {
       const { instance } = await cluster.running('power');
       expect(await cluster.call('virtualmachines/power/start')).toMatch(/^409 Conflict: .*VM is already running/);

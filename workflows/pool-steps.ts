@@ -10,6 +10,8 @@ import type { LaneKind, UnderWay } from './under-way.ts';
 /** VMs that one activity creates or deletes: several run at once, so that the end of one leaves the API server no idle moment. */
 const LANE = 84;
 
+const SUMMARY_LENGTH = 180;
+
 const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
@@ -33,30 +35,32 @@ export interface StepContext {
 export function begin(step: PoolStep, context: StepContext): void {
   const { key, seen } = context;
   const { reason } = step;
+  // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
+  const summary = reason.slice(0, SUMMARY_LENGTH);
   const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
     inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, 'FailedDelete', act);
   switch (step.kind) {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms(key, numbers, seen));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, seen]));
       }
       return;
     case 'delete':
-      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms(key, vms, step.keepDisks));
+      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions({ summary }, [key, vms, step.keepDisks]));
       return;
     case 'halt':
-      for (const vms of lanes(step.vms)) leave(vms, () => haltVms(key, vms));
+      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions({ summary }, [key, vms]));
       return;
     case 'release':
-      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms(key, vms));
+      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions({ summary }, [key, vms]));
       return;
     case 'hold':
     case 'let-go':
       if (context.underWay.has('finalizer')) return;
       inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
         ...nothing,
-        seen: await setFinalizer(key, step.kind === 'hold'),
+        seen: await setFinalizer.executeWithOptions({ summary }, [key, step.kind === 'hold']),
       }));
   }
 }

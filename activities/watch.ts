@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { activityInfo, ApplicationFailure, Context, heartbeat, log } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { canonical } from '../decisions/canonical.ts';
 import { planPool } from '../decisions/pool-plan.ts';
@@ -42,7 +42,9 @@ export function createWatchActivities(options: WatchActivityOptions) {
      * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no more.
      */
     async watchFleet({ cluster }: { cluster: string }): Promise<void> {
-      const { client } = Context.current();
+      // Held here: what the caches tell arrives outside of any activity, where there is no current one.
+      const context = Context.current();
+      const { client, log, info } = context;
       const failed = new Set<string>();
       const nudge = (key: string): void => {
         const [namespace = '', name = ''] = key.split('/');
@@ -62,15 +64,15 @@ export function createWatchActivities(options: WatchActivityOptions) {
       });
       for (const pool of fleet.pools.values()) nudges.for(keyOf(pool));
       const beat = setInterval(() => {
-        heartbeat();
+        context.heartbeat();
         for (const key of failed) nudges.for(key);
       }, HEARTBEAT_MS);
       const resync = setInterval(() => {
         for (const pool of fleet.pools.values()) if (!isSettled(pool)) nudges.for(keyOf(pool));
       }, resyncMs);
-      log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: activityInfo().attempt });
+      log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
       try {
-        await Promise.race([Context.current().cancelled, aborted(stopping)]);
+        await Promise.race([context.cancelled, aborted(stopping)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);

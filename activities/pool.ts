@@ -34,7 +34,8 @@ export interface PlanRequest {
   failure: Failure | null;
 }
 
-export type Planned = { gone: true } | ({ gone: false; key: PoolKey; seen: Seen } & PoolPlan);
+/** `generation` is that of the spec that the plan was made for. */
+export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & PoolPlan);
 
 /** What an activity has done to VMs. */
 export interface Done {
@@ -89,11 +90,11 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
       const reached = await fleet.catchUp(seen);
       const pool = await poolOf({ namespace, name });
       if (pool === undefined) return { gone: true };
-      const { uid } = pool.metadata;
+      const { uid, generation = 0 } = pool.metadata;
       const isHeldByOther = (vm: string): boolean => fleet.isHeldByOther(namespace, vm, uid);
       const vms = fleet.ownedBy(uid);
       const plan = planPool({ pool, vms, isHeldByOther, underWay, burst, allowance: allowance ?? burst, failure });
-      return { gone: false, key: { namespace, name, uid }, seen: reached, ...plan };
+      return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
     },
 
     /** Creates the pool's VMs of these numbers. One that is there already and is the pool's counts as done. */
@@ -131,6 +132,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
     /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
     async deleteVms(key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> {
       const left: Target[] = [];
+      let version: string | undefined;
       const { count, refused } = await each(vms, async (target) => {
         const { name, uid, resourceVersion } = target;
         // Orphaned disks outlive the VM, and the next VM of its number takes them. Only a VM that nobody started meanwhile.
@@ -138,13 +140,18 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
         try {
           await client.delete(VirtualMachines, { namespace: key.namespace, name }, { uid, ...options, signal: cancellationSignal() });
         } catch (error) {
-          if (isConflict(error)) return;
+          if (isConflict(error)) {
+            // It is another, or not as the plan saw it: the next plan sees it as it is now.
+            const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+            version = later(version, now?.metadata.resourceVersion);
+            return;
+          }
           if (!isNotFound(error)) throw error;
         }
         left.push(target);
       }, concurrency);
       await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
-      return { count, taken: [], refused, seen: { vms: String(fleet.vms.version) } };
+      return { count, taken: [], refused, seen: { vms: later(version, String(fleet.vms.version)) } };
     },
 
     /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */

@@ -43,6 +43,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let stirred = true;
   let phase: PoolPlan['phase'] | undefined;
   let statusAt = 0;
+  let generation: number | undefined;
 
   const stir = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
@@ -74,6 +75,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     stirred = false;
     const asked = { seen, failure: setbacks.state.failure };
     const busy = underWay.has('creating') || underWay.has('deleting');
+    const waiting = setbacks.isWaiting();
     const planned = await plan({
       namespace: ref.namespace,
       name: ref.name,
@@ -86,6 +88,8 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       const { key, steps, status } = planned;
       // Not the later of the two: a cluster that was restored from a backup counts from an older version.
       if (seen === asked.seen) seen = planned.seen;
+      if (generation !== undefined && planned.generation !== generation) setbacks.tryNow();
+      ({ generation } = planned);
       // A failure that came while the plan was made is not the one that the plan saw pass.
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
       for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: stir });
@@ -98,8 +102,11 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       await condition(() => underWay.isEmpty && allHandlersFinished());
       await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state } });
     }
+    // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
+    if (waiting && !setbacks.isWaiting()) continue;
+    const awake = (): boolean => stirred || (planned.gone && underWay.isEmpty);
     const delay = setbacks.delayMs();
-    if (delay === undefined) await condition(() => stirred);
-    else await condition(() => stirred, delay, { summary: 'the delay after a failure' });
+    if (delay === undefined) await condition(awake);
+    else await condition(awake, delay, { summary: 'the delay after a failure' });
   }
 }

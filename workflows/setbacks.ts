@@ -36,6 +36,11 @@ export class Setbacks {
     Object.assign(this.state, { failure: null, inARow: 0, retryAt: null });
   }
 
+  /** The delay is over, for what failed is now asked otherwise; should it fail again, the next one is longer. */
+  tryNow(): void {
+    this.state.retryAt = null;
+  }
+
   note(reason: string, message: string): void {
     const { state } = this;
     const last = state.troubles.at(-1);

@@ -14,7 +14,7 @@ export async function readProgress(session: Session, namespace: string, name: st
     const { client, connection } = await session.temporal();
     const handle = client.workflow.getHandle(poolIdOf({ cluster: session.cluster, namespace, name }));
     const query = handle.query.bind<typeof handle, ['progress'], [], Promise<PoolProgress>>(handle, 'progress');
-    return { known: true, progress: await connection.withDeadline(Date.now() + DEADLINE_MS, query) };
+    return { known: true, progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)) };
   } catch (error) {
     return { known: false, why: whyNot(error) };
   }

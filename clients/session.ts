@@ -17,6 +17,7 @@ export class Session {
   readonly globals: Globals;
   #stack: Promise<RunningStack | undefined> | undefined;
   #kube: Promise<{ client: KubeClient; namespace: string }> | undefined;
+  readonly #unanswered = new Set<Promise<unknown>>();
   #temporal: Promise<Temporal> | undefined;
   #said = false;
 
@@ -81,7 +82,19 @@ export class Session {
     return this.#stack;
   }
 
+  /** Keeps the connections open until the call has ended, though nobody may wait for its answer any more. */
+  async untilAnswered<T>(call: Promise<T>): Promise<T> {
+    this.#unanswered.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#unanswered.delete(call);
+    }
+  }
+
   async close(): Promise<void> {
+    // Temporal's client tries a call again by a timer of its own, and throws out of it where the connection is closed by then.
+    await Promise.allSettled(this.#unanswered);
     const [kube, temporal] = await Promise.allSettled([this.#kube, this.#temporal]);
     if (kube.status === 'fulfilled') await kube.value?.client.close();
     if (temporal.status === 'fulfilled') await temporal.value?.connection.close();

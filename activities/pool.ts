@@ -118,7 +118,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
           if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
         }
       });
-      const note = `Created ${namesInWords(created.toSorted(byNumber))}`;
+      const note = `Created ${namesInWords(created)}`;
       if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
       if (refused !== null) {
         const names = namesInWords(numbers.slice(count).map((number) => vmName(key.name, number)));
@@ -209,7 +209,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
   async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', vms: Target[], count: number, refused: Done['refused']): Promise<void> {
     const pool = await poolOf(key);
     if (pool === undefined) return;
-    const names = namesInWords(vms.map((vm) => vm.name).toSorted(byNumber));
+    const names = namesInWords(vms.map((vm) => vm.name));
     const action = 'ScaleIn';
     const done = { Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb];
     if (refused === null) await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note: `${done} ${names}` });
@@ -223,9 +223,6 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
 export type PoolActivities = ReturnType<typeof createPoolActivities>;
 
 const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
-
-/** `web-2` before `web-10`. */
-const byNumber = new Intl.Collator('en', { numeric: true }).compare;
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {

@@ -17,7 +17,21 @@ export function freeNumbers(pool: string, count: number, isTaken: (name: string)
   return numbers;
 }
 
-/** `web-1, web-2, web-3`, or `web-1 … web-250 (250)` where they are many: names as Events and the Web UI show them. */
+const RUNS_SHOWN = 4;
+
+/** `web-1, web-3 … web-250 (249)`: names as Events and the Web UI show them, in the order of their numbers. */
 export function namesInWords(names: readonly string[]): string {
-  return names.length <= 5 ? names.join(', ') : `${names[0]} … ${names.at(-1)} (${names.length})`;
+  const runs: { first: string; last: string; next: string; count: number }[] = [];
+  for (const name of [...names].sort(byNumber)) {
+    const run = runs.at(-1);
+    const next = name.replace(/\d+$/, (digits) => String(Number(digits) + 1));
+    if (run?.next === name) Object.assign(run, { last: name, next, count: run.count + 1 });
+    else runs.push({ first: name, last: name, next, count: 1 });
+  }
+  const words = runs.slice(0, RUNS_SHOWN).map(({ first, last, count }) => (count === 1 ? first : count === 2 ? `${first}, ${last}` : `${first} … ${last}`));
+  if (runs.length > RUNS_SHOWN) words.push('…');
+  return words.join(', ') + (names.length > RUNS_SHOWN ? ` (${names.length})` : '');
 }
+
+/** `web-2` before `web-10`. */
+const byNumber = new Intl.Collator('en', { numeric: true }).compare;

@@ -43,7 +43,7 @@ export interface PoolPlan {
   status: PoolStatus | null;
   /** The failure that still stands: one to create passes when nothing is missing, one to delete when nothing is too many. */
   failure: Failure | null;
-  phase: 'Steady' | 'ScalingOut' | 'ScalingIn' | 'Deleting';
+  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting';
   counts: PoolCounts;
 }
 
@@ -193,5 +193,6 @@ const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => v
 function phaseOf({ pool, vms }: PoolPlanInput): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
   if (vms.some((vm) => vm.deleting || vm.removing) || vms.length > pool.spec.replicas) return 'ScalingIn';
-  return vms.length < pool.spec.replicas ? 'ScalingOut' : 'Steady';
+  if (vms.length < pool.spec.replicas) return 'ScalingOut';
+  return vms.some((vm) => !vm.ready && !isHalted(vm)) ? 'Starting' : 'Steady';
 }

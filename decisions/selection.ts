@@ -19,15 +19,18 @@ export function scaleInOrder(vms: readonly VmView[], policy: SelectionPolicy = {
 
 function baseRank(vm: VmView, policy: NonNullable<SelectionPolicy['basePolicy']>): number[] {
   switch (policy) {
+    // Kubernetes' times are in whole seconds: of VMs made in one, the lower number counts as the older.
     case 'Oldest':
-      return [vm.createdAt];
+      return [vm.createdAt, numberIn(vm.name)];
     case 'Newest':
-      return [-vm.createdAt];
+      return [-vm.createdAt, -numberIn(vm.name)];
     case 'Random':
       // The least disruption first: a halted VM, then one that serves nobody yet, then a ready one.
       return [isHalted(vm) ? 0 : vm.ready ? 2 : 1, scatter(vm.uid)];
   }
 }
+
+const numberIn = (name: string): number => Number(/\d+$/.exec(name)?.[0] ?? 0);
 
 /** A number that looks random and stays the same for one VM (FNV-1a), so that a plan made twice picks the same VMs. */
 function scatter(uid: string): number {

@@ -15,7 +15,8 @@ const SUMMARY_LENGTH = 180;
 const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumInterval: '30s' },
+  // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
+  retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
 export const { setFinalizer, writeStatus } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',

@@ -26,9 +26,9 @@ export class UnderWay {
     return [...this.#lanes.values()].filter((lane) => lane.kind === kind).flatMap((lane) => lane.names);
   }
 
-  /** One sentence each; lanes of one step share theirs. */
+  /** What concerns VMs, one sentence each; lanes of one step share theirs. */
   reasons(): string[] {
-    return [...new Set([...this.#lanes.values()].map((lane) => lane.reason))];
+    return [...new Set([...this.#lanes.values()].filter((lane) => lane.kind !== 'status').map((lane) => lane.reason))];
   }
 }
 

@@ -31,6 +31,8 @@ const POOL = 'web';
 const OUT = 16;
 const IN = 4;
 const STAGE_TIMEOUT_MS = 180_000;
+/** Read before the stack's own environment becomes this process's. */
+const DEFAULT_STATE = defaultState();
 
 /** Ctrl-C, as it ends what is under way. */
 class Interrupted extends Failure {}
@@ -117,7 +119,7 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
 
 async function tellWhereToLook(session: Session, stack: Stack): Promise<void> {
   const workflow = await workflowUrl(session, poolIdOf({ cluster: CLUSTER, namespace: NAMESPACE, name: POOL }));
-  const elsewhere = stack.state === defaultState() ? '' : ` --state ${stack.state}`;
+  const elsewhere = stack.state === DEFAULT_STATE ? '' : ` --state ${stack.state}`;
   say('All as it should be.');
   print(`
   Temporal's Web UI   ${stack.temporalUi}

@@ -30,20 +30,20 @@ const request = (namespace: string, seen = {}) => ({ namespace, name: 'web', see
 test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
-  const { plan } = await behindTheTimes();
+  const worker = await behindTheTimes();
   const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
   const pools = held.metadata.resourceVersion;
-  expect(await plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
+  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
 
   const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
   const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, 1));
-  expect(await plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
+  expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
 });
 
 test('a pool that the watch does not show yet is not taken for gone', async () => {
   const namespace = await fleet().namespace();
-  const { plan } = await behindTheTimes();
-  expect(await plan(request(namespace))).toEqual({ gone: true });
+  const worker = await behindTheTimes();
+  expect(await worker.plan(request(namespace))).toEqual({ gone: true });
   await fleet().createPool(namespace, 'web');
-  expect(await plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
+  expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
 });

@@ -45,7 +45,7 @@ describe('scale-out', () => {
   });
 
   test('says in words what it does and why', () => {
-    expect(stepOf(plan({}).steps, 'create')?.reason).toBe('create web-1, web-2, web-3: 3 missing of 3');
+    expect(stepOf(plan({}).steps, 'create')?.reason).toBe('create web-1 … web-3: 3 missing of 3');
   });
 
   test('begins with the finalizer: without it the pool could go before its VMs', () => {

@@ -60,3 +60,9 @@ describe('label selectors', () => {
     expect(matchesLabels(selector, labels)).toBe(matches);
   });
 });
+
+test('of VMs made in one second, the lower number counts as the older', () => {
+  const vms = [aVm('web-2'), aVm('web-10'), aVm('web-1')];
+  expect(order(vms, { basePolicy: 'Oldest' })).toEqual(['web-1', 'web-2', 'web-10']);
+  expect(order(vms, { basePolicy: 'Newest' })).toEqual(['web-10', 'web-2', 'web-1']);
+});

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { bundleWorkflowCode, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { bundleWorkflowCode, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { beforeAll, describe, expect, test } from 'vitest';
 import * as workflows from '../../workflows/index.ts';
 
@@ -24,6 +24,8 @@ const typeOf = (history: History): string => history.events[0]!.workflowExecutio
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
+  // What a broken replay logs is what the tests look for.
+  Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
   workflowBundle = await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)), logger: quiet });
 }, 60_000);
 

@@ -24,6 +24,8 @@ const FIRST_DELAY_MS = 250;
 const LAST_DELAY_MS = 30_000;
 /** A list that is outdated this soon will be so again: the next one waits. */
 const FRESH_MS = 1_000;
+/** A watch that ends sooner than this and told nothing is a fault, of a proxy that has no server for instance. */
+const SHORT_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
 const WATCHDOG_SLACK_MS = 15_000;
 
@@ -127,9 +129,13 @@ export class ListWatch<T extends KubeObject, V> {
           await this.#list();
           listed = Date.now();
         }
+        const began = Date.now();
+        let told = false;
         await this.#watch(() => {
+          told = true;
           delay = FIRST_DELAY_MS;
         });
+        if (!told && Date.now() - began < SHORT_MS) throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (isGone(error)) {

@@ -15,6 +15,12 @@ export class Nudges {
     else waiting.again = true;
   }
 
+  /** For what a person waits for: at once, whatever the interval. */
+  atOnce(key: string): void {
+    clearTimeout(this.#waiting.get(key)?.timer);
+    this.#send(key);
+  }
+
   stop(): void {
     for (const { timer } of this.#waiting.values()) clearTimeout(timer);
     this.#waiting.clear();

@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { canonical } from '../decisions/canonical.ts';
 import { planPool } from '../decisions/pool-plan.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
-import type { VmView } from '../decisions/vm.ts';
-import type { Fleet, FleetChange } from './fleet.ts';
+import type { Fleet } from './fleet.ts';
 import { Nudges } from './nudges.ts';
+import { keyOfPool, stirredBy } from './stirred-by.ts';
 
 export interface WatchActivityOptions {
   fleet: Fleet;
@@ -60,15 +59,18 @@ export function createWatchActivities(options: WatchActivityOptions) {
       };
       const nudges = new Nudges(nudge, NUDGE_INTERVAL_MS);
       const unsubscribe = fleet.subscribe((change) => {
-        for (const key of stirredBy(change)) nudges.for(key);
+        for (const key of stirredBy(change)) {
+          if (change.kind === 'pool') nudges.atOnce(key);
+          else nudges.for(key);
+        }
       });
-      for (const pool of fleet.pools.values()) nudges.for(keyOf(pool));
+      for (const pool of fleet.pools.values()) nudges.for(keyOfPool(pool));
       const beat = setInterval(() => {
         context.heartbeat();
         for (const key of failed) nudges.for(key);
       }, HEARTBEAT_MS);
       const resync = setInterval(() => {
-        for (const pool of fleet.pools.values()) if (!isSettled(pool)) nudges.for(keyOf(pool));
+        for (const pool of fleet.pools.values()) if (!isSettled(pool)) nudges.for(keyOfPool(pool));
       }, resyncMs);
       log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
       try {
@@ -90,35 +92,3 @@ async function aborted(signal: AbortSignal): Promise<never> {
 }
 
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
-
-const keyOf = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
-
-/** The pools that a change concerns; none where nothing changed that a decision reads. */
-function stirredBy(change: FleetChange): Set<string> {
-  const keys = new Set<string>();
-  if (change.kind === 'pool') {
-    const pool = change.after ?? change.before!;
-    if (poolWords(change.before) !== poolWords(change.after)) keys.add(keyOf(pool));
-  } else if (!looksTheSame(change.before, change.after)) {
-    for (const vm of [change.before, change.after]) {
-      if (vm?.owner?.kind === 'VirtualMachinePool') keys.add(`${vm.namespace}/${vm.owner.name}`);
-    }
-  }
-  return keys;
-}
-
-/** All of a pool that a decision reads, but for its status: drover itself writes that. */
-const poolWords = (pool: StoredPool | undefined): string => {
-  if (pool === undefined) return '';
-  const { uid, generation, deletionTimestamp, finalizers } = pool.metadata;
-  return canonical({ uid, generation, deletionTimestamp, finalizers });
-};
-
-/** True where nothing of a VM has changed that a decision reads. */
-function looksTheSame(before: VmView | undefined, after: VmView | undefined): boolean {
-  if (before === undefined || after === undefined) return before === after;
-  return Object.entries(after).every(([key, value]: [string, unknown]) => {
-    const other: unknown = before[key as keyof VmView];
-    return value === other || key === 'resourceVersion' || (typeof value === 'object' && canonical(value) === canonical(other));
-  });
-}

@@ -29,3 +29,14 @@ test('stopped, it sends nothing more', () => {
   vi.advanceTimersByTime(10_000);
   expect(sent).toEqual(['a']);
 });
+
+test('what a person waits for goes at once, and what was waiting goes with it', () => {
+  const sent: string[] = [];
+  const nudges = new Nudges((key) => sent.push(key), 1_000);
+  nudges.for('a');
+  nudges.for('a');
+  nudges.atOnce('a');
+  expect(sent).toEqual(['a', 'a']);
+  vi.advanceTimersByTime(10_000);
+  expect(sent).toEqual(['a', 'a']);
+});

@@ -28,6 +28,8 @@ export interface PlanRequest {
   namespace: string;
   name: string;
   seen: Seen;
+  /** Something may have been done since that nobody has told: only a new list can say. */
+  inDoubt: boolean;
   underWay: { creating: string[]; deleting: string[] };
   /** VMs that may be created now; the burst cap holds besides. */
   allowance: number | null;
@@ -86,7 +88,8 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
 
   return {
     /** The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes nothing. */
-    async plan({ namespace, name, seen, underWay, allowance, failure }: PlanRequest): Promise<Planned> {
+    async plan({ namespace, name, seen, inDoubt, underWay, allowance, failure }: PlanRequest): Promise<Planned> {
+      if (inDoubt) await fleet.vms.relist();
       const reached = await fleet.catchUp(seen);
       const pool = await poolOf({ namespace, name });
       if (pool === undefined) return { gone: true };

@@ -28,8 +28,8 @@ export interface StepContext {
   seen: Seen;
   underWay: UnderWay;
   setbacks: Setbacks;
-  /** Told when a lane has ended, with what a later plan must have seen. */
-  onEnd: (seen: Seen) => void;
+  /** Told when a lane has ended, with what a later plan must have seen; null where nobody knows what it has done. */
+  onEnd: (seen: Seen | null) => void;
 }
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
@@ -74,7 +74,7 @@ function inLane(
   failure: Failure['reason'],
   act: () => Promise<Done>,
 ): void {
-  let seen: Seen = {};
+  let seen: Seen | null = null;
   const run = underWay.run(lane, async () => {
     try {
       const done = await act();

@@ -45,9 +45,15 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let statusAt = 0;
   let generation: number | undefined;
 
+  let inDoubt = false;
+
   const stir = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
     stirred = true;
+  };
+  const laneEnded = (newer: Seen | null): void => {
+    inDoubt ||= newer === null;
+    stir(newer ?? {});
   };
   setHandler(changed, stir, { description: 'Look again at the pool and its VMs.' });
   setHandler(progress, () => ({
@@ -73,13 +79,15 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 
   for (;;) {
     stirred = false;
-    const asked = { seen, failure: setbacks.state.failure };
+    const asked = { seen, inDoubt, failure: setbacks.state.failure };
+    inDoubt = false;
     const busy = underWay.has('creating') || underWay.has('deleting');
     const waiting = setbacks.isWaiting();
     const planned = await plan({
       namespace: ref.namespace,
       name: ref.name,
-      seen,
+      seen: asked.seen,
+      inDoubt: asked.inDoubt,
       underWay: { creating: underWay.names('creating'), deleting: underWay.names('deleting') },
       allowance: setbacks.allowance(busy),
       failure: asked.failure,
@@ -92,7 +100,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       ({ generation } = planned);
       // A failure that came while the plan was made is not the one that the plan saw pass.
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
-      for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: stir });
+      for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: laneEnded });
       if (status !== null) report(key, status);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;

@@ -25,7 +25,7 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
   return createPoolActivities({ client, fleet: picture, burst: 250, concurrency: 8 });
 }
 
-const request = (namespace: string, seen = {}) => ({ namespace, name: 'web', seen, underWay: { creating: [], deleting: [] }, allowance: null, failure: null });
+const request = (namespace: string, seen = {}, inDoubt = false) => ({ namespace, name: 'web', seen, inDoubt, underWay: { creating: [], deleting: [] }, allowance: null, failure: null });
 
 test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
   const namespace = await fleet().namespace();
@@ -38,6 +38,17 @@ test('a plan is never older than what was last written: it lists where its watch
   const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
   const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, 1));
   expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
+});
+
+test('after a step of which nobody knows what it has done, a plan lists anew', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 1 });
+  const worker = await behindTheTimes();
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const pools = held.metadata.resourceVersion;
+  await fleet().kube.create(VirtualMachines, vmFromTemplate(held as unknown as StoredPool, 1));
+  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
+  expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [] });
 });
 
 test('a pool that the watch does not show yet is not taken for gone', async () => {

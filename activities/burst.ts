@@ -15,8 +15,8 @@ export interface BurstOptions {
 }
 
 /**
- * Runs `act` on every item, as many at once as the API server takes: it starts with few calls, doubles with every answer,
- * and halves when the server is away or busy, so that a server in trouble is not hit by a whole burst.
+ * Runs `act` on every item, as many at once as the API server takes: it starts with few calls, lets one more in with
+ * every answer, and halves when the server is away or busy, so that a server in trouble is not hit by a whole burst.
  *
  * An item that met a passing fault is tried again, `TRIES` times at most. Ends at the first refusal (quota, permission,
  * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.

@@ -1,4 +1,4 @@
-import { cancellationSignal, heartbeat, log } from '@temporalio/activity';
+import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import type { PoolStatus } from '../api/pool.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
@@ -15,7 +15,7 @@ import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import { untilLeft } from './until-left.ts';
 
-const HEARTBEAT_MS = 500;
+const HEARTBEAT_MS = 2_000;
 
 /** A pool, and which one of that name: what is done for it is not done for a later one. */
 export interface PoolKey {
@@ -70,19 +70,18 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
   /** Runs `act` on each, heartbeating; a refusal ends it and is returned in words. */
   const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>, atFirst?: number): Promise<Pick<Done, 'count' | 'refused'>> => {
     let count = 0;
-    let beat = 0;
-    const onDone = (): void => {
-      count++;
-      if (Date.now() - beat < HEARTBEAT_MS) return;
-      beat = Date.now();
-      heartbeat(count);
-    };
+    // By the clock, not by the call: one that hangs, or that was asked to wait, is no dead worker.
+    const { heartbeat } = Context.current();
+    const beat = setInterval(() => heartbeat(count), HEARTBEAT_MS);
+    const onDone = (): void => void count++;
     try {
       await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone, ...(atFirst === undefined ? {} : { atFirst }) });
       return { count, refused: null };
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       return { count, refused: { reason: error.reason, message: error.message } };
+    } finally {
+      clearInterval(beat);
     }
   };
 
@@ -124,8 +123,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
       const note = `Created ${namesInWords(created)}`;
       if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
       if (refused !== null) {
-        const names = namesInWords(numbers.slice(count).map((number) => vmName(key.name, number)));
-        const why = `${names} not created: ${refused.message}`;
+        const why = `${numbers.length - count} of ${namesInWords(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
         await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
       }
       if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });

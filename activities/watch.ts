@@ -7,11 +7,15 @@ import type { Fleet } from './fleet.ts';
 import { Nudges } from './nudges.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
+type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string }) => Promise<void>;
+
 export interface WatchActivityOptions {
   fleet: Fleet;
   burst: number;
   /** Sends `changed` to the workflow of a pool, and starts it where it doesn't run. */
-  nudgePool: (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string }) => Promise<void>;
+  nudgePool: Nudge;
+  /** The same for a pool that is gone: its workflow is not started again. */
+  tellGone: Nudge;
   /** Told how many nudges could not be sent. */
   onFailure?: () => void;
   /** Aborted when the worker is asked to end: its watch moves to another worker at once. */
@@ -24,7 +28,7 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { fleet, burst, nudgePool, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { fleet, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
@@ -48,7 +52,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const nudge = (key: string): void => {
         const [namespace = '', name = ''] = key.split('/');
         const seen = { pools: String(fleet.pools.version), vms: String(fleet.vms.version) };
-        nudgePool(client, { cluster, namespace, name }, seen).then(
+        const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
+        send(client, { cluster, namespace, name }, seen).then(
           () => failed.delete(key),
           (error: unknown) => {
             failed.add(key);

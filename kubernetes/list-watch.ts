@@ -21,7 +21,7 @@ export interface ListWatchOptions<T extends KubeObject, V> {
 }
 
 const FIRST_DELAY_MS = 250;
-const LAST_DELAY_MS = 30_000;
+const LAST_DELAY_MS = 5_000;
 /** A list that is outdated this soon will be so again: the next one waits. */
 const FRESH_MS = 1_000;
 /** A watch that ends sooner than this and told nothing is a fault, of a proxy that has no server for instance. */
@@ -53,6 +53,8 @@ export class ListWatch<T extends KubeObject, V> {
   #version = 0n;
   #synced = false;
   #running: Promise<void> | undefined;
+  #current: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
 
   constructor(options: ListWatchOptions<T, V>) {
     this.#options = options;
@@ -109,8 +111,15 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   /** Lists now, whatever the watch has told: for a reader that cannot wait for the watch to catch up. */
-  async relist(): Promise<void> {
-    await this.#list();
+  relist(): Promise<void> {
+    // One that is under way may be older than what the caller has seen; all who ask meanwhile share the next.
+    this.#next ??= this.#current.then(() => {
+      this.#next = undefined;
+      const list = this.#list();
+      this.#current = list.catch(() => {});
+      return list;
+    });
+    return this.#next;
   }
 
   async stop(): Promise<void> {
@@ -161,12 +170,14 @@ export class ListWatch<T extends KubeObject, V> {
 
   async #listOnce(): Promise<void> {
     const { client, resource, namespace, labelSelector, onMissed } = this.#options;
+    const known = this.#version;
     const list = await client.list<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       signal: this.#stop.signal,
     });
     const version = BigInt(list.metadata.resourceVersion);
+    if (version < known) this.#forget(version);
     const present = new Set<string>();
     let changes = 0;
     for (const item of list.items) {
@@ -235,6 +246,12 @@ export class ListWatch<T extends KubeObject, V> {
     this.#entries.delete(key);
     this.#options.onChange?.(key, before.view, undefined);
     return true;
+  }
+
+  /** Versions never go back but in a cluster that was restored from a backup: nothing of before counts there. */
+  #forget(version: bigint): void {
+    for (const key of this.#entries.keys()) this.#remove(key);
+    this.#version = version;
   }
 
   #advance(version: bigint): void {

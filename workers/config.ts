@@ -1,17 +1,22 @@
 import * as z from 'zod';
 
-const port = z.coerce.number().int().min(0).max(65_535);
+/** A whole number in a variable's text. */
+const whole = (least: number, most: number) =>
+  z
+    .string()
+    .refine((text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most, `must be a whole number from ${least} to ${most}`)
+    .transform(Number);
 
 const Environment = z.object({
   DROVER_CLUSTER: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."')
     .default('default'),
-  DROVER_BURST: z.coerce.number().int().min(1).max(10_000).default(250),
-  DROVER_CONCURRENCY: z.coerce.number().int().min(1).max(1_000).default(32),
-  DROVER_CONNECTIONS: z.coerce.number().int().min(1).max(1_000).default(64),
+  DROVER_BURST: whole(1, 10_000).default(250),
+  DROVER_CONCURRENCY: whole(1, 1_000).default(32),
+  DROVER_CONNECTIONS: whole(1, 1_000).default(64),
   DROVER_HEALTH_ADDRESS: z.string().default('127.0.0.1'),
-  DROVER_HEALTH_PORT: port.optional(),
+  DROVER_HEALTH_PORT: whole(0, 65_535).optional(),
   DROVER_WORKFLOW_BUNDLE: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
 });

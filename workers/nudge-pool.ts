@@ -1,4 +1,4 @@
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, type Client } from '@temporalio/client';
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Seen } from '../decisions/versions.ts';
 import type { pool } from '../workflows/pool.ts';
 import { changed, poolIdOf, taskQueueOf, type PoolRef } from '../workflows/messages.ts';
@@ -22,4 +22,13 @@ export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promi
       { key: DroverPool, value: ref.name },
     ],
   });
+}
+
+/** Tells the workflow of a pool that is gone, for it to end; none is started. */
+export async function tellGone(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
+  try {
+    await client.workflow.getHandle(poolIdOf(ref)).signal(changed, seen);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
 }

@@ -13,7 +13,7 @@ import type { WorkerConfig } from './config.ts';
 import { serveHealth, type Health } from './health.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { nudgePool } from './nudge-pool.ts';
+import { nudgePool, tellGone } from './nudge-pool.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
@@ -51,7 +51,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
       activities: withFailures({
         ...createPoolActivities({ client, fleet, burst: config.burst, concurrency: config.concurrency }),
-        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
+        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),
       shutdownGraceTime: GRACE,
       maxCachedWorkflows: 500,

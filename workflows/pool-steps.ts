@@ -18,9 +18,14 @@ const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivi
   // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
-export const { setFinalizer, writeStatus } = proxyActivities<PoolActivities>({
+const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
+});
+export const { writeStatus } = proxyActivities<PoolActivities>({
+  startToCloseTimeout: '60s',
+  // A status that can't be written gives way to the next, which is newer.
+  retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
 
 export interface StepContext {

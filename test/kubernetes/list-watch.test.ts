@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { KubeConfig } from '@kubernetes/client-node';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+
+/** A list-watch on a server that answers every list with `list`, and ends every watch as soon as it begins. */
+async function onServer(list: () => object, onWatch: () => void = () => {}): Promise<ListWatch<KubeObject, string>> {
+  const server = createServer((request, response) => {
+    const isWatch = request.url!.includes('watch=true');
+    if (isWatch) onWatch();
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(isWatch ? '' : JSON.stringify(list()));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const config = new KubeConfig();
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  config.loadFromClusterAndUser({ name: 'it', server: address, skipTLSVerify: true }, { name: 'it' });
+  const client = new KubeClient(config);
+  const listWatch = new ListWatch<KubeObject, string>({ client, resource: VirtualMachines, view: (vm) => vm.metadata.uid }).start();
+  onTestFinished(async () => {
+    await listWatch.stop();
+    await client.close();
+    server.close();
+  });
+  return listWatch;
+}
+
+test('a server that ends every watch as soon as it begins is asked ever more seldom', async () => {
+  const watches: number[] = [];
+  await onServer(
+    () => ({ metadata: { resourceVersion: '1' }, items: [] }),
+    () => watches.push(Date.now()),
+  );
+  await vi.waitFor(() => expect(watches.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
+  // 250 ms, 500 ms and 1 s, each a quarter more or less.
+  expect(watches[3]! - watches[0]!).toBeGreaterThan(1_200);
+});
+
+const vm = (name: string, resourceVersion: string) => ({
+  metadata: { namespace: 'shop', name, uid: `${name}@${resourceVersion}`, resourceVersion },
+});
+
+test('a cluster that was restored from a backup, and counts from an older version, is followed from there', async () => {
+  let list = { metadata: { resourceVersion: '900' }, items: [vm('web-1', '700'), vm('web-2', '800')] };
+  const listWatch = await onServer(() => list);
+  await listWatch.ready();
+  list = { metadata: { resourceVersion: '500' }, items: [vm('web-1', '400')] };
+  await listWatch.relist();
+  expect([...listWatch.values()]).toEqual(['web-1@400']);
+  expect(listWatch.version).toBe(500n);
+});
+
+test('all who ask for a list while one is under way share the next', async () => {
+  let lists = 0;
+  const listWatch = await onServer(() => ({ metadata: { resourceVersion: String(++lists) }, items: [] }));
+  await listWatch.ready();
+  const before = lists;
+  const first = listWatch.relist();
+  await Promise.resolve();
+  await Promise.all([first, ...Array.from({ length: 20 }, () => listWatch.relist())]);
+  expect(lists - before).toBeLessThanOrEqual(2);
+});

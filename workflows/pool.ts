@@ -8,24 +8,21 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { PoolActivities, PoolKey } from '../activities/pool.ts';
-import type { PoolStatus } from '../api/pool.ts';
+import type { PoolActivities } from '../activities/pool.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
-import { begin, writeStatus } from './pool-steps.ts';
+import { begin } from './pool-steps.ts';
 import { DroverPhase } from './search-attributes.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
+import { StatusWriter } from './status-writer.ts';
 import { UnderWay } from './under-way.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: { seen: Seen; setbacks: SetbacksState };
+  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean };
 }
-
-/** While VMs come and go, the status is not written more often than this. */
-const STATUS_GAP_MS = 500;
 
 const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
 
@@ -42,15 +39,22 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let seen: Seen = carried?.seen ?? {};
   let stirred = true;
   let phase: PoolPlan['phase'] | undefined;
-  let statusAt = 0;
   let generation: number | undefined;
-
-  let inDoubt = false;
+  /** A step has failed, and nobody knows what of it was done. */
+  let inDoubt = carried?.inDoubt ?? false;
 
   const stir = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
     stirred = true;
   };
+  const statusWriter = new StatusWriter({
+    underWay,
+    setbacks,
+    onWritten: (newer, isDue) => {
+      seen = laterSeen(seen, newer);
+      stirred ||= isDue;
+    },
+  });
   const laneEnded = (newer: Seen | null): void => {
     inDoubt ||= newer === null;
     stir(newer ?? {});
@@ -63,19 +67,6 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     troubles: setbacks.state.troubles,
     retryAt: setbacks.isWaiting() ? new Date(setbacks.state.retryAt!).toISOString() : null,
   }));
-
-  let statusDue = false;
-  const report = (key: PoolKey, status: PoolStatus): void => {
-    const tooSoon = !underWay.isEmpty && Date.now() - statusAt < STATUS_GAP_MS;
-    statusDue = tooSoon || underWay.has('status');
-    if (statusDue) return;
-    statusAt = Date.now();
-    void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
-      seen = laterSeen(seen, written ?? {});
-      stirred ||= statusDue;
-    });
-  };
 
   for (;;) {
     stirred = false;
@@ -101,14 +92,14 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       // A failure that came while the plan was made is not the one that the plan saw pass.
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
       for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: laneEnded });
-      if (status !== null) report(key, status);
+      if (status !== null) statusWriter.write(key, status);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;
 
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state));
     if (workflowInfo().continueAsNewSuggested) {
       await condition(() => underWay.isEmpty && allHandlersFinished());
-      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state } });
+      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt } });
     }
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;

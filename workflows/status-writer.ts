@@ -1,0 +1,40 @@
+import type { PoolKey } from '../activities/pool.ts';
+import type { PoolStatus } from '../api/pool.ts';
+import type { Seen } from '../decisions/versions.ts';
+import { writeStatus } from './pool-steps.ts';
+import type { Setbacks } from './setbacks.ts';
+import type { UnderWay } from './under-way.ts';
+
+/** While VMs come and go, the status is not written more often than this. */
+const GAP_MS = 500;
+
+export interface StatusWriterOptions {
+  underWay: UnderWay;
+  setbacks: Setbacks;
+  /** Told when a status has been written, and whether another was held back meanwhile. */
+  onWritten: (seen: Seen, isDue: boolean) => void;
+}
+
+/** Writes a pool's status beside the turns, one at a time; what it holds back, a later turn brings again. */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  #last = 0;
+  #isDue = false;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+  }
+
+  write(key: PoolKey, status: PoolStatus): void {
+    const { underWay, setbacks, onWritten } = this.#options;
+    // Where nothing is under way, no end of a step would bring a status that is held back.
+    const tooSoon = !underWay.isEmpty && Date.now() - this.#last < GAP_MS;
+    this.#isDue = tooSoon || underWay.has('status');
+    if (this.#isDue) return;
+    this.#last = Date.now();
+    void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
+      const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
+      onWritten(written ?? {}, this.#isDue);
+    });
+  }
+}

@@ -97,9 +97,7 @@ test('drover gets the kubeconfig where it looks for it, to read, as the user tha
 });
 
 test("the worker understands its environment, and tells of its health where it is asked", () => {
-  // Compose hands every value on as text.
-  const given = Object.entries({ ...imageEnvironment(), ...worker.environment });
-  const environment = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+  const environment = { ...imageEnvironment(), ...worker.environment };
   const known = textOf('workers/config.ts');
   for (const name of Object.keys(environment)) {
     expect(name).toMatch(/^(KUBECONFIG|TEMPORAL_(ADDRESS|NAMESPACE)|DROVER_\w+|LOG_LEVEL|NODE_ENV)$/);

@@ -16,6 +16,8 @@ import type { Fleet } from './fleet.ts';
 import { untilLeft } from './until-left.ts';
 
 const HEARTBEAT_MS = 2_000;
+/** Calls that may meet a quota which has just filled up. */
+const BREADTH = 16;
 
 /** A pool, and which one of that name: what is done for it is not done for a later one. */
 export interface PoolKey {
@@ -99,8 +101,11 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
       return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
     },
 
-    /** Creates the pool's VMs of these numbers. One that is there already and is the pool's counts as done. */
-    async createVms(key: PoolKey, numbers: number[], seen: Seen): Promise<Done> {
+    /**
+     * Creates the pool's VMs of these numbers. One that is there already and is the pool's counts as done.
+     * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well.
+     */
+    async createVms(key: PoolKey, numbers: number[], seen: Seen, atBreadth: boolean): Promise<Done> {
       await fleet.catchUp({ pools: seen.pools });
       const pool = await poolOf(key);
       if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
@@ -119,7 +124,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
           version = later(version, other?.metadata.resourceVersion);
           if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
         }
-      });
+      }, atBreadth ? BREADTH : 1);
       const note = `Created ${namesInWords(created)}`;
       if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
       if (refused !== null) {

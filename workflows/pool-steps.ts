@@ -7,8 +7,11 @@ import type { Seen } from '../decisions/versions.ts';
 import type { Setbacks } from './setbacks.ts';
 import type { LaneKind, UnderWay } from './under-way.ts';
 
-/** VMs that one activity creates or deletes: several run at once, so that the end of one leaves the API server no idle moment. */
-const LANE = 84;
+/**
+ * VMs that one activity creates or deletes. Several run at once, and of different lengths, so that they end one after
+ * another: the end of one leaves the API server no idle moment.
+ */
+const LANES = { first: 42, second: 84, longest: 126 };
 
 const SUMMARY_LENGTH = 180;
 
@@ -39,7 +42,7 @@ export interface StepContext {
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
-  const { key, seen } = context;
+  const { key, seen, setbacks } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
   const summary = reason.slice(0, SUMMARY_LENGTH);
@@ -49,7 +52,7 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, seen]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, seen, setbacks.hasProven]));
       }
       return;
     case 'delete':
@@ -85,7 +88,7 @@ function inLane(
       const done = await act();
       seen = done.seen;
       if (done.refused !== null) setbacks.failed(failure, done.refused.message);
-      else if (done.count > 0 && setbacks.state.failure?.reason === failure) setbacks.passed();
+      else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.error('a step failed', { reason: lane.reason, message });
@@ -96,7 +99,7 @@ function inLane(
 }
 
 function lanes<T>(items: readonly T[]): T[][] {
-  const lists: T[][] = [];
-  for (let start = 0; start < items.length; start += LANE) lists.push(items.slice(start, start + LANE));
-  return lists;
+  const { first, second, longest } = LANES;
+  if (items.length <= longest) return [[...items]];
+  return [items.slice(0, first), items.slice(first, first + second), ...lanes(items.slice(first + second))];
 }

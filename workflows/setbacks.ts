@@ -18,6 +18,7 @@ const TROUBLES_KEPT = 10;
 /** Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all. */
 export class Setbacks {
   readonly state: SetbacksState;
+  #hasProven = false;
 
   constructor(state: SetbacksState = { failure: null, inARow: 0, retryAt: null, troubles: [] }) {
     this.state = state;
@@ -25,11 +26,23 @@ export class Setbacks {
 
   failed(reason: Failure['reason'], message: string): void {
     const { state } = this;
+    this.#hasProven = false;
     const now = Date.now();
     this.note(reason, message);
     // Lanes that fail together are one failure.
     if (!this.isWaiting()) state.retryAt = now + backoffMs(++state.inARow);
     state.failure = { reason, message, since: state.failure?.since ?? new Date(now).toISOString() };
+  }
+
+  /** A step that could have failed for this reason has not. */
+  succeeded(reason: Failure['reason']): void {
+    this.#hasProven ||= reason === 'FailedCreate';
+    if (this.state.failure?.reason === reason) this.passed();
+  }
+
+  /** True while the last VMs were made without trouble: the next need no slow start. */
+  get hasProven(): boolean {
+    return this.#hasProven;
   }
 
   passed(): void {

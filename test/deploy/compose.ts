@@ -26,10 +26,12 @@ const VARIABLE = /\$(?:(\$)|\{(\w+):-([^}]*)\})/g;
 
 export const composeText = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
+/** Compose hands every variable on as text, also one that YAML reads as a number. */
+const asText = (key: unknown, value: unknown): unknown =>
+  typeof value === 'number' && String(key).startsWith('DROVER_') ? String(value) : value;
+
 /** The file as Compose reads it: variables filled in from `env` or with their defaults, `$$` made `$`. */
 export function readCompose(file: string, env: Record<string, string> = {}): Compose {
   const filled = composeText(file).replaceAll(VARIABLE, (_, dollar: string | undefined, name: string, otherwise: string) => dollar ?? (env[name] || otherwise));
-  // Compose hands every variable on as text, also one that YAML reads as a number.
-  const asText = (key: unknown, value: unknown): unknown => (typeof value === 'number' && String(key).startsWith('DROVER_') ? String(value) : value);
   return parse(filled, asText, { merge: true }) as Compose;
 }

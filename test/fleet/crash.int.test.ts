@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { controllerOf } from '../../kubernetes/objects.ts';
+import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from './fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
@@ -35,13 +37,19 @@ async function expectExactly(namespace: string, count: number, seen: Map<string,
 test('a worker that dies in the middle of a burst of 200: exactly 200, no name twice, none missing', async () => {
   const namespace = await fleet().namespace();
   const creations = await everyCreation(namespace);
-  let worker: TestWorker = await fleet().startWorker();
+  // An API server that takes its time: each crash then comes in the middle, however fast the machine.
+  const slow = await chaosProxy(fleet().stack.kubeconfig, async (method): Promise<Fate> => {
+    if (method === 'POST') await sleep(400);
+    return 'pass';
+  });
+  const env = { KUBECONFIG: slow.kubeconfig };
+  let worker: TestWorker = await fleet().startWorker(env);
   await fleet().createPool(namespace, 'web', { replicas: 200 });
-  for (const moment of [20, 90, 150]) {
+  for (const moment of [5, 40, 90]) {
     await until(async () => expect(creations.count()).toBeGreaterThan(moment));
     await worker.kill();
     expect(creations.count()).toBeLessThan(200);
-    worker = await fleet().startWorker();
+    worker = await fleet().startWorker(env);
   }
   await expectExactly(namespace, 200, creations.uids);
   creations.stop();

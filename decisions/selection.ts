@@ -1,5 +1,6 @@
 import type { SelectionPolicy } from '../api/pool.ts';
 import { matchesLabels } from './label-selector.ts';
+import { numberOf } from './naming.ts';
 import { isBroken, isHalted, type VmView } from './vm.ts';
 
 /**
@@ -21,16 +22,17 @@ function baseRank(vm: VmView, policy: NonNullable<SelectionPolicy['basePolicy']>
   switch (policy) {
     // Kubernetes' times are in whole seconds: of VMs made in one, the lower number counts as the older.
     case 'Oldest':
-      return [vm.createdAt, numberIn(vm.name)];
+      return [vm.createdAt, numberIn(vm)];
     case 'Newest':
-      return [-vm.createdAt, -numberIn(vm.name)];
+      return [-vm.createdAt, -numberIn(vm)];
     case 'Random':
       // The least disruption first: a halted VM, then one that serves nobody yet, then a ready one.
       return [isHalted(vm) ? 0 : vm.ready ? 2 : 1, scatter(vm.uid)];
   }
 }
 
-const numberIn = (name: string): number => Number(/\d+$/.exec(name)?.[0] ?? 0);
+/** 0 for a VM that the pool would have named otherwise. */
+const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;
 
 /** A number that looks random and stays the same for one VM (FNV-1a), so that a plan made twice picks the same VMs. */
 function scatter(uid: string): number {

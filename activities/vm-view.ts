@@ -1,6 +1,6 @@
-import { REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import type { VmView } from '../decisions/vm.ts';
-import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
 export interface VirtualMachine extends KubeObject {
@@ -15,6 +15,9 @@ export interface VirtualMachine extends KubeObject {
     ready?: boolean;
     printableStatus?: string;
     startFailure?: { consecutiveFailCount?: number };
+    conditions?: Condition[];
+    snapshotInProgress?: string;
+    restoreInProgress?: string;
   };
 }
 
@@ -37,5 +40,15 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
     startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+    optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    restartRequired: restartRequired(status?.conditions),
+    snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
+}
+
+function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {
+  const condition = conditions.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
+  if (condition === undefined) return null;
+  const since = Date.parse(condition.lastTransitionTime ?? '');
+  return { since: Number.isNaN(since) ? null : since, why: condition.message ?? '' };
 }

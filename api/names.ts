@@ -13,6 +13,15 @@ export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a VM that is leaving its pool with its disks kept: it is halted first and deleted once its VMI is gone. */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
 
+/** On a VM: with the value "true", no update and no healing may touch it. */
+export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
+/** In a template's `spec.template.metadata.annotations`: a new time there is a wish to restart every VM, as `drover rollout restart` makes it. */
+export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
+/** On a pool, and on the ControllerRevision made of its template: who asked for the change, as `drover` writes it. */
+export const ASKED_BY_ANNOTATION = `${GROUP}/asked-by`;
+/** Kubernetes' own: why a change was made, as people write it. */
+export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
+
 /** Kubernetes' own finalizer on an object that was deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';
 

@@ -24,6 +24,12 @@ export interface VmView {
   state: string;
   /** KubeVirt's `status.startFailure.consecutiveFailCount`. */
   startFailures: number;
+  /** Its owner asked by annotation that nothing disrupts it. */
+  optedOut: boolean;
+  /** KubeVirt's RestartRequired: since when (milliseconds since the epoch, null where it doesn't say), and why. */
+  restartRequired: { since: number | null; why: string } | null;
+  /** KubeVirt is taking a snapshot of it, or restoring one. */
+  snapshotting: boolean;
 }
 
 /** States in which KubeVirt says that a VM cannot run as it is. */

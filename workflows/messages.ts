@@ -19,6 +19,22 @@ export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool
  */
 export const changed = defineSignal<[Seen?]>('changed');
 
+/** What the signals of a person may say; Temporal's Web UI may send them without. */
+export interface Asking {
+  /** Who asks. */
+  by?: string;
+  why?: string;
+}
+
+/** Begins no further batch until `resume`; what restarts already comes back. */
+export const pause = defineSignal<[Asking?]>('pause');
+/** Ends a pause, and lets a rollout go on that has failed or was aborted. */
+export const resume = defineSignal<[Asking?]>('resume');
+/** Ends the rollout of the newest template where it stands: its VMs stay as they are. */
+export const abort = defineSignal<[Asking?]>('abort');
+/** Passes the step at which the rollout waits, or with `full` all of them. */
+export const promote = defineSignal<[(Asking & { full?: boolean })?]>('promote');
+
 /** A failure as a person reads it. */
 export interface Trouble {
   /** RFC 3339. */

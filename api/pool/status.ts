@@ -13,6 +13,40 @@ export type Condition = z.infer<typeof Condition>;
 
 const count = (words: string) => z.int32().min(0).describe(words);
 
+const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
+
+/** Who did it, when, and why, in words. */
+const Act = {
+  by: z.string().max(256),
+  at: time('When.'),
+  why: z.string().max(1024).exactOptional(),
+};
+
+/** How the newest rollout stands. It outlives the workflow that leads it: a new run takes up from here. */
+export const RolloutStatus = z.strictObject({
+  revision: z.string().describe('Revision that is rolled out.'),
+  startedAt: time('When the template was seen to have changed.'),
+  completedAt: time('When the last VM that could be brought to it was there.').exactOptional(),
+  batches: count('Batches begun.'),
+  step: count('How many of spec.rollout.steps lie behind it.'),
+  stepReachedAt: time('Since when it waits at its step.').exactOptional(),
+  paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
+  halted: z
+    .strictObject({
+      kind: z
+        .enum(['Failed', 'Aborted', 'Undoing', 'UndoFailed'])
+        .describe('Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a person.'),
+      ...Act,
+    })
+    .describe('Why it begins nothing more by itself.')
+    .exactOptional(),
+  failures: z
+    .array(z.strictObject({ vm: z.string(), why: z.string().max(1024), at: time('When.') }))
+    .max(100)
+    .describe('VMs that were not ready in time, or could not be updated; the newest last.'),
+});
+export type RolloutStatus = z.infer<typeof RolloutStatus>;
+
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
@@ -21,6 +55,7 @@ export const PoolStatus = z.strictObject({
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
+  rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)

@@ -32,6 +32,9 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     ready: true,
     state: 'Running',
     startFailures: 0,
+    optedOut: false,
+    restartRequired: null,
+    snapshotting: false,
     ...fields,
   };
 }

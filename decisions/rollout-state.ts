@@ -1,0 +1,49 @@
+import type { RolloutStatus } from '../api/pool.ts';
+
+/** Who asked for something, and why, as far as it was said. */
+export interface Asked {
+  by?: string;
+  why?: string;
+}
+
+const FAILURES_KEPT = 100;
+const SOMEBODY = 'somebody';
+
+/** A rollout that has just begun: nothing of an earlier one holds for it but a person's pause. */
+export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
+  revision,
+  startedAt: at,
+  batches: 0,
+  step: 0,
+  failures: [],
+  ...(before?.paused === undefined ? {} : { paused: before.paused }),
+});
+
+export const paused = (state: RolloutStatus, { by = SOMEBODY, why }: Asked, at: string): RolloutStatus => ({
+  ...state,
+  paused: { by, at, ...(why === undefined ? {} : { why }) },
+});
+
+/** Goes on, also after a failure or an abort: what has failed may be tried again. */
+export function resumed(state: RolloutStatus): RolloutStatus {
+  const { paused: _paused, halted: _halted, ...rest } = state;
+  return { ...rest, failures: [] };
+}
+
+export const halted = (
+  state: RolloutStatus,
+  kind: NonNullable<RolloutStatus['halted']>['kind'],
+  { by = SOMEBODY, why }: Asked,
+  at: string,
+): RolloutStatus => ({ ...state, halted: { kind, by, at, ...(why === undefined ? {} : { why }) } });
+
+/** One step further, or with `full` past all of them. */
+export function promoted(state: RolloutStatus, steps: number, full: boolean): RolloutStatus {
+  const { stepReachedAt: _stepReachedAt, ...rest } = state;
+  return { ...rest, step: full ? steps : Math.min(state.step + 1, steps) };
+}
+
+export const withFailures = (state: RolloutStatus, failures: RolloutStatus['failures']): RolloutStatus => ({
+  ...state,
+  failures: [...state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm)), ...failures].slice(-FAILURES_KEPT),
+});

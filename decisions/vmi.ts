@@ -1,0 +1,36 @@
+/** What drover keeps of a VirtualMachineInstance: all that its decisions read, and nothing else. */
+export interface VmiView {
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  /** UID of the VM that controls it; null for one that no VM controls. */
+  vmUid: string | null;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  /** Has a deletion timestamp: its guest is stopping. */
+  deleting: boolean;
+  /** KubeVirt's `status.phase`; empty before it has one. */
+  phase: string;
+  ready: boolean;
+  /** Since when it has been ready, or not ready, in milliseconds since the epoch; null where KubeVirt doesn't say. */
+  readySince: number | null;
+  /** The revision of the pool's template that the guest runs: of its start, or of the last live update. */
+  revision: string | null;
+  paused: boolean;
+  migrating: boolean;
+  migratable: boolean;
+  node: string | null;
+  /** KubeVirt's `status.machine.type`. */
+  machineType: string | null;
+  cpu: { sockets: number | null; maxSockets: number | null; current: number | null };
+  /** Kubernetes quantities as texts. */
+  memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
+  /** Canonical JSON of nodeSelector, affinity and tolerations. */
+  placement: string;
+  /** KubeVirt's own words for why it isn't ready; null where it says nothing. */
+  trouble: string | null;
+}
+
+/** True for a VMI whose guest has ended, or never came up. */
+export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';

@@ -16,6 +16,7 @@ export interface VirtualMachine extends KubeObject {
     printableStatus?: string;
     startFailure?: { consecutiveFailCount?: number };
     conditions?: Condition[];
+    stateChangeRequests?: unknown[];
     snapshotInProgress?: string;
     restoreInProgress?: string;
   };
@@ -42,6 +43,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
+    changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }

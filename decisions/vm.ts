@@ -28,6 +28,8 @@ export interface VmView {
   optedOut: boolean;
   /** KubeVirt's RestartRequired: since when (milliseconds since the epoch, null where it doesn't say), and why. */
   restartRequired: { since: number | null; why: string } | null;
+  /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
+  changingState: boolean;
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
 }

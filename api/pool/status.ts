@@ -41,7 +41,12 @@ export const RolloutStatus = z.strictObject({
     .describe('Why it begins nothing more by itself.')
     .exactOptional(),
   failures: z
-    .array(z.strictObject({ vm: z.string(), why: z.string().max(1024), at: time('When.') }))
+    .array(z.strictObject({
+        vm: z.string(),
+        why: z.string().max(1024),
+        at: time('When.'),
+        wasDown: z.literal(true).describe('It was not ready before either: it says nothing of the new revision.').exactOptional(),
+      }))
     .max(100)
     .describe('VMs that were not ready in time, or could not be updated; the newest last.'),
 });

@@ -34,6 +34,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     startFailures: 0,
     optedOut: false,
     restartRequired: null,
+    changingState: false,
     snapshotting: false,
     ...fields,
   };

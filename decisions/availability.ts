@@ -1,0 +1,73 @@
+import { countOf } from '../api/int-or-percent.ts';
+import { DEFAULT_MAX_UNAVAILABLE } from '../api/pool-defaults.ts';
+import type { VmTemplate } from '../api/pool.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import { isFinal, type VmiView } from './vmi.ts';
+import type { VmView } from './vm.ts';
+
+/** The VMI of a VM; undefined where it has none. */
+export type VmiOf = (vm: VmView) => VmiView | undefined;
+
+/** Run strategies under which KubeVirt runs a VM without being asked to. */
+const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
+
+/** True where VMs made from the template run by themselves. */
+export const runsByItself = ({ spec }: VmTemplate): boolean => spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
+
+/** The VMI whose guest runs or comes up; undefined where it ends, has ended, or is not there. */
+export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
+  return vmi === undefined || vmi.deleting || isFinal(vmi) ? undefined : vmi;
+}
+
+/** Whether the VM's owner wants it to run now: one that was stopped is not unavailable, however long it stays so. */
+export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
+  switch (vm.runStrategy) {
+    case 'Always':
+      return true;
+    case 'Once':
+      // KubeVirt starts it whenever it has no VMI, and leaves one that has ended.
+      return vmi === undefined || !isFinal(vmi);
+    case 'RerunOnFailure':
+      if (vmi !== undefined) return vmi.phase !== 'Succeeded';
+      return vm.changingState || vm.state !== 'Stopped';
+    case 'Manual':
+      return vm.changingState || (vmi !== undefined && !vmi.deleting && !isFinal(vmi));
+    default:
+      return false;
+  }
+}
+
+/** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */
+export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean => vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
+
+export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
+
+/** VMs that stay in the pool: the others neither serve nor count. */
+export const isStaying = (vm: VmView): boolean => !vm.deleting && !vm.removing;
+
+export const maxUnavailableOf = ({ spec }: StoredPool): number => countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
+
+export interface UnavailabilityInput {
+  pool: StoredPool;
+  /** Those that stay in the pool. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** VMs in hand that may go down at any moment, or have not yet come back, by name. */
+  inHand: Iterable<string>;
+}
+
+/**
+ * The VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause, those in hand,
+ * and those that are missing from a pool of VMs that run by themselves.
+ */
+export function unavailability({ pool, vms, vmiOf, inHand }: UnavailabilityInput): { names: Set<string>; count: number } {
+  const names = new Set(inHand);
+  const present = new Set<string>();
+  for (const vm of vms) {
+    present.add(vm.name);
+    if (isDown(vm, vmiOf(vm))) names.add(vm.name);
+  }
+  const absentInHand = [...names].filter((name) => !present.has(name)).length;
+  const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absentInHand, 0) : 0;
+  return { names, count: names.size + missing };
+}

@@ -113,7 +113,7 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
       const taken: string[] = [];
       let version: string | undefined;
       const { count, refused } = await each(numbers, async (number) => {
-        const vm = vmFromTemplate(pool, number);
+        const vm = vmFromTemplate(pool, pool.spec.template, number);
         try {
           const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
           version = later(version, stored.metadata.resourceVersion);

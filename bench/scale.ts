@@ -19,7 +19,7 @@ const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {} 
 /** The same object as drover creates, but nobody's that drover knows. */
 function asDroverMakesIt(name: string): NewVirtualMachine {
   const pool = { apiVersion: 'drover.dev/v1alpha1' as const, kind: 'VirtualMachinePool' as const, spec: { replicas: VMS, template: { spec } } };
-  const vm = vmFromTemplate({ ...pool, metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() } }, 1);
+  const vm = vmFromTemplate({ ...pool, metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() } }, pool.spec.template, 1);
   return { ...vm, metadata: { ...vm.metadata, name, ownerReferences: vm.metadata.ownerReferences.map((owner) => ({ ...owner, kind: 'Nothing' })) } };
 }
 

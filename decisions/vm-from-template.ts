@@ -1,5 +1,5 @@
 import { API_VERSION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
-import type { NameGeneration, VirtualMachinePool } from '../api/pool.ts';
+import type { NameGeneration, VirtualMachinePool, VmTemplate } from '../api/pool.ts';
 import { vmName } from './naming.ts';
 import { revisionOf } from './revision.ts';
 
@@ -24,9 +24,12 @@ export interface StoredPool extends VirtualMachinePool {
   metadata: VirtualMachinePool['metadata'] & { namespace: string; uid: string };
 }
 
-/** The VM that `number` of `pool` stands for. Fields of the template that drover doesn't know go through untouched. */
-export function vmFromTemplate(pool: StoredPool, number: number): NewVirtualMachine {
-  const { template, nameGeneration = {} } = pool.spec;
+/**
+ * The VM that `number` of `pool` stands for, made from `template`: the pool's own or that of another of its revisions.
+ * Fields of the template that drover doesn't know go through untouched.
+ */
+export function vmFromTemplate(pool: StoredPool, template: VmTemplate, number: number): NewVirtualMachine {
+  const { nameGeneration = {} } = pool.spec;
   const { name, namespace, uid } = pool.metadata;
   const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;

@@ -36,7 +36,7 @@ test('a plan is never older than what was last written: it lists where its watch
   expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
 
   const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
-  const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, 1));
+  const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
   expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
 });
 
@@ -46,7 +46,8 @@ test('after a step of which nobody knows what it has done, a plan lists anew', a
   const worker = await behindTheTimes();
   const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
   const pools = held.metadata.resourceVersion;
-  await fleet().kube.create(VirtualMachines, vmFromTemplate(held as unknown as StoredPool, 1));
+  const stored = held as unknown as StoredPool;
+  await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
   expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
   expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [] });
 });

@@ -22,7 +22,7 @@ const spec = {
   template: { metadata: { labels: { tier: 'front' } }, spec: { domain: { unheardOf: { x: 1 } }, volumes } },
 };
 const namedLike = (nameGeneration: object) =>
-  (vmFromTemplate(aPool({ template: { spec }, nameGeneration }), 7).spec as typeof spec).template.spec.volumes;
+  (vmFromTemplate(aPool({ nameGeneration }), { spec }, 7).spec as typeof spec).template.spec.volumes;
 
 describe('postfixes', () => {
   test('a VM has disks of its own, and what is no disk template keeps its name', () => {
@@ -32,7 +32,7 @@ describe('postfixes', () => {
       { name: 'copy', ephemeral: { persistentVolumeClaim: { claimName: 'disk-7' } } },
       ...volumes.slice(3),
     ]);
-    const vm = vmFromTemplate(aPool({ template: { spec } }), 7);
+    const vm = vmFromTemplate(aPool(), { spec }, 7);
     expect((vm.spec as typeof spec).dataVolumeTemplates[0]!.metadata.name).toBe('disk-7');
   });
 
@@ -60,21 +60,21 @@ describe('postfixes', () => {
 
 test('labels and annotations: the template\'s own on the VM, its VMI template\'s on the VMI', () => {
   const template = { metadata: { labels: { app: 'web' }, annotations: { note: 'x' } }, spec };
-  const vm = vmFromTemplate(aPool({ template }), 1);
+  const vm = vmFromTemplate(aPool(), template, 1);
   const ours = { 'drover.dev/pool': 'web', 'drover.dev/revision': revisionOf(template) };
   expect(vm.metadata).toMatchObject({ name: 'web-1', namespace: 'shop', labels: { app: 'web', ...ours }, annotations: { note: 'x' } });
   expect((vm.spec as typeof spec).template.metadata).toEqual({ labels: { tier: 'front', ...ours } });
 });
 
 test('the pool is the controller, by its UID', () => {
-  expect(vmFromTemplate(aPool(), 1).metadata.ownerReferences).toEqual([
+  expect(vmFromTemplate(aPool(), { spec }, 1).metadata.ownerReferences).toEqual([
     { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true, blockOwnerDeletion: true },
   ]);
 });
 
 test('the template itself is left as it is', () => {
   const before = structuredClone(spec);
-  vmFromTemplate(aPool({ template: { spec }, nameGeneration: { appendPostfixToSecretReferences: true } }), 3);
+  vmFromTemplate(aPool({ nameGeneration: { appendPostfixToSecretReferences: true } }), { spec }, 3);
   expect(spec).toEqual(before);
 });
 

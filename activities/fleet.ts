@@ -1,11 +1,19 @@
+import { POOL_LABEL } from '../api/names.ts';
+import { strategyOf, type KubeVirtView, type VmRolloutStrategy } from '../decisions/rollout-strategy.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
+import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { isNotFound } from '../kubernetes/errors.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { kubevirtView, type KubeVirt } from './kubevirt-view.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { revisionView, type ControllerRevision, type RevisionView } from './revision-view.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
+import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 
 /** How long a decision waits for the watch to catch up before it lists for itself. */
 const CATCH_UP_MS = 2_000;
@@ -19,52 +27,108 @@ export interface FleetOptions {
 
 export type FleetChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
-  | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined };
+  | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
+  | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
+  | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
 
-/** One worker's picture of all pools and VMs of a cluster, which follows the API server. */
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'version'>;
+
+/**
+ * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
+ * of the templates that the pools had, and of what KubeVirt does with a change.
+ */
 export class Fleet {
   readonly pools: ListWatch<KubeObject, StoredPool>;
   readonly vms: ListWatch<VirtualMachine, VmView>;
-  readonly #byOwner = new Map<string, Map<string, VmView>>();
+  readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
+  readonly revisions: ListWatch<ControllerRevision, RevisionView>;
+  readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
+  readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #noKubeVirt = Promise.withResolvers<void>();
+  #strategy: VmRolloutStrategy = strategyOf(undefined);
 
   constructor(options: FleetOptions) {
     const { client, relistMs, onError, onMissed } = options;
-    const common = (resource: string) => ({
+    const common = (resource: Resource) => ({
       client,
+      resource,
       ...(relistMs === undefined ? {} : { relistMs }),
-      onError: (error: Error) => onError?.(resource, error),
-      onMissed: (count: number) => onMissed?.(resource, count),
+      onError: (error: Error) => onError?.(resource.plural, error),
+      onMissed: (count: number) => onMissed?.(resource.plural, count),
     });
     this.pools = new ListWatch<KubeObject, StoredPool>({
-      ...common('virtualmachinepools'),
-      resource: VirtualMachinePools,
+      ...common(VirtualMachinePools),
       view: withoutManagedFields,
       onChange: (_key, before, after) => this.#tell({ kind: 'pool', before, after }),
     });
     this.vms = new ListWatch<VirtualMachine, VmView>({
-      ...common('virtualmachines'),
-      resource: VirtualMachines,
+      ...common(VirtualMachines),
       view: vmView,
       onChange: (_key, before, after) => {
-        this.#index(before, after);
+        this.#vmsByOwner.change(before, after);
         this.#tell({ kind: 'vm', before, after });
+      },
+    });
+    this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
+      ...common(VirtualMachineInstances),
+      view: vmiView,
+      onChange: (_key, before, after) => this.#tell({ kind: 'vmi', before, after }),
+    });
+    this.revisions = new ListWatch<ControllerRevision, RevisionView>({
+      ...common(ControllerRevisions),
+      labelSelector: POOL_LABEL,
+      view: revisionView,
+      onChange: (_key, before, after) => this.#revisionsByPool.change(before, after),
+    });
+    const kubevirts = common(KubeVirts);
+    this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({
+      ...kubevirts,
+      view: kubevirtView,
+      onChange: () => this.#readStrategy(),
+      onError: (error) => {
+        // A cluster whose API has no such kind has no such object either.
+        if (isNotFound(error)) this.#noKubeVirt.resolve();
+        kubevirts.onError(error);
       },
     });
   }
 
-  /** Resolves once both first lists are in. */
+  /** Resolves once all first lists are in. */
   async start(): Promise<void> {
-    await Promise.all([this.pools.start().ready(), this.vms.start().ready()]);
+    const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
+    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions].map((cache) => cache.start().ready())]);
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.pools.stop(), this.vms.stop()]);
+    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.#kubevirts].map((cache) => cache.stop()));
+  }
+
+  /** The caches that a decision can't do without, by the plural of what they hold. */
+  get caches(): Record<string, Pick<Cache, 'size' | 'synced'>> {
+    return { virtualmachinepools: this.pools, virtualmachines: this.vms, virtualmachineinstances: this.vmis, controllerrevisions: this.revisions };
   }
 
   /** The VMs that the pool of this UID owns. */
   ownedBy(uid: string): VmView[] {
-    return [...(this.#byOwner.get(uid)?.values() ?? [])];
+    return this.#vmsByOwner.of(uid);
+  }
+
+  /** The VM's own instance; one that an earlier VM of its name has left behind is not. */
+  vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
+    const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
+    return vmi?.vmUid === vm.uid ? vmi : undefined;
+  }
+
+  /** The templates that the pool of this UID has and had, in no order. */
+  revisionsOf(poolUid: string): RevisionView[] {
+    return this.#revisionsByPool.of(poolUid);
+  }
+
+  /** What KubeVirt does with a change of a running VM's template. */
+  rolloutStrategy(): VmRolloutStrategy {
+    return this.#strategy;
   }
 
   /** True where a VM of this name exists that the pool of this UID does not own. */
@@ -75,8 +139,8 @@ export class Fleet {
 
   /** Makes sure that what is read next is not older than `seen`, and says what it is not older than now. */
   async catchUp(seen: Seen): Promise<Seen> {
-    const [pools, vms] = await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms)]);
-    return { pools, vms };
+    const [pools, vms, vmis] = await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
+    return { pools, vms, vmis };
   }
 
   subscribe(listener: (change: FleetChange) => void): () => void {
@@ -84,16 +148,11 @@ export class Fleet {
     return () => this.#listeners.delete(listener);
   }
 
-  #index(before: VmView | undefined, after: VmView | undefined): void {
-    if (before?.owner && before.owner.uid !== after?.owner?.uid) {
-      const siblings = this.#byOwner.get(before.owner.uid);
-      siblings?.delete(before.name);
-      if (siblings?.size === 0) this.#byOwner.delete(before.owner.uid);
-    }
-    if (!after?.owner) return;
-    const siblings = this.#byOwner.get(after.owner.uid) ?? new Map<string, VmView>();
-    siblings.set(after.name, after);
-    this.#byOwner.set(after.owner.uid, siblings);
+  #readStrategy(): void {
+    const before = this.#strategy;
+    const [kubevirt] = this.#kubevirts.values();
+    this.#strategy = strategyOf(kubevirt);
+    if (this.#strategy !== before) this.#tell({ kind: 'strategy', before, after: this.#strategy });
   }
 
   #tell(change: FleetChange): void {
@@ -101,7 +160,7 @@ export class Fleet {
   }
 }
 
-async function reach(cache: Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'version'>, version: string | undefined): Promise<string> {
+async function reach(cache: Pick<Cache, 'reached' | 'relist' | 'version'>, version: string | undefined): Promise<string> {
   if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
   return String(cache.version);
 }

@@ -1,12 +1,22 @@
+const LEAST_MS = 250;
+const MOST_MS = 2_000;
+const MS_A_KEY = 20;
+
+/**
+ * How long a key waits for its next nudge, in milliseconds, where so many keys were just nudged: short while little happens,
+ * since a rollout waits for it, and longer the more pools share the cost of what the nudges set off.
+ */
+export const nudgeInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
+
 /** Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never lost. */
 export class Nudges {
   readonly #nudge: (key: string) => void;
-  readonly #intervalMs: number;
+  readonly #interval: (keys: number) => number;
   readonly #waiting = new Map<string, { timer: NodeJS.Timeout; again: boolean }>();
 
-  constructor(nudge: (key: string) => void, intervalMs: number) {
+  constructor(nudge: (key: string) => void, interval: (keys: number) => number) {
     this.#nudge = nudge;
-    this.#intervalMs = intervalMs;
+    this.#interval = interval;
   }
 
   for(key: string): void {
@@ -31,7 +41,7 @@ export class Nudges {
       const { again } = this.#waiting.get(key)!;
       this.#waiting.delete(key);
       if (again) this.#send(key);
-    }, this.#intervalMs);
+    }, this.#interval(this.#waiting.size + 1));
     this.#waiting.set(key, { timer, again: false });
     this.#nudge(key);
   }

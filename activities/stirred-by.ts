@@ -1,22 +1,36 @@
 import { canonical } from '../decisions/canonical.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
-import type { FleetChange } from './fleet.ts';
+import type { VmiView } from '../decisions/vmi.ts';
+import type { Fleet, FleetChange } from './fleet.ts';
 
 export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
 
 /** The pools, as `namespace/name`, that a change concerns; none where nothing changed that a decision reads. */
-export function stirredBy(change: FleetChange): string[] {
-  if (change.kind === 'pool') {
-    const pool = change.after ?? change.before!;
-    return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool(pool)];
+export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms'>): string[] {
+  switch (change.kind) {
+    case 'pool':
+      return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
+    case 'vm':
+      return looksTheSame(change.before, change.after) ? [] : distinct([change.before, change.after].flatMap(poolOfVm));
+    case 'vmi': {
+      if (looksTheSame(change.before, change.after)) return [];
+      return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
+    }
+    case 'strategy':
+      return [...fleet.pools.values()].map(keyOfPool);
   }
-  if (looksTheSame(change.before, change.after)) return [];
-  const owners = [change.before, change.after].flatMap((vm) =>
-    vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [],
-  );
-  return [...new Set(owners)];
 }
+
+const poolOfVm = (vm: VmView | undefined): string[] => (vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : []);
+
+/** None where the VM is not known yet, or no longer: its own coming and going stirs its pool. */
+function vmOf(vmi: VmiView, fleet: Pick<Fleet, 'vms'>): VmView | undefined {
+  const vm = fleet.vms.get(`${vmi.namespace}/${vmi.name}`);
+  return vm?.uid === vmi.vmUid ? vm : undefined;
+}
+
+const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
 /** All of a pool that a decision reads, but for its status: drover itself writes that. */
 function poolWords(pool: StoredPool | undefined): string {
@@ -25,10 +39,10 @@ function poolWords(pool: StoredPool | undefined): string {
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 }
 
-function looksTheSame(before: VmView | undefined, after: VmView | undefined): boolean {
+function looksTheSame<V extends object>(before: V | undefined, after: V | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return Object.entries(after).every(([key, value]: [string, unknown]) => {
-    const other: unknown = before[key as keyof VmView];
+    const other: unknown = before[key as keyof V];
     return value === other || key === 'resourceVersion' || (typeof value === 'object' && canonical(value) === canonical(other));
   });
 }

@@ -4,10 +4,10 @@ import type { Client } from '@temporalio/client';
 import { planPool } from '../decisions/pool-plan.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
-import { Nudges } from './nudges.ts';
+import { nudgeInterval, Nudges } from './nudges.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
-type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string }) => Promise<void>;
+type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string; vmis: string }) => Promise<void>;
 
 export interface WatchActivityOptions {
   fleet: Fleet;
@@ -23,7 +23,6 @@ export interface WatchActivityOptions {
   resyncMs?: number;
 }
 
-const NUDGE_INTERVAL_MS = 1_000;
 const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
@@ -51,7 +50,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const failed = new Set<string>();
       const nudge = (key: string): void => {
         const [namespace = '', name = ''] = key.split('/');
-        const seen = { pools: String(fleet.pools.version), vms: String(fleet.vms.version) };
+        const seen = { pools: String(fleet.pools.version), vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) };
         const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
         send(client, { cluster, namespace, name }, seen).then(
           () => failed.delete(key),
@@ -62,9 +61,9 @@ export function createWatchActivities(options: WatchActivityOptions) {
           },
         );
       };
-      const nudges = new Nudges(nudge, NUDGE_INTERVAL_MS);
+      const nudges = new Nudges(nudge, nudgeInterval);
       const unsubscribe = fleet.subscribe((change) => {
-        for (const key of stirredBy(change)) {
+        for (const key of stirredBy(change, fleet)) {
           if (change.kind === 'pool') nudges.atOnce(key);
           else nudges.for(key);
         }

@@ -1,10 +1,11 @@
 /**
- * The newest state that somebody is known to have seen or made, as resource versions: of pools, and of VMs.
- * A plan is made on a cache that has reached both, so that no decision is older than the last act.
+ * The newest state that somebody is known to have seen or made, as resource versions: of pools, of VMs, and of
+ * VirtualMachineInstances. A plan is made on caches that have reached them, so that no decision is older than the last act.
  */
 export interface Seen {
   pools?: string | undefined;
   vms?: string | undefined;
+  vmis?: string | undefined;
 }
 
 /** Resource versions of one kind compare as integers. */
@@ -13,4 +14,8 @@ export function later(one: string | undefined, other: string | undefined): strin
   return BigInt(one) >= BigInt(other) ? one : other;
 }
 
-export const laterSeen = (one: Seen, other: Seen): Seen => ({ pools: later(one.pools, other.pools), vms: later(one.vms, other.vms) });
+export const laterSeen = (one: Seen, other: Seen): Seen => ({
+  pools: later(one.pools, other.pools),
+  vms: later(one.vms, other.vms),
+  vmis: later(one.vmis, other.vmis),
+});

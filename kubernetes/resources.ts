@@ -15,6 +15,7 @@ const clusterWide = (group: string, version: string, plural: string, kind: strin
 export const VirtualMachinePools = namespaced('drover.dev', 'v1alpha1', 'virtualmachinepools', 'VirtualMachinePool');
 export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
 export const VirtualMachineInstances = namespaced('kubevirt.io', 'v1', 'virtualmachineinstances', 'VirtualMachineInstance');
+export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
 export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');

@@ -30,10 +30,9 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   const fleet = createFleet(client, logger, metrics);
   let worker: Worker | undefined;
   const health: Health = {
-    isReady: () => worker?.getState() === 'RUNNING' && fleet.pools.synced && fleet.vms.synced,
+    isReady: () => worker?.getState() === 'RUNNING' && Object.values(fleet.caches).every(({ synced }) => synced),
     metrics: () => {
-      metrics.objects.set({ resource: 'virtualmachinepools' }, fleet.pools.size);
-      metrics.objects.set({ resource: 'virtualmachines' }, fleet.vms.size);
+      for (const [resource, { size }] of Object.entries(fleet.caches)) metrics.objects.set({ resource }, size);
       return metrics.registry.metrics();
     },
   };

@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 test('the first goes at once, more within the interval go as one at its end, and quiet sends nothing', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), 1_000);
+  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
   nudges.for('a');
   expect(sent).toEqual(['a']);
   for (let time = 0; time < 50; time++) nudges.for('a');
@@ -22,7 +22,7 @@ test('the first goes at once, more within the interval go as one at its end, and
 
 test('stopped, it sends nothing more', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), 1_000);
+  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
   nudges.for('a');
   nudges.for('a');
   nudges.stop();
@@ -32,7 +32,7 @@ test('stopped, it sends nothing more', () => {
 
 test('what a person waits for goes at once, and what was waiting goes with it', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), 1_000);
+  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
   nudges.for('a');
   nudges.for('a');
   nudges.atOnce('a');

@@ -1,0 +1,13 @@
+import type { KubeVirtView, VmRolloutStrategy } from '../decisions/rollout-strategy.ts';
+import type { KubeObject } from '../kubernetes/objects.ts';
+
+/** The fields of the KubeVirt object, the cluster's configuration, that drover reads. */
+export interface KubeVirt extends KubeObject {
+  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy | null } };
+  status?: { observedKubeVirtVersion?: string };
+}
+
+export const kubevirtView = ({ spec, status }: KubeVirt): KubeVirtView => ({
+  strategy: spec?.configuration?.vmRolloutStrategy ?? null,
+  version: status?.observedKubeVirtVersion ?? null,
+});

@@ -1,0 +1,84 @@
+import { REVISION_LABEL } from '../api/names.ts';
+import { canonical } from '../decisions/canonical.ts';
+import type { VmiView } from '../decisions/vmi.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+
+type Quantity = string | number;
+
+/** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
+export interface VirtualMachineInstance extends KubeObject {
+  spec?: {
+    domain?: { cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
+    nodeSelector?: Record<string, string>;
+    affinity?: unknown;
+    tolerations?: unknown;
+  };
+  status?: {
+    phase?: string;
+    reason?: string;
+    nodeName?: string;
+    conditions?: Condition[];
+    machine?: { type?: string };
+    currentCPUTopology?: { sockets?: number };
+    memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
+    migrationState?: { completed?: boolean; failed?: boolean };
+  };
+}
+
+export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
+  const { metadata, spec, status } = vmi;
+  const { cpu, memory } = spec?.domain ?? {};
+  const conditions = status?.conditions ?? [];
+  const migration = status?.migrationState;
+  const owner = controllerOf(vmi);
+  const ready = find(conditions, 'Ready');
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    vmUid: owner?.kind === 'VirtualMachine' ? owner.uid : null,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    phase: status?.phase ?? '',
+    ready: ready?.status === 'True',
+    readySince: timeOf(ready),
+    revision: metadata.labels?.[REVISION_LABEL] ?? null,
+    paused: find(conditions, 'Paused')?.status === 'True',
+    migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
+    migratable: find(conditions, 'LiveMigratable')?.status === 'True',
+    node: status?.nodeName ?? null,
+    machineType: status?.machine?.type ?? null,
+    cpu: { sockets: cpu?.sockets ?? null, maxSockets: cpu?.maxSockets ?? null, current: status?.currentCPUTopology?.sockets ?? null },
+    memory: {
+      guest: text(memory?.guest),
+      maxGuest: text(memory?.maxGuest),
+      atBoot: text(status?.memory?.guestAtBoot),
+      current: text(status?.memory?.guestCurrent),
+    },
+    placement: canonical({ nodeSelector: spec?.nodeSelector, affinity: spec?.affinity, tolerations: spec?.tolerations }),
+    trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
+  };
+}
+
+/** What names a cause comes first: a Ready that is false says little more than that. */
+const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+
+function troubleOf(conditions: Condition[], reason: string | undefined): string | null {
+  for (const type of TELLING) {
+    const condition = find(conditions, type);
+    const words = condition?.message || condition?.reason;
+    if (condition?.status === 'False' && words) return words;
+  }
+  return reason || null;
+}
+
+const find = (conditions: Condition[], type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
+
+/** KubeVirt writes no time, or null, where it doesn't know one. */
+function timeOf(condition: Condition | undefined): number | null {
+  const time = Date.parse(condition?.lastTransitionTime ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));

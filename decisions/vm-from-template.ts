@@ -1,9 +1,8 @@
 import { API_VERSION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
 import type { NameGeneration, VirtualMachinePool, VmTemplate } from '../api/pool.ts';
+import { field, isObject, type Json } from './json.ts';
 import { vmName } from './naming.ts';
 import { revisionOf } from './revision.ts';
-
-type Json = Record<string, unknown>;
 
 /** A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this number's. */
 export interface NewVirtualMachine {
@@ -93,8 +92,6 @@ const configMapReferences = (volume: Json): Reference[] => [
   [field(volume['sysprep'], 'configMap'), 'name'],
 ];
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
-const field = (holder: unknown, key: string): unknown => (isObject(holder) ? holder[key] : undefined);
 const asList = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 function append(holder: unknown, key: string, postfix: string): void {

@@ -1,0 +1,70 @@
+import { RESTARTED_AT_ANNOTATION } from '../api/names.ts';
+import type { Disruption, VmTemplate } from '../api/pool.ts';
+import { canonical } from './canonical.ts';
+import { field, isObject, type Json } from './json.ts';
+import { powerOf } from './power.ts';
+import { amountOf } from './quantity.ts';
+
+/** What a change does to a running guest, in the words that a pool's `disruption` limits it by. */
+export type Effort = Disruption;
+
+/** From the least disruption to the most. */
+export const EFFORTS: readonly Effort[] = ['None', 'Live', 'Restart', 'Replace'];
+
+export const exceeds = (effort: Effort, limit: Disruption): boolean => EFFORTS.indexOf(effort) > EFFORTS.indexOf(limit);
+
+/** Fields of a VirtualMachine's spec that mean nothing to the guest that runs. */
+const BESIDE_THE_GUEST = new Set(['template', 'dataVolumeTemplates', 'running', 'runStrategy', 'updateVolumesStrategy']);
+
+/**
+ * What a guest that was started from `from` needs to run `to`, under the cluster's rollout strategy.
+ * How the VM is powered is no part of it: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
+ */
+export function effortBetween(from: VmTemplate, to: VmTemplate, strategy: 'Stage' | 'LiveUpdate'): Effort {
+  const differs = (part: (template: VmTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
+  if (differs(disks)) return 'Replace';
+  if (differs(fixed) || differs(restartedAt)) return 'Restart';
+  if (!differs(live)) return 'None';
+  return strategy === 'Stage' || takesAway(from, to) ? 'Restart' : 'Live';
+}
+
+/** True where KubeVirt starts or stops guests for the change alone. */
+export const startsOrStops = (from: VmTemplate, to: VmTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
+
+/** The templates of the VM's own disks; their order means nothing. */
+const disks = ({ spec }: VmTemplate): string[] => (spec.dataVolumeTemplates ?? []).map(canonical).sort();
+
+const restartedAt = ({ spec }: VmTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
+
+const vmiSpec = ({ spec }: VmTemplate): Json => asObject(field(spec, 'template', 'spec'));
+const asObject = (value: unknown): Json => (isObject(value) ? value : {});
+
+/** What KubeVirt can change under a running guest. A quantity is its amount, not how it is written. */
+function live(template: VmTemplate): Json {
+  const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
+  const guest = field(domain, 'memory', 'guest');
+  return { nodeSelector, affinity, tolerations, sockets: field(domain, 'cpu', 'sockets'), guest: amountOf(guest)?.toString() ?? guest };
+}
+
+/** All that a guest takes only as it starts. */
+function fixed(template: VmTemplate): Json {
+  const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, domain, ...rest } = vmiSpec(template);
+  const { cpu, memory, ...devices } = asObject(domain);
+  const { guest: _guest, ...otherMemory } = asObject(memory);
+  const others = Object.entries(template.spec).filter(([key]) => !BESIDE_THE_GUEST.has(key));
+  // KubeVirt plugs sockets only where there was a `cpu` to begin with, memory in any case.
+  return { vm: Object.fromEntries(others), rest, devices, cpu: withoutSockets(cpu), memory: otherMemory };
+}
+
+function withoutSockets(cpu: unknown): unknown {
+  if (!isObject(cpu)) return undefined;
+  const { sockets: _sockets, ...rest } = cpu;
+  return rest;
+}
+
+/** Without a number of its own a guest gets KubeVirt's, and that only as it starts. */
+const takesAway = (from: VmTemplate, to: VmTemplate): boolean =>
+  [
+    ['cpu', 'sockets'],
+    ['memory', 'guest'],
+  ].some((path) => field(vmiSpec(from), 'domain', ...path) !== undefined && field(vmiSpec(to), 'domain', ...path) === undefined);

@@ -41,7 +41,7 @@ export class Fleet {
   readonly pools: ListWatch<KubeObject, StoredPool>;
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
-  readonly revisions: ListWatch<ControllerRevision, RevisionView>;
+  readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
@@ -76,11 +76,11 @@ export class Fleet {
       view: vmiView,
       onChange: (_key, before, after) => this.#tell({ kind: 'vmi', before, after }),
     });
-    this.revisions = new ListWatch<ControllerRevision, RevisionView>({
+    this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
       view: revisionView,
-      onChange: (_key, before, after) => this.#revisionsByPool.change(before, after),
+      onChange: (_key, before, after) => this.#revisionsByPool.change(before ?? undefined, after ?? undefined),
     });
     const kubevirts = common(KubeVirts);
     this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({

@@ -11,6 +11,7 @@ import type {
   SelectionPolicy,
   StatePreservation,
   UpdateStrategy,
+  VmRolloutStrategy,
 } from './pool.ts';
 
 /** What holds where a pool says nothing. Durations are as a pool writes them. */
@@ -31,6 +32,7 @@ export const DEFAULT_ROLLOUT: Required<Rollout> = {
   maxFailures: 0,
   windows: [],
 };
+export const DEFAULT_TIME_ZONE = 'UTC';
 export const DEFAULT_UNHEALTHY_AFTER = { notReady: 'never', unknownNode: 'never' };
 export const DEFAULT_HEALING_BACKOFF = { initial: '10s', factor: 2, max: '10m', jitter: 0.1 };
 export const DEFAULT_AUTOHEALING: HealingRules = {
@@ -74,6 +76,8 @@ export interface CompletePoolSpec {
   nameGeneration: Required<NameGeneration>;
   update: UpdateRules;
   scaleIn: ScaleInRules;
+  /** `null`: as the cluster's KubeVirt has it. */
+  vmRolloutStrategy: VmRolloutStrategy | null;
   rollout: Required<Rollout>;
   /** `null`: off. */
   autohealing: HealingRules | null;
@@ -89,6 +93,7 @@ export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
   nameGeneration: { ...DEFAULT_NAME_GENERATION, ...spec.nameGeneration },
   update: updateRules(spec.updateStrategy),
   scaleIn: scaleInRules(spec.scaleInStrategy),
+  vmRolloutStrategy: spec.vmRolloutStrategy ?? null,
   rollout: { ...DEFAULT_ROLLOUT, ...spec.rollout },
   autohealing: spec.autohealing === undefined ? null : healingRules(spec.autohealing),
   revisionHistoryLimit: spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT,

@@ -5,7 +5,7 @@ import { withOwnSelector } from './pool/own-selector.ts';
 import { Rollout } from './pool/rollout.ts';
 import { LabelSelector } from './pool/selection.ts';
 import { PoolStatus } from './pool/status.ts';
-import { ScaleInStrategy, UpdateStrategy } from './pool/strategies.ts';
+import { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy } from './pool/strategies.ts';
 import { Annotations, DNS_LABEL, IntOrPercent, Labels, rules, WholeNumber } from './pool/text.ts';
 import { VmTemplate } from './pool/vm-template.ts';
 
@@ -13,7 +13,7 @@ export { Autohealing } from './pool/autohealing.ts';
 export { Rollout, type MaintenanceWindow, type RolloutStep } from './pool/rollout.ts';
 export { LabelSelector, SelectionPolicy, type BasePolicy } from './pool/selection.ts';
 export { Condition, PoolStatus, type RolloutStatus } from './pool/status.ts';
-export { ScaleInStrategy, UpdateStrategy, type Disruption, type StatePreservation } from './pool/strategies.ts';
+export { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy, type Disruption, type StatePreservation } from './pool/strategies.ts';
 export { VmTemplate } from './pool/vm-template.ts';
 export type { IntOrPercent } from './int-or-percent.ts';
 
@@ -46,6 +46,7 @@ const PoolFields = z.strictObject({
   nameGeneration: NameGeneration.exactOptional(),
   updateStrategy: UpdateStrategy.exactOptional(),
   scaleInStrategy: ScaleInStrategy.exactOptional(),
+  vmRolloutStrategy: VmRolloutStrategy.exactOptional(),
   rollout: Rollout.exactOptional(),
   autohealing: Autohealing.exactOptional(),
   revisionHistoryLimit: WholeNumber.min(0)

@@ -26,9 +26,23 @@ function adapt(schema: Record<string, unknown>): void {
   delete schema['propertyNames'];
   if (schema['type'] === 'object') adaptObject(schema);
   if (schema['type'] === 'integer') adaptInteger(schema);
+  if ('const' in schema) adaptConstant(schema);
+  if ('not' in schema) admitAnyObject(schema);
   if (schema['x-kubernetes-int-or-string'] === true) delete schema['anyOf'];
   // The sentence of a rule says more than the pattern that it checks.
   if ('x-kubernetes-validations' in schema) delete schema['pattern'];
+}
+
+function adaptConstant(schema: Record<string, unknown>): void {
+  schema['enum'] = [schema['const']];
+  delete schema['const'];
+}
+
+/** What is never right has no type, and a rule needs one to be asked at all. */
+function admitAnyObject(schema: Record<string, unknown>): void {
+  delete schema['not'];
+  schema['type'] = 'object';
+  schema['x-kubernetes-preserve-unknown-fields'] = true;
 }
 
 function adaptObject(schema: Record<string, unknown>): void {

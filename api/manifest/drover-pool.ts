@@ -1,5 +1,6 @@
 import { API_VERSION } from '../names.ts';
 import { VirtualMachinePool } from '../pool.ts';
+import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check, type Finding } from './check.ts';
 import { asWritten, type Json } from './kept-by-server.ts';
 import { templateNotes } from './template-notes.ts';
@@ -35,6 +36,7 @@ export const readProposedPool: Reader = (document, written) => {
 
 function hint(path: readonly PropertyKey[]): string | undefined {
   const key = String(path.at(-1));
+  if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
   const holder = path.slice(0, -1).join('.');
   if (holder === 'metadata' && key === 'generateName') return 'a pool is applied by its name: write metadata.name instead';
   if (holder === 'spec.template.metadata') {

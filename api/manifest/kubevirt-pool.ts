@@ -1,5 +1,6 @@
 import { API_VERSION } from '../names.ts';
 import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool.ts';
+import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import type { Reader } from './drover-pool.ts';
 import { asWritten, isObject, type Json } from './kept-by-server.ts';
@@ -117,7 +118,9 @@ const DROVERS_WORDS: Record<string, string> = {
 };
 
 function hint(path: readonly PropertyKey[]): string | undefined {
-  const theirs = DROVERS_WORDS[String(path.at(-1))];
+  const key = String(path.at(-1));
+  if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
+  const theirs = DROVERS_WORDS[key];
   return theirs === undefined
     ? undefined
     : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;

@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { CRON_SHAPE, cronFault, timeZoneFault } from '../cron.ts';
 import { exactlyOne } from './one-of.ts';
-import { Duration, IntOrPercent, shaped, WholeNumber } from './text.ts';
+import { Duration, faultless, IntOrPercent, shaped, WholeNumber } from './text.ts';
 
 const Step = z.strictObject({
   to: IntOrPercent.describe('How many VMs, or what share of the pool, run the new revision when the step is reached.'),
@@ -13,18 +14,40 @@ const Step = z.strictObject({
 });
 export type RolloutStep = z.infer<typeof Step>;
 
+/** Steps that don't rise are refused where two can be compared; the API server can't, within what a rule may cost there. */
+const Steps = z
+  .array(Step)
+  .max(32)
+  .check(({ value, issues }) => {
+    const highest = { number: 0, string: 0 };
+    for (const [index, { to }] of value.entries()) {
+      const kind = typeof to === 'number' ? 'number' : 'string';
+      const amount = Number.parseInt(String(to), 10);
+      if (amount <= highest[kind]) {
+        const before = kind === 'number' ? highest[kind] : `${highest[kind]}%`;
+        issues.push({ code: 'custom', input: to, path: [index, 'to'], message: `must be more than the ${before} of a step before it` });
+      }
+      highest[kind] = Math.max(highest[kind], amount);
+    }
+  })
+  .describe('Where the rollout stops on its way, in this order.');
+
 const Window = z.strictObject({
-  cron: shaped(/^\S+( +\S+){4}$/, 128, 'must have five fields: minute, hour, day of month, month, day of week').describe(
+  cron: faultless(shaped(/^\S+( +\S+){4}$/, 128, CRON_SHAPE), cronFault).describe(
     'When the window opens: minute, hour, day of month, month, day of week.',
   ),
-  duration: Duration.describe('How long it stays open.'),
-  timeZone: z.string().min(1).max(64).describe('IANA name such as Europe/Zurich. UTC by default.').exactOptional(),
+  duration: faultless(Duration, (text) => (/[1-9]/.test(text) ? undefined : 'must be longer than no time')).describe(
+    'How long it stays open.',
+  ),
+  timeZone: faultless(z.string().min(1).max(64), timeZoneFault)
+    .describe('IANA name such as Europe/Zurich. UTC by default.')
+    .exactOptional(),
 });
 export type MaintenanceWindow = z.infer<typeof Window>;
 
 export const Rollout = z
   .strictObject({
-    steps: z.array(Step).max(32).describe('Where the rollout stops on its way, in this order.').exactOptional(),
+    steps: Steps.exactOptional(),
     minReadySeconds: WholeNumber.min(0).describe('How long a VM must be ready to count as well. 0 by default.').exactOptional(),
     progressDeadlineSeconds: WholeNumber.min(1).describe('How long a batch may take. 600 by default.').exactOptional(),
     onFailure: z

@@ -19,6 +19,14 @@ export const Disruption = z
   );
 export type Disruption = z.infer<typeof Disruption>;
 
+export const VmRolloutStrategy = z
+  .enum(['Stage', 'LiveUpdate'])
+  .describe(
+    'Whether a change that KubeVirt can apply to a running guest is applied there (LiveUpdate), or waits for a restart (Stage). ' +
+      "As the cluster's KubeVirt has it by default.",
+  );
+export type VmRolloutStrategy = z.infer<typeof VmRolloutStrategy>;
+
 export const UpdateStrategy = atMostOne({
   unmanaged: z.strictObject({}).describe('VMs are never touched after their creation.'),
   opportunistic: z.strictObject({}).describe('VMs are updated when they are halted or restart for another reason.'),

@@ -20,6 +20,16 @@ export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
     .regex(pattern, message)
     .meta(rules([`self.matches(r'${pattern.source}')`, message]));
 
+/** Text that is also what only a program can tell: `fault` says what is wrong with one of the right shape. The API server doesn't look. */
+export const faultless = <T extends z.ZodString>(text: T, fault: (value: string) => string | undefined): T =>
+  text.refine((value) => fault(value) === undefined, {
+    error: ({ input }) => fault(String(input)),
+    when: ({ issues }) => issues.length === 0,
+  });
+
+/** A field that is never right. It is declared, so that the API server can say why. */
+export const refused = (message: string) => z.never(message).meta(rules(['false', message]));
+
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_KEY =

@@ -1,8 +1,12 @@
 import * as z from 'zod';
-import { across, Annotations, Labels, rules } from './text.ts';
+import { across, Annotations, Labels, refused, rules } from './text.ts';
 
 const POWER = 'must hold either runStrategy or the older running';
 const VMI_TEMPLATE = 'must be the template of the VirtualMachineInstance, whose spec holds domain and volumes';
+/** The field is of KubeVirt before 1.2; a template that still has it means more than it would get. */
+export const LIVE_UPDATE_FEATURES =
+  "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
+  'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 
 /**
  * A VirtualMachine's spec. Only what every VM must have is looked at;
@@ -13,6 +17,7 @@ const VmSpec = across(
     template: z.looseObject({}, { error: (issue) => (issue.input === undefined ? VMI_TEMPLATE : undefined) }),
     running: z.boolean().exactOptional(),
     runStrategy: z.string().exactOptional(),
+    liveUpdateFeatures: refused(LIVE_UPDATE_FEATURES).exactOptional(),
     dataVolumeTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) })).exactOptional(),
   }),
   (spec) => (spec.running === undefined) !== (spec.runStrategy === undefined),

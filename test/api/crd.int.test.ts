@@ -61,10 +61,13 @@ describe('the API server', () => {
         maxUnavailable: '30%',
         updateStrategy: { proactive: { disruption: 'Live', selectionPolicy: { orderedPolicies: [{ labelSelector: {} }] } } },
         scaleInStrategy: { opportunistic: { statePreservation: 'Offline' } },
+        vmRolloutStrategy: 'LiveUpdate',
         rollout: {
           steps: [
             { to: 1, then: { approval: {} } },
             { to: '50%', then: { wait: '1h30m' } },
+            { to: 2, then: { approval: {} } },
+            { to: '100%', then: { approval: {} } },
           ],
           windows: [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }],
         },
@@ -107,6 +110,18 @@ describe('the API server', () => {
     ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, 'supported values: "Disabled", "Offline"'],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
+    ['an unknown rollout strategy', { vmRolloutStrategy: 'Live' }, 'supported values: "Stage", "LiveUpdate"'],
+    ['no cron', { rollout: { windows: [{ cron: '@daily', duration: '1h' }] } }, 'must have five fields: minute, hour'],
+    [
+      'a field that KubeVirt has removed',
+      { template: { spec: { running: true, template: {}, liveUpdateFeatures: { cpu: { maxSockets: 8 } } } } },
+      'spec.template.spec.liveUpdateFeatures: Invalid value: KubeVirt has no liveUpdateFeatures any more',
+    ],
+    [
+      'that field without a content',
+      { template: { spec: { running: true, template: {}, liveUpdateFeatures: {} } } },
+      'KubeVirt has no liveUpdateFeatures any more',
+    ],
     ['a selector of others', { selector: { matchLabels: { app: 'db' } } }, 'selector must match the labels of template.metadata'],
     ['no VMI', { template: { spec: { running: true } } }, 'spec.template.spec.template: Required value'],
     [

@@ -48,6 +48,7 @@ describe("drover's CRDs", () => {
       'oneOf',
       'allOf',
       'const',
+      'not',
       'propertyNames',
       'patternProperties',
     ]);

@@ -22,6 +22,10 @@ const only = (manifests: Manifest[]): Manifest => {
   expect(manifests).toHaveLength(1);
   return manifests[0]!;
 };
+const LIVE_UPDATE_FEATURES =
+  "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
+  'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
+const to = (to: number | string): object => ({ to, then: { approval: {} } });
 /** `pool`, with other fields beside those of its spec, as text. */
 const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
 
@@ -108,6 +112,25 @@ describe('a pool', () => {
     expect(only(parseManifests(text, 'x'))).toMatchObject({ object: { metadata: { name: 'web' } }, notes: [] });
   });
 
+  it.each([
+    [[1, 5, '10%', 20, '100%']],
+    // How a number and a share compare only the size of the pool can tell.
+    [['50%', 1, '60%', 2]],
+  ])('may stop at the steps %j', (steps) => {
+    const text = withFields({ rollout: { steps: steps.map(to) } });
+    expect(only(parseManifests(text, 'x')).object.spec.rollout?.steps).toHaveLength(steps.length);
+  });
+
+  it.each([
+    ['0 22 * * 1-5', 'Europe/Zurich'],
+    ['*/30 1,3 1-7 JAN-MAR sun', 'UTC'],
+    ['0 0 29 2 *', undefined],
+    ['0 0 L * *', 'America/Argentina/Buenos_Aires'],
+  ])('may have a window at %s (%s)', (cron, timeZone) => {
+    const text = withFields({ rollout: { windows: [{ cron, duration: '1h30m', ...(timeZone && { timeZone }) }] } });
+    expect(messagesOf(text)).toEqual([]);
+  });
+
   it('may select its VMs by the label that drover gives them', () => {
     const text = withFields({ selector: { matchLabels: { 'drover.dev/pool': 'web' } } });
     expect(only(parseManifests(text, 'x')).object.spec.selector).toEqual({ matchLabels: { 'drover.dev/pool': 'web' } });
@@ -192,6 +215,61 @@ describe('what is wrong', () => {
       'spec.rollout.windows[0].cron: must have five fields: minute, hour, day of month, month, day of week, found the text "at night"',
     ],
     [
+      'an hour that no day has',
+      { rollout: { windows: [{ cron: '0 25 * * *', duration: '1h' }] } },
+      'spec.rollout.windows[0].cron: hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',
+    ],
+    [
+      'a range that falls',
+      { rollout: { windows: [{ cron: '0 22-4 * * *', duration: '1h' }] } },
+      'spec.rollout.windows[0].cron: hour 22-4 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',
+    ],
+    [
+      'an unknown weekday',
+      { rollout: { windows: [{ cron: '0 0 * * MO-FR', duration: '1h' }] } },
+      'spec.rollout.windows[0].cron: day of week MO-FR is not understood: write 0 to 7 or SUN to SAT, a list (2,4), a rising range (2-4) or a step (*/2)',
+    ],
+    [
+      'a day of no year',
+      { rollout: { windows: [{ cron: '0 0 30 2 *', duration: '1h' }] } },
+      'spec.rollout.windows[0].cron: no year has such a day: it never comes',
+    ],
+    [
+      'a window of no length',
+      { rollout: { windows: [{ cron: '0 0 * * *', duration: '0h0m' }] } },
+      'spec.rollout.windows[0].duration: must be longer than no time, found the text "0h0m"',
+    ],
+    [
+      'a misspelt time zone',
+      { rollout: { windows: [{ cron: '0 0 * * *', duration: '1h', timeZone: 'Europe/Zurch' }] } },
+      'spec.rollout.windows[0].timeZone: Europe/Zurch is no time zone; did you mean Europe/Zurich?',
+    ],
+    [
+      'a time zone of nowhere',
+      { rollout: { windows: [{ cron: '0 0 * * *', duration: '1h', timeZone: 'the one of the office' }] } },
+      'spec.rollout.windows[0].timeZone: the one of the office is no time zone: write a name such as Europe/Zurich or UTC',
+    ],
+    [
+      'steps that fall',
+      { rollout: { steps: [to(5), to('10%'), to(3)] } },
+      'spec.rollout.steps[2].to: must be more than the 5 of a step before it, found 3',
+    ],
+    [
+      'steps that stand still',
+      { rollout: { steps: [to('10%'), to('10%')] } },
+      'spec.rollout.steps[1].to: must be more than the 10% of a step before it, found the text "10%"',
+    ],
+    [
+      'an unknown rollout strategy',
+      { vmRolloutStrategy: 'Live' },
+      'spec.vmRolloutStrategy: must be one of Stage and LiveUpdate, found the text "Live"',
+    ],
+    [
+      'a field of old beside the template',
+      { liveUpdateFeatures: {} },
+      `spec.liveUpdateFeatures: ${LIVE_UPDATE_FEATURES}`,
+    ],
+    [
       'a selector of other VMs',
       { selector: { matchLabels: { app: 'db' } } },
       'spec.selector: must match the labels of template.metadata',
@@ -214,7 +292,7 @@ describe('what is wrong', () => {
     [
       'a field of nowhere',
       { colour: 'red' },
-      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector',
+      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector',
     ],
   ])('%s', (_, fields, message) => {
     expect(messagesOf(withFields(fields))).toEqual([message]);
@@ -230,6 +308,11 @@ describe('what is wrong', () => {
       'two ways to run',
       { running: true, runStrategy: 'Always', template: {} },
       'spec.template.spec: must hold either runStrategy or the older running',
+    ],
+    [
+      'a field that KubeVirt has removed',
+      { running: true, template: {}, liveUpdateFeatures: { cpu: { maxSockets: 8 } } },
+      `spec.template.spec.liveUpdateFeatures: ${LIVE_UPDATE_FEATURES}`,
     ],
     ['no way to run', { template: {} }, 'spec.template.spec: must hold either runStrategy or the older running'],
     [

@@ -20,13 +20,15 @@ describe('withDefaults', () => {
       autohealing: null,
       revisionHistoryLimit: 10,
       paused: false,
+      vmRolloutStrategy: null,
       selector: null,
     });
   });
 
   it('keeps what the pool says', () => {
-    const spec = withDefaults({ ...bare, maxUnavailable: 2, paused: true, rollout: { maxFailures: 1 }, revisionHistoryLimit: 0 });
-    expect(spec).toMatchObject({ maxUnavailable: 2, paused: true, revisionHistoryLimit: 0 });
+    const said = { maxUnavailable: 2, paused: true, revisionHistoryLimit: 0, vmRolloutStrategy: 'Stage' } as const;
+    const spec = withDefaults({ ...bare, ...said, rollout: { maxFailures: 1 } });
+    expect(spec).toMatchObject(said);
     expect(spec.rollout).toMatchObject({ maxFailures: 1, onFailure: 'Pause' });
   });
 });

@@ -1,18 +1,23 @@
 import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
-import type { PoolStatus } from '../api/pool.ts';
+import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
+import type { Batch } from '../decisions/batch.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
+import { revisionOf } from '../decisions/revision.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
+import { pictureOf } from './picture.ts';
+import type { Revisions } from './revisions.ts';
+import { untilGone } from './until-gone.ts';
 import { untilLeft } from './until-left.ts';
 
 const HEARTBEAT_MS = 2_000;
@@ -36,6 +41,10 @@ export interface PlanRequest {
   /** VMs that may be created now; the burst cap holds besides. */
   allowance: number | null;
   failure: Failure | null;
+  rollout: RolloutStatus | null;
+  batches: Batch[];
+  /** Milliseconds since the epoch. */
+  batchesNotBefore: number;
 }
 
 /** `generation` is that of the spec that the plan was made for. */
@@ -54,13 +63,14 @@ export interface Done {
 export interface PoolActivityOptions {
   client: KubeClient;
   fleet: Fleet;
+  revisions: Revisions;
   /** VMs of a pool in flight at once, creations and deletions each. */
   burst: number;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
 }
 
-export function createPoolActivities({ client, fleet, burst, concurrency }: PoolActivityOptions) {
+export function createPoolActivities({ client, fleet, revisions, burst, concurrency }: PoolActivityOptions) {
   const poolOf = async (key: { namespace: string; name: string; uid?: string }): Promise<StoredPool | undefined> => {
     const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
     if (cached !== undefined && (key.uid === undefined || cached.metadata.uid === key.uid)) return cached;
@@ -89,31 +99,33 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
 
   return {
     /** The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes nothing. */
-    async plan({ namespace, name, seen, inDoubt, underWay, allowance, failure }: PlanRequest): Promise<Planned> {
+    async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
       if (inDoubt) await fleet.vms.relist();
       const reached = await fleet.catchUp(seen);
       const pool = await poolOf({ namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      const isHeldByOther = (vm: string): boolean => fleet.isHeldByOther(namespace, vm, uid);
-      const vms = fleet.ownedBy(uid);
-      const plan = planPool({ pool, vms, isHeldByOther, underWay, burst, allowance: allowance ?? burst, failure });
+      const plan = planPool({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst, now: Date.now() });
       return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
     },
 
     /**
-     * Creates the pool's VMs of these numbers. One that is there already and is the pool's counts as done.
+     * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the pool's counts as done.
      * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well.
      */
-    async createVms(key: PoolKey, numbers: number[], seen: Seen, atBreadth: boolean): Promise<Done> {
+    async createVms(key: PoolKey, numbers: number[], revision: string, seen: Seen, atBreadth: boolean): Promise<Done> {
       await fleet.catchUp({ pools: seen.pools });
       const pool = await poolOf(key);
       if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
+      // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
+      if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+      const template = await revisions.find(key, revision);
+      if (template === undefined) return nothingDone;
       const created: string[] = [];
       const taken: string[] = [];
       let version: string | undefined;
       const { count, refused } = await each(numbers, async (number) => {
-        const vm = vmFromTemplate(pool, pool.spec.template, number);
+        const vm = vmFromTemplate(pool, template, number);
         try {
           const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
           version = later(version, stored.metadata.resourceVersion);
@@ -201,6 +213,34 @@ export function createPoolActivities({ client, fleet, burst, concurrency }: Pool
         const patch = { metadata: { resourceVersion, finalizers } };
         const patched = await orChanged(client.patch(VirtualMachinePools, key, 'merge', patch, { signal: cancellationSignal() }));
         if (patched !== undefined) return { pools: patched.metadata.resourceVersion };
+      }
+    },
+
+    /** Forgets ControllerRevisions of the pool that nothing uses. */
+    async pruneRevisions(key: PoolKey, names: string[]): Promise<void> {
+      for (const { namespace, name, uid, resourceVersion } of fleet.revisionsOf(key.uid)) {
+        // Only as it was seen: a worker may just have made it the newest again.
+        if (names.includes(name)) await orChanged(client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));
+      }
+    },
+
+    /**
+     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
+     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks.
+     */
+    async removeVms(key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> {
+      const { heartbeat } = Context.current();
+      const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);
+      try {
+        for (const { name, uid } of vms) {
+          if (fleet.vms.get(`${key.namespace}/${name}`)?.owner?.uid !== key.uid) continue;
+          const options = { uid, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
+          await orChanged(client.delete(VirtualMachines, { namespace: key.namespace, name }, options));
+        }
+        await untilGone(fleet, key.namespace, vms, cancellationSignal());
+        return { vms: String(fleet.vms.version) };
+      } finally {
+        clearInterval(beat);
       }
     },
 

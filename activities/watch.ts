@@ -5,6 +5,7 @@ import { planPool } from '../decisions/pool-plan.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 import { nudgeInterval, Nudges } from './nudges.ts';
+import { pictureOf } from './picture.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
 type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string; vmis: string }) => Promise<void>;
@@ -31,10 +32,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
-    const { namespace, uid } = pool.metadata;
-    const isHeldByOther = (name: string): boolean => fleet.isHeldByOther(namespace, name, uid);
-    const underWay = { creating: [], deleting: [] };
-    const { steps, status } = planPool({ pool, vms: fleet.ownedBy(uid), isHeldByOther, underWay, burst, allowance: burst, failure: null });
+    const idle = { underWay: { creating: [], deleting: [] }, failure: null, rollout: null, batches: [], batchesNotBefore: 0 };
+    const { steps, status } = planPool({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() });
     return steps.length === 0 && status === null;
   };
 

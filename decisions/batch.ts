@@ -15,7 +15,7 @@ export interface HeldVm {
 
 /** VMs that are brought to one revision together. */
 export interface Batch {
-  /** Counts the batches of a rollout, from 1. */
+  /** Counts the batches of a pool, from 1. */
   n: number;
   revision: string;
   vms: HeldVm[];

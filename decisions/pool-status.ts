@@ -1,7 +1,8 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { Condition, PoolStatus } from '../api/pool.ts';
 import { canonical } from './canonical.ts';
-import { revisionOf } from './revision.ts';
+import { rolloutConditions } from './rollout-conditions.ts';
+import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
@@ -13,19 +14,22 @@ export interface Failure {
   since: string;
 }
 
-/** What the pool's status should say, of the VMs that it owns. */
-export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Failure | null): PoolStatus {
+const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded']);
+
+/** What the pool's status should say, of the VMs that it owns. `now` is RFC 3339. */
+export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Failure | null, plan: RolloutPlan, now: string): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
-  const revision = revisionOf(pool.spec.template);
-  const others = (pool.status?.conditions ?? []).filter((condition) => condition.type !== 'ReplicaFailure');
+  const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
     replicas: staying.length,
     readyReplicas: staying.filter((vm) => vm.ready).length,
-    updatedReplicas: staying.filter((vm) => vm.revision === revision).length,
+    updatedReplicas: plan.updated,
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
-    updateRevision: revision,
-    conditions: failure === null ? others : [...others, replicaFailure(failure)],
+    currentRevision: plan.current,
+    updateRevision: plan.newest,
+    rollout: plan.state,
+    conditions: [...others, ...rolloutConditions(pool, plan, now), ...(failure === null ? [] : [replicaFailure(failure)])],
   };
 }
 

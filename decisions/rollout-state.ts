@@ -14,6 +14,7 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
   revision,
   startedAt: at,
   batches: 0,
+  lastBatch: before?.lastBatch ?? 0,
   step: 0,
   failures: [],
   ...(before?.paused === undefined ? {} : { paused: before.paused }),

@@ -7,12 +7,18 @@ import { isBroken, isHalted, type VmView } from './vm.ts';
  * The order in which VMs leave a pool: broken ones first, then by the policy's label selectors in their order,
  * then by its base policy. Total and repeatable: the same fleet gives the same order, whoever asks and how often.
  */
-export function scaleInOrder(vms: readonly VmView[], policy: SelectionPolicy = {}): VmView[] {
+export const scaleInOrder = (vms: readonly VmView[], policy: SelectionPolicy = {}): VmView[] => inOrder(vms, isBroken, policy);
+
+/** The order in which VMs are updated: those first that are down already, which costs nothing more; then as the policy says. */
+export const updateOrder = (vms: readonly VmView[], isDown: (vm: VmView) => boolean, policy: SelectionPolicy = {}): VmView[] =>
+  inOrder(vms, isDown, policy);
+
+function inOrder(vms: readonly VmView[], comesFirst: (vm: VmView) => boolean, policy: SelectionPolicy): VmView[] {
   const { orderedPolicies = [], basePolicy = 'Random' } = policy;
   const rank = new Map(
     vms.map((vm) => {
       const matched = orderedPolicies.findIndex(({ labelSelector }) => matchesLabels(labelSelector, vm.labels));
-      return [vm, [isBroken(vm) ? 0 : 1, matched === -1 ? orderedPolicies.length : matched, ...baseRank(vm, basePolicy)]] as const;
+      return [vm, [comesFirst(vm) ? 0 : 1, matched === -1 ? orderedPolicies.length : matched, ...baseRank(vm, basePolicy)]] as const;
     }),
   );
   return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));

@@ -4,7 +4,10 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import { withFailures } from '../activities/failure.ts';
 import { Fleet } from '../activities/fleet.ts';
+import { createAwaitActivities } from '../activities/await-vms.ts';
 import { createPoolActivities } from '../activities/pool.ts';
+import { Revisions } from '../activities/revisions.ts';
+import { createUpdateActivities } from '../activities/update.ts';
 import { createWatchActivities } from '../activities/watch.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
@@ -43,17 +46,22 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     connection = await connect(connectionOptions, logger, stop);
     // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
     await untilAborted(fleet.start(), stop);
+    const revisions = new Revisions({ client, fleet });
     worker = await Worker.create({
       connection,
       namespace: namespace ?? 'default',
       taskQueue: taskQueueOf(config.cluster),
       ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
       activities: withFailures({
-        ...createPoolActivities({ client, fleet, burst: config.burst, concurrency: config.concurrency }),
+        ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
+        ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
+        ...createAwaitActivities({ client, fleet, revisions }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),
       shutdownGraceTime: GRACE,
       maxCachedWorkflows: 500,
+      // Most of them wait for VMs, and cost next to nothing.
+      maxConcurrentActivityTaskExecutions: 1_000,
       // A worker that died holds no workflow's next task for longer than this.
       stickyQueueScheduleToStartTimeout: '3s',
       maxHeartbeatThrottleInterval: '3s',

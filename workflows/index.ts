@@ -1,3 +1,4 @@
 /** The workflow types that drover's workers serve. */
 export { pool } from './pool.ts';
+export { updateBatch } from './update-batch.ts';
 export { watch } from './watch.ts';

@@ -1,4 +1,6 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow';
+import type { UpdateOutcome } from '../decisions/batch.ts';
+import type { RolloutStatus } from '../api/pool.ts';
 import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -12,6 +14,7 @@ export interface PoolRef {
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
+export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string => `${poolIdOf(ref)}/update/${revision}/${n}`;
 
 /**
  * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
@@ -35,6 +38,17 @@ export const abort = defineSignal<[Asking?]>('abort');
 /** Passes the step at which the rollout waits, or with `full` all of them. */
 export const promote = defineSignal<[(Asking & { full?: boolean })?]>('promote');
 
+export interface BatchEnd {
+  n: number;
+  outcomes: UpdateOutcome[];
+  /** What a later plan must have seen. */
+  seen: Seen;
+}
+/** A batch to its pool: how it ended for each of its VMs. */
+export const batchEnded = defineSignal<[BatchEnd]>('batchEnded');
+/** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
+export const supersede = defineSignal('supersede');
+
 /** A failure as a person reads it. */
 export interface Trouble {
   /** RFC 3339. */
@@ -53,6 +67,10 @@ export interface PoolProgress {
   troubles: Trouble[];
   /** When the next try after a failure is due; RFC 3339. */
   retryAt: string | null;
+  /** VMs that updates have in hand, by batch. */
+  updating: { n: number; revision: string; vms: string[] }[];
+  /** How the rollout stands; null before the first look. */
+  rollout: RolloutStatus | null;
 }
 
 export const progress = defineQuery<PoolProgress>('progress');

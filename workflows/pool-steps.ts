@@ -4,6 +4,7 @@ import { vmName } from '../decisions/naming.ts';
 import type { PoolStep, Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import type { Seen } from '../decisions/versions.ts';
+import type { Rollouts } from './rollouts.ts';
 import type { Setbacks } from './setbacks.ts';
 import type { LaneKind, UnderWay } from './under-way.ts';
 
@@ -21,7 +22,7 @@ const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivi
   // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
-const { setFinalizer } = proxyActivities<PoolActivities>({
+const { setFinalizer, pruneRevisions } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
@@ -36,6 +37,7 @@ export interface StepContext {
   seen: Seen;
   underWay: UnderWay;
   setbacks: Setbacks;
+  rollouts: Rollouts;
   /** Told when a lane has ended, with what a later plan must have seen; null where nobody knows what it has done. */
   onEnd: (seen: Seen | null) => void;
 }
@@ -52,7 +54,7 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, seen, setbacks.hasProven]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, setbacks.hasProven]));
       }
       return;
     case 'delete':
@@ -63,6 +65,16 @@ export function begin(step: PoolStep, context: StepContext): void {
       return;
     case 'release':
       for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions({ summary }, [key, vms]));
+      return;
+    case 'update':
+      context.rollouts.begin(key, step, seen);
+      return;
+    case 'prune':
+      if (context.underWay.has('prune')) return;
+      void context.underWay.run({ kind: 'prune', reason }, () =>
+        // What can't be forgotten now can be later: it stands in nobody's way.
+        pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]).catch((error: unknown) => log.warn('revisions were not pruned', { error: String(error) })),
+      );
       return;
     case 'hold':
     case 'let-go':

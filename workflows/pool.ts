@@ -8,12 +8,13 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { PoolActivities } from '../activities/pool.ts';
+import type { Planned, PoolActivities } from '../activities/pool.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
 import { begin } from './pool-steps.ts';
+import { Rollouts, type RolloutsState } from './rollouts.ts';
 import { DroverPhase } from './search-attributes.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -21,10 +22,13 @@ import { UnderWay } from './under-way.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean };
+  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState };
 }
 
 const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
+
+/** The worker's clock and Temporal's differ by a little: a moment that has just passed is not waited for in a spin. */
+const LEAST_WAIT_MS = 50;
 
 /**
  * Keeps one pool as its spec says, for as long as the pool exists.
@@ -55,6 +59,13 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       stirred ||= isDue;
     },
   });
+  const rollouts = new Rollouts({
+    ref,
+    state: carried?.rollouts,
+    underWay,
+    onChange: stir,
+    onTrouble: (message) => setbacks.note('BatchNotBegun', message),
+  });
   const laneEnded = (newer: Seen | null): void => {
     inDoubt ||= newer === null;
     stir(newer ?? {});
@@ -66,6 +77,8 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     doing: underWay.reasons(),
     troubles: setbacks.state.troubles,
     retryAt: setbacks.isWaiting() ? new Date(setbacks.state.retryAt!).toISOString() : null,
+    updating: rollouts.state.batches.map(({ n, revision, vms }) => ({ n, revision, vms: vms.map((vm) => vm.name) })),
+    rollout: rollouts.state.rollout,
   }));
 
   for (;;) {
@@ -82,6 +95,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       underWay: { creating: underWay.names('creating'), deleting: underWay.names('deleting') },
       allowance: setbacks.allowance(busy),
       failure: asked.failure,
+      ...rollouts.request(),
     });
     if (!planned.gone) {
       const { key, steps, status } = planned;
@@ -91,7 +105,10 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       ({ generation } = planned);
       // A failure that came while the plan was made is not the one that the plan saw pass.
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
-      for (const step of steps) begin(step, { key, seen, underWay, setbacks, onEnd: laneEnded });
+      // A person who has asked for something meanwhile is heard first.
+      const isCurrent = rollouts.taken(planned);
+      for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, { key, seen, underWay, setbacks, rollouts, onEnd: laneEnded });
+      stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, status);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;
@@ -99,13 +116,21 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state));
     if (workflowInfo().continueAsNewSuggested) {
       await condition(() => underWay.isEmpty && allHandlersFinished());
-      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt } });
+      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state } });
     }
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;
     const awake = (): boolean => stirred || (planned.gone && underWay.isEmpty);
-    const delay = setbacks.delayMs();
-    if (delay === undefined) await condition(awake);
-    else await condition(awake, delay, { summary: 'the delay after a failure' });
+    const wait = nextWait(setbacks.delayMs(), planned);
+    if (wait === null) await condition(awake);
+    else await condition(awake, wait.ms, { summary: wait.summary });
   }
+}
+
+/** The nearest moment at which time alone may change something; null where only an event can. */
+function nextWait(delayMs: number | undefined, planned: Planned): { ms: number; summary: string } | null {
+  const wakeAt = planned.gone ? null : (planned.wakeAt ?? null);
+  const rolloutMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
+  if (delayMs !== undefined && delayMs <= rolloutMs) return { ms: delayMs, summary: 'the delay after a failure' };
+  return rolloutMs === Infinity ? null : { ms: rolloutMs, summary: 'the rollout goes on by the clock' };
 }

@@ -28,6 +28,7 @@ export const RolloutStatus = z.strictObject({
   startedAt: time('When the template was seen to have changed.'),
   completedAt: time('When the last VM that could be brought to it was there.').exactOptional(),
   batches: count('Batches begun.'),
+  lastBatch: count('Number of the newest batch; it counts on from one rollout to the next.'),
   step: count('How many of spec.rollout.steps lie behind it.'),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Fleet } from '../../activities/fleet.ts';
 import { createPoolActivities } from '../../activities/pool.ts';
+import { Revisions } from '../../activities/revisions.ts';
 import { POOL_FINALIZER } from '../../api/names.ts';
 import { vmFromTemplate } from '../../decisions/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -22,10 +23,21 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     await picture.stop();
     await client.close();
   });
-  return createPoolActivities({ client, fleet: picture, burst: 250, concurrency: 8 });
+  return createPoolActivities({ client, fleet: picture, revisions: new Revisions({ client, fleet: picture }), burst: 250, concurrency: 8 });
 }
 
-const request = (namespace: string, seen = {}, inDoubt = false) => ({ namespace, name: 'web', seen, inDoubt, underWay: { creating: [], deleting: [] }, allowance: null, failure: null });
+const request = (namespace: string, seen = {}, inDoubt = false) => ({
+  namespace,
+  name: 'web',
+  seen,
+  inDoubt,
+  underWay: { creating: [], deleting: [] },
+  allowance: null,
+  failure: null,
+  rollout: null,
+  batches: [],
+  batchesNotBefore: 0,
+});
 
 test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
   const namespace = await fleet().namespace();

@@ -39,7 +39,7 @@ test('a pool is told in numbers that leave out what is going', () => {
 
 test('what is under way, the next try and the last three errors follow', () => {
   const troubles = [1, 2, 3, 4].map((n) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message: `quota ${n}` }));
-  const progress = { creating: [], deleting: [], doing: ['create web-5'], troubles, retryAt: '2026-01-01T00:01:09.5Z' };
+  const progress = { creating: [], deleting: [], doing: ['create web-5'], troubles, retryAt: '2026-01-01T00:01:09.5Z', updating: [], rollout: null };
   const lines = statusLines({ pool, vms: [], progress: { known: true, progress } }, NOW).slice(2);
   expect(lines).toEqual([
     '  under way: create web-5',

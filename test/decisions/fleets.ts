@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import { POOL_FINALIZER } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import type { PoolPlanInput } from '../../decisions/pool-plan.ts';
 import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
 
 /** Pools and VMs for the tests of decisions, with what a test doesn't care about filled in. */
 
@@ -15,6 +18,9 @@ export function aPool(spec: Partial<PoolSpec> = {}, metadata: Partial<StoredPool
   };
 }
 
+/** Of the template of `aPool()`. */
+export const REVISION = revisionOf(aPool().spec.template);
+
 export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
   return {
     namespace: 'shop',
@@ -26,7 +32,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     deleting: false,
     removing: false,
     labels: {},
-    revision: null,
+    revision: REVISION,
     runStrategy: 'Always',
     hasVmi: true,
     ready: true,
@@ -39,6 +45,47 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     ...fields,
   };
 }
+
+/** The VMI of a VM, as ready as the VM is and started from what the VM says. */
+export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
+  return {
+    namespace: vm.namespace,
+    name: vm.name,
+    uid: `vmi-of-${vm.uid}`,
+    resourceVersion: '1',
+    vmUid: vm.uid,
+    createdAt: vm.createdAt,
+    deleting: false,
+    phase: 'Running',
+    ready: vm.ready,
+    readySince: 0,
+    revision: vm.revision,
+    paused: false,
+    migrating: false,
+    migratable: true,
+    node: 'node-1',
+    machineType: 'pc-q35-rhel9.6.0',
+    cpu: { sockets: null, maxSockets: null, current: null },
+    memory: { guest: null, maxGuest: null, atBoot: null, current: null },
+    placement: '{}',
+    trouble: null,
+    ...fields,
+  };
+}
+
+/** What a plan reads beside the pool and its VMs, where nothing is under way and every VM with a VMI has a good one. */
+export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
+  vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
+  isHeldByOther: () => false,
+  underWay: { creating: [], deleting: [] },
+  revisions: [],
+  strategy: 'LiveUpdate',
+  rollout: null,
+  batches: [],
+  batchesNotBefore: 0,
+  now: 1_000_000,
+  failure: null,
+};
 
 /** Any VM of the pool `web`, by its number. */
 export const anyVm = (number: number): fc.Arbitrary<VmView> =>

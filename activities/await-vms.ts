@@ -1,0 +1,146 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal, Context } from '@temporalio/activity';
+import { liveVmi } from '../decisions/availability.ts';
+import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
+import { standingOf, type Standing } from '../decisions/standing.ts';
+import type { Seen } from '../decisions/versions.ts';
+import type { VmTemplate } from '../api/pool.ts';
+import type { VmView } from '../decisions/vm.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isConflict, isNotFound } from '../kubernetes/errors.ts';
+import { VirtualMachineInstances } from '../kubernetes/resources.ts';
+import type { Fleet } from './fleet.ts';
+import { guestMetadataPatch } from './guest-metadata.ts';
+import type { PoolKey } from './pool.ts';
+import type { Revisions } from './revisions.ts';
+
+const HEARTBEAT_MS = 3_000;
+/** Events that come together are looked at together. */
+const SETTLE_MS = 50;
+/** A picture that nothing has changed is looked at again, should a watch have missed something. */
+const LOOK_AGAIN_MS = 30_000;
+
+export interface AwaitRequest {
+  key: PoolKey;
+  revision: string;
+  vms: HeldVm[];
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  seen: Seen;
+}
+
+export interface AwaitOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  revisions: Revisions;
+}
+
+export function createAwaitActivities({ client, fleet, revisions }: AwaitOptions) {
+  return {
+    /**
+     * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads nothing but
+     * this worker's caches; only a guest that has taken a live update is written to, with the revision that it now runs.
+     */
+    async awaitVms({ key, revision, vms, minReadyMs, deadline, seen }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> {
+      const { heartbeat } = Context.current();
+      const outcomes: UpdateOutcome[] = [];
+      const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
+      const changes = new Changes(fleet, key.namespace, new Set(vms.map((vm) => vm.name)));
+      try {
+        await fleet.catchUp(seen);
+        const template = await revisions.find(key, revision);
+        const pending = new Map(vms.map((vm) => [vm.name, vm]));
+        if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
+        for (;;) {
+          cancellationSignal().throwIfAborted();
+          const now = Date.now();
+          let wakeAt = Math.min(deadline, now + LOOK_AGAIN_MS);
+          for (const held of pending.values()) {
+            const vm = ownedVm(key, held.name);
+            const standing = standingOf({ held, revision, template, vm, vmiOf: (one) => fleet.vmiOf(one), minReadyMs, now });
+            if (standing.state === 'applied') await label(key, vm!, template);
+            const outcome = outcomeOf(held, standing, now >= deadline);
+            if (outcome !== null) {
+              outcomes.push(outcome);
+              pending.delete(held.name);
+            } else if (standing.state === 'waiting' && standing.until !== undefined) wakeAt = Math.min(wakeAt, standing.until);
+          }
+          if (pending.size === 0) return { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
+          await changes.next(Math.max(wakeAt - Date.now(), 1));
+        }
+      } finally {
+        clearInterval(beat);
+        changes.stop();
+      }
+    },
+  };
+
+  function ownedVm({ namespace, uid }: PoolKey, name: string): VmView | undefined {
+    const vm = fleet.vms.get(`${namespace}/${name}`);
+    return vm?.owner?.uid === uid ? vm : undefined;
+  }
+
+  /** Says on the VMI which revision its guest now runs; one that is another by now is left alone. */
+  async function label(key: PoolKey, vm: VmView, to: VmTemplate): Promise<void> {
+    const guest = liveVmi(fleet.vmiOf(vm));
+    const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);
+    if (guest === undefined) return;
+    const patch = { metadata: { uid: guest.uid, ...guestMetadataPatch(key.name, from ?? to, to) } };
+    try {
+      await client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}
+
+export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
+
+const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
+
+function outcomeOf({ name: vm }: HeldVm, standing: Standing, isLate: boolean): UpdateOutcome | null {
+  switch (standing.state) {
+    case 'well':
+      return { vm, end: 'Updated' };
+    case 'gone':
+      return gone(vm);
+    case 'refused':
+      return { vm, end: 'RestartRequired', why: standing.why };
+    case 'applied':
+      return null;
+    case 'waiting':
+      return isLate ? { vm, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` } : null;
+  }
+}
+
+/** Changes of some VMs and of their VMIs. */
+class Changes {
+  readonly #unsubscribe: () => void;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(fleet: Fleet, namespace: string, names: ReadonlySet<string>) {
+    this.#unsubscribe = fleet.subscribe((change) => {
+      if (change.kind !== 'vm' && change.kind !== 'vmi') return;
+      const view = change.after ?? change.before;
+      if (view?.namespace === namespace && names.has(view.name)) this.#changed.resolve();
+    });
+  }
+
+  /** Resolves a moment after the next change, or when the time is over; rejects when the activity is cancelled. */
+  async next(timeoutMs: number): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, cancellationSignal()]);
+    try {
+      const changed = this.#changed.promise.then(() => sleep(SETTLE_MS));
+      await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
+      this.#changed = Promise.withResolvers<void>();
+    } finally {
+      over.abort();
+    }
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+}

@@ -1,0 +1,257 @@
+import { cancellationSignal, Context } from '@temporalio/activity';
+import { isStaying, isDown, isReady, liveVmi, maxUnavailableOf, unavailability } from '../decisions/availability.ts';
+import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
+import { effortBetween } from '../decisions/effort.ts';
+import { mergePatch, mergeVm } from '../decisions/merge-vm.ts';
+import { namesInWords, numberOf } from '../decisions/naming.ts';
+import { revisionOf } from '../decisions/revision.ts';
+import { later, type Seen } from '../decisions/versions.ts';
+import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
+import type { VmTemplate } from '../api/pool.ts';
+import type { VmView } from '../decisions/vm.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
+import { controllerOf, type Stored } from '../kubernetes/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
+import { inBurst } from './burst.ts';
+import { recordEvent } from './events.ts';
+import type { Fleet } from './fleet.ts';
+import type { PoolKey } from './pool.ts';
+import { restartVm } from './restart-vm.ts';
+import type { Revisions } from './revisions.ts';
+import { vmView, type VirtualMachine } from './vm-view.ts';
+import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
+import { guestMetadataPatch } from './guest-metadata.ts';
+
+const HEARTBEAT_MS = 2_000;
+/** Somebody else's hand in the same VM: it is looked at anew. */
+const TRIES = 8;
+
+export interface UpdateRequest {
+  key: PoolKey;
+  revision: string;
+  vms: HeldVm[];
+  /** VMs in the hands of other batches, with the revisions that these bring them to. */
+  others: { name: string; revision: string }[];
+  seen: Seen;
+}
+
+export interface Updated {
+  /** Of the VMs that are not waited for. */
+  outcomes: UpdateOutcome[];
+  seen: Seen;
+}
+
+export interface UpdateActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  revisions: Revisions;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+}
+
+export function createUpdateActivities({ client, fleet, revisions, concurrency }: UpdateActivityOptions) {
+  return {
+    /**
+     * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of a VM
+     * that is to be replaced it only makes sure that it still may be.
+     * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
+     * revision, and a guest that was restarted carries it too.
+     */
+    async updateVms({ key, revision, vms, others, seen }: UpdateRequest): Promise<Updated> {
+      await fleet.catchUp(seen);
+      const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+      if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
+      if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+      const template = await revisions.find(key, revision);
+      if (template === undefined) {
+        return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Failed', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
+      }
+      const hand = new Hand({ client, fleet, revisions, key, revision, template, others });
+      const outcomes: UpdateOutcome[] = [];
+      const { heartbeat } = Context.current();
+      const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
+      try {
+        const act = async (held: HeldVm): Promise<void> => {
+          const outcome = await hand.take(held);
+          if (outcome !== null) outcomes.push(outcome);
+        };
+        await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+      } finally {
+        clearInterval(beat);
+      }
+      await report(client, pool, revision, vms, outcomes);
+      return { outcomes, seen: hand.seen };
+    },
+  };
+}
+
+export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
+
+interface HandOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  revisions: Revisions;
+  key: PoolKey;
+  revision: string;
+  template: VmTemplate;
+  others: UpdateRequest['others'];
+}
+
+/** Brings the VMs of one batch to their revision. */
+class Hand {
+  readonly #in: HandOptions;
+  /** VMs that this hand has sent down. */
+  readonly #down = new Set<string>();
+  #vms: string | undefined;
+  #vmis: string | undefined;
+
+  constructor(options: HandOptions) {
+    this.#in = options;
+  }
+
+  get seen(): Seen {
+    return { vms: this.#vms, vmis: this.#vmis };
+  }
+
+  /** Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try again. */
+  async take(held: HeldVm): Promise<UpdateOutcome | null> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#take(held);
+      } catch (error) {
+        if (isConflict(error) && tries < TRIES) continue;
+        if (!(error instanceof KubeError) || isTransient(error)) throw error;
+        this.#down.delete(held.name);
+        return { vm: held.name, end: 'Failed', why: error.message };
+      }
+    }
+  }
+
+  async #take(held: HeldVm): Promise<UpdateOutcome | null> {
+    const { client, key, revision } = this.#in;
+    const at = { namespace: key.namespace, name: held.name };
+    const signal = cancellationSignal();
+    const [vm, vmi] = await Promise.all([
+      orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
+      orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
+    ]);
+    if (vm === undefined || vm.metadata.uid !== held.uid || controllerOf(vm)?.uid !== key.uid || vm.metadata.deletionTimestamp !== undefined) {
+      return { vm: held.name, end: 'Gone' };
+    }
+    const view = vmView(vm);
+    const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
+    const guest = liveVmi(own);
+    const isWritten = view.revision === revision;
+    const isDone = isWritten && (guest === undefined || guest.revision === revision);
+    if (isDone) return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
+
+    const restarts = held.act === 'restart' && guest !== undefined && guest.revision !== revision;
+    const why = this.#whyNot(view, restarts || held.act === 'live' || held.act === 'replace');
+    if (why !== null) return { vm: held.name, end: 'Deferred', why };
+    if (held.act === 'replace') return null;
+
+    if (!isWritten) await this.#write(vm);
+    if (restarts) this.#vmis = later(this.#vmis, await restartVm(client, view, guest));
+    else if (held.act === 'write') {
+      if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
+      return { vm: held.name, end: 'Updated' };
+    }
+    return null;
+  }
+
+  async #write(vm: Stored<VirtualMachine>): Promise<void> {
+    const { client, fleet, revisions, key, template } = this.#in;
+    const pool = fleet.pools.get(`${key.namespace}/${key.name}`)!;
+    const number = numberOf(key.name, vm.metadata.name);
+    if (number === null) throw new KubeError(422, 'Invalid', `its name is none that the pool gives`);
+    const from = vmView(vm).revision;
+    const base = from === null ? undefined : await revisions.find(key, from);
+    const target = vmFromTemplate(pool, template, number);
+    const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
+    const patch = mergePatch(vm, merged);
+    if (patch === null) return;
+    const { metadata, ...rest } = patch as { metadata?: object };
+    const guarded = { ...rest, metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion } };
+    const written = await client.patch(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });
+    this.#vms = later(this.#vms, written.metadata.resourceVersion);
+  }
+
+  /** A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision. */
+  async #label(from: string | null, name: string, uid: string): Promise<void> {
+    const { client, fleet, revisions, key, template } = this.#in;
+    const before = from === null ? undefined : await revisions.find(key, from);
+    if (before === undefined || effortBetween(before, template, fleet.rolloutStrategy()) !== 'None') return;
+    const patch = { metadata: { uid, ...guestMetadataPatch(key.name, before, template) } };
+    const patched = await orChanged(client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch));
+    this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
+  }
+
+  /** Looks at the newest picture: what was decided a moment ago may not hold any more. Reserves what it grants. */
+  #whyNot(vm: VmView, disrupts: boolean): string | null {
+    const { fleet, key, revision } = this.#in;
+    const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+    if (pool === undefined || pool.metadata.uid !== key.uid || pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
+    const stop = whyStopped(pool, revision);
+    if (stop !== null) return stop;
+    if (vm.optedOut) return 'its owner asked that nothing disrupts it';
+    if (!disrupts) return null;
+    return this.#reserve(pool, vm.name) ? null : 'the budget is used up';
+  }
+
+  #reserve(pool: StoredPool, name: string): boolean {
+    const { fleet, key, others } = this.#in;
+    const vms = fleet.ownedBy(key.uid).filter(isStaying);
+    const vmiOf = (vm: VmView) => fleet.vmiOf(vm);
+    const byName = new Map(vms.map((vm) => [vm.name, vm]));
+    const own = byName.get(name);
+    if (own !== undefined && !isDown(own, vmiOf(own))) {
+      const elsewhere = others.filter((other) => {
+        const vm = byName.get(other.name);
+        return vm === undefined || vm.revision !== other.revision || !isReady(vm, vmiOf(vm));
+      });
+      const inHand = [...elsewhere.map((other) => other.name), ...this.#down];
+      const { names, count } = unavailability({ pool, vms, vmiOf, inHand });
+      if (!names.has(name) && count + 1 > maxUnavailableOf(pool)) return false;
+    }
+    this.#down.add(name);
+    return true;
+  }
+}
+
+/** Why no VM may be taken for this revision now; null where it may. */
+function whyStopped({ spec, status }: StoredPool, revision: string): string | null {
+  if (spec.paused === true) return 'spec.paused is true';
+  const newest = revisionOf(spec.template);
+  const { rollout } = status ?? {};
+  const isUndo = rollout?.halted?.kind === 'Undoing' && revision === status?.currentRevision;
+  if (revision !== newest && !isUndo) return 'the template has changed';
+  if (rollout?.paused !== undefined) return `paused by ${rollout.paused.by}`;
+  const kind = rollout?.revision === newest ? rollout.halted?.kind : undefined;
+  return kind === undefined || kind === 'Undoing' ? null : `the rollout is over: ${kind}`;
+}
+
+async function report(client: KubeClient, pool: StoredPool, revision: string, vms: HeldVm[], outcomes: UpdateOutcome[]): Promise<void> {
+  const without = new Set(outcomes.filter(({ end }) => end !== 'Updated').map(({ vm }) => vm));
+  const updated = vms.map(({ name }) => name).filter((name) => !without.has(name));
+  const action = 'Update';
+  if (updated.length > 0) {
+    await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulUpdate', action, note: `Brought ${namesInWords(updated)} to revision ${revision}` });
+  }
+  const failed = outcomes.filter(({ end }) => end === 'Failed');
+  if (failed.length === 0) return;
+  const words = failed.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
+  await recordEvent(client, pool, { type: 'Warning', reason: 'FailedUpdate', action, note: `Could not bring VMs to revision ${revision}: ${words}` });
+}
+
+const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+
+const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (isNotFound(error) || isConflict(error) || (error instanceof KubeError && error.status === 422)) return undefined;
+    throw error;
+  });

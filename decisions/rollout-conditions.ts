@@ -1,0 +1,63 @@
+import type { Condition } from '../api/pool.ts';
+import type { RolloutPlan } from './rollout-plan.ts';
+import type { StoredPool } from './vm-from-template.ts';
+
+const MESSAGE_LENGTH = 2_048;
+
+/**
+ * `Progressing`: True while VMs are brought to another revision, or wait for it to go on. `Paused`: no batch begins.
+ * `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that stays is kept.
+ */
+export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
+  return [progressing(plan), paused(pool, plan), degraded(plan)].map((condition) => withTime(pool, condition, now));
+}
+
+type Untimed = Omit<Condition, 'lastTransitionTime'> & { reason: string };
+
+function progressing({ phase, state, goal, waits, updated }: RolloutPlan): Untimed {
+  const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
+  const { reason, message } = {
+    Complete: { reason: 'Complete', message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}` },
+    Idle: { reason: 'LeftToOthers', message: words },
+    RollingOut: { reason: 'RollingOut', message: `${updated} VMs are of revision ${goal}${words === '' ? '' : `; ${words}`}` },
+    Waiting: { reason: waitReason(waits), message: words },
+    Paused: { reason: 'Paused', message: words },
+    Undoing: { reason: 'Undoing', message: `VMs go back to revision ${goal}: ${state.halted?.why ?? ''}` },
+    Undone: { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` },
+    Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
+    Aborted: { reason: 'Aborted', message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}` },
+  }[phase];
+  const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
+  return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
+}
+
+function waitReason(waits: RolloutPlan['waits']): string {
+  const kinds = new Set(waits.map(({ kind }) => kind));
+  return kinds.has('Approval') ? 'WaitingForApproval' : kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
+}
+
+function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed {
+  if (state.paused !== undefined) {
+    const { by, why } = state.paused;
+    return { type: 'Paused', status: 'True', reason: 'PausedByPerson', message: `by ${by}${why === undefined ? '' : `: ${why}`}` };
+  }
+  if (spec.paused === true) return { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
+  return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
+}
+
+function degraded({ state, phase }: RolloutPlan): Untimed {
+  const { failures, halted } = state;
+  if (halted !== undefined && halted.kind !== 'Aborted') {
+    const reason = phase === 'Undone' ? 'Undone' : halted.kind;
+    return { type: 'Degraded', status: 'True', reason, message: (halted.why ?? '').slice(0, MESSAGE_LENGTH) };
+  }
+  if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
+  const message = failures.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
+  return { type: 'Degraded', status: 'True', reason: 'VmsFailed', message: message.slice(0, MESSAGE_LENGTH) };
+}
+
+/** Kubernetes' rule: the time of a condition is that of its last change of status. */
+function withTime({ status }: StoredPool, condition: Untimed, now: string): Condition {
+  const before = status?.conditions?.find(({ type }) => type === condition.type);
+  return { ...condition, lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now };
+}

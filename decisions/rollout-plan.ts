@@ -1,0 +1,417 @@
+import { ASKED_BY_ANNOTATION } from '../api/names.ts';
+import { countOf } from '../api/int-or-percent.ts';
+import { durationMs } from '../api/duration.ts';
+import { withDefaults, type CompletePoolSpec } from '../api/pool-defaults.ts';
+import type { RolloutStatus, VmTemplate } from '../api/pool.ts';
+import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import type { Batch, HeldVm, UpdateAct } from './batch.ts';
+import { namesInWords } from './naming.ts';
+import { revisionOf } from './revision.ts';
+import { begun, halted, promoted } from './rollout-state.ts';
+import { updateOrder } from './selection.ts';
+import { standingOf } from './standing.ts';
+import { updateNeed, type Goal } from './update-need.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import type { VmView } from './vm.ts';
+import { windowAt } from './windows.ts';
+
+/** VMs of one batch at most: its acts are few enough to be over in a moment, and to be read by a person. */
+const MOST_IN_BATCH = 100;
+/** Freed budget is gathered for so long, unless a quarter of it has come together before. */
+const GATHER_MS = 1_000;
+/** A batch that has said nothing for so long beyond its deadline is taken for lost. */
+const LOST_AFTER_MS = 15 * 60_000;
+
+export interface RolloutInput {
+  pool: StoredPool;
+  /** All VMs that the pool owns. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** Template of a revision of the pool; undefined where it is no longer kept. */
+  templateOf: (revision: string) => VmTemplate | undefined;
+  /** How KubeVirt takes changes in running VMs, where the pool itself says nothing. */
+  strategy: 'Stage' | 'LiveUpdate';
+  /** How the rollout stands; null where nobody knows of one. */
+  state: RolloutStatus | null;
+  batches: readonly Batch[];
+  /** VMs that other acts of drover have in hand, by name. */
+  busy: ReadonlySet<string>;
+  /** No batch begins before; milliseconds since the epoch. */
+  notBefore: number;
+  /** VMs in hand at once at most. */
+  burst: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** `Idle`: VMs that the pool's strategy leaves alone are still of an older revision. */
+export type RolloutPhase = 'Complete' | 'RollingOut' | 'Waiting' | 'Paused' | 'Failed' | 'Aborted' | 'Undoing' | 'Undone' | 'Idle';
+
+export interface RolloutPlan {
+  state: RolloutStatus;
+  phase: RolloutPhase;
+  /** The revision of the template. */
+  newest: string;
+  /** The revision that VMs are brought to, and the last one that all of them had. */
+  goal: string;
+  current: string;
+  update: PlannedBatch | null;
+  /** How many steps the pool's rollouts have. */
+  steps: number;
+  /** Batches to be told that a newer revision has taken their place, and those that are lost; by number. */
+  superseded: number[];
+  lost: number[];
+  /** What the rollout waits for, a sentence each. */
+  waits: Wait[];
+  /** When time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null;
+  /** The revision that new VMs get. */
+  forNewVms: string;
+  /** VMs whose spec and guest are of the newest revision. */
+  updated: number;
+}
+
+/** A batch to begin. */
+export interface PlannedBatch {
+  batch: Omit<Batch, 'startedAt'>;
+  /** Who asked for it, as far as that is known. */
+  askedBy: string | null;
+  minReadyMs: number;
+  /** How long its VMs may take to be ready. */
+  deadlineMs: number;
+  reason: string;
+}
+
+export interface Wait {
+  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Vms' | 'Left' | 'Batch' | 'Delay';
+  words: string;
+}
+
+/** Where a rollout stands, and the batch that it may begin now: never more than the budget holds, none where it is held. */
+export function planRollout(input: RolloutInput): RolloutPlan {
+  return new Rollout(input).plan();
+}
+
+/** One VM, with what an update would do to it. */
+interface Candidate {
+  vm: VmView;
+  act: UpdateAct;
+  down: boolean;
+}
+
+class Rollout {
+  readonly #in: RolloutInput;
+  readonly #spec: CompletePoolSpec;
+  readonly #staying: readonly VmView[];
+  readonly #newest: string;
+  readonly #current: string;
+  readonly #waits: Wait[] = [];
+  #state: RolloutStatus;
+  #wakeAt: number | null = null;
+
+  constructor(input: RolloutInput) {
+    this.#in = input;
+    this.#spec = withDefaults(input.pool.spec);
+    this.#staying = input.vms.filter(isStaying);
+    this.#newest = revisionOf(this.#spec.template);
+    this.#current = input.pool.status?.currentRevision ?? this.#mostCommon();
+    this.#state = this.#tripped(this.#taken(input.state));
+  }
+
+  plan(): RolloutPlan {
+    const { batches, vmiOf } = this.#in;
+    const goal = this.#goal();
+    const { free, left, later } = this.#needs(goal);
+    const unsettled = this.#unsettled();
+    const nothingToDo = free.length === 0 && later === 0 && batches.length === 0;
+    const limit = this.#stepLimit(goal, free.length === 0 && later === 0 && unsettled.size === 0);
+    const kind = this.#state.halted?.kind;
+    const isOver = nothingToDo && limit === null && (kind === undefined || kind === 'Undoing');
+    if (isOver && this.#state.completedAt === undefined) this.#state = { ...this.#state, completedAt: this.#at() };
+    if (!isOver && this.#state.completedAt !== undefined) {
+      const { completedAt: _completedAt, ...state } = this.#state;
+      this.#state = state;
+    }
+    const update = free.length === 0 || this.#held() ? null : this.#next(goal, free, unsettled, limit);
+    const current = isOver && left === 0 && goal.revision === this.#newest ? goal.revision : this.#current;
+    const phase = this.#phase(isOver, goal);
+    return {
+      state: this.#state,
+      phase,
+      newest: this.#newest,
+      goal: goal.revision,
+      current,
+      update,
+      steps: this.#spec.rollout.steps.length,
+      superseded: batches.filter((batch) => batch.revision !== goal.revision && batch.superseded !== true).map(({ n }) => n),
+      lost: batches.filter((batch) => this.#isLost(batch)).map(({ n }) => n),
+      waits: this.#waits,
+      wakeAt: this.#wakeAt,
+      forNewVms: this.#forNewVms(goal, isOver, limit !== null),
+      updated: this.#staying.filter((vm) => this.#isOf(vm, this.#newest, vmiOf)).length,
+    };
+  }
+
+  /** What is known of the rollout of the newest template. */
+  #taken(state: RolloutStatus | null): RolloutStatus {
+    const known = state ?? this.#in.pool.status?.rollout;
+    return known?.revision === this.#newest ? known : begun(this.#newest, this.#at(), known);
+  }
+
+  /** Too many failures end a rollout, or turn it back; of an undo, they end that. */
+  #tripped(state: RolloutStatus): RolloutStatus {
+    const { onFailure, maxFailures } = this.#spec.rollout;
+    const failures = state.failures.filter(({ wasDown }) => wasDown !== true);
+    if (failures.length <= maxFailures || onFailure === 'Continue') return state;
+    const { vm, why } = failures.at(-1)!;
+    const words = `${failures.length} of at most ${maxFailures} failed; the last: ${vm}: ${why}`.slice(0, 1024);
+    const asked = { by: 'drover', why: words };
+    if (state.halted?.kind === 'Undoing') return halted({ ...state, failures: [] }, 'UndoFailed', asked, this.#at());
+    if (state.halted !== undefined) return state;
+    const canUndo = onFailure === 'Undo' && this.#current !== this.#newest && this.#in.templateOf(this.#current) !== undefined;
+    return canUndo ? halted({ ...state, failures: [] }, 'Undoing', asked, this.#at()) : halted(state, 'Failed', asked, this.#at());
+  }
+
+  /** Null limit: only VMs that don't run may be touched. */
+  #goal(): Goal {
+    const { templateOf, pool } = this.#in;
+    const kind = this.#state.halted?.kind;
+    const back = kind === 'Undoing' || kind === 'UndoFailed' ? templateOf(this.#current) : undefined;
+    const [revision, template] = back === undefined ? [this.#newest, pool.spec.template] : [this.#current, back];
+    const { update } = this.#spec;
+    const limit = update.kind === 'proactive' ? update.disruption : null;
+    return { revision, template, templateOf, strategy: this.#spec.vmRolloutStrategy ?? this.#in.strategy, limit };
+  }
+
+  /** The VMs that may be taken, and how many are left alone, or must be waited for. */
+  #needs(goal: Goal): { free: Candidate[]; left: number; later: number } {
+    const { vmiOf, busy } = this.#in;
+    const free: Candidate[] = [];
+    const apart = new Map<string, string[]>();
+    let left = 0;
+    let later = 0;
+    if (this.#spec.update.kind === 'unmanaged') return { free, later, left: this.#unmanaged(goal) };
+    const inHand = new Set(this.#in.batches.flatMap((batch) => batch.vms.map((vm) => vm.name)));
+    const given = new Set(this.#state.failures.map(({ vm }) => vm));
+    const setApart = (vm: VmView, why: string): void => void apart.set(why, [...(apart.get(why) ?? []), vm.name]);
+    for (const vm of this.#staying) {
+      if (inHand.has(vm.name) || busy.has(vm.name)) continue;
+      const need = updateNeed(vm, vmiOf, goal);
+      if (need.need === 'nothing') continue;
+      if (need.need === 'left') {
+        left++;
+        setApart(vm, need.why);
+      } else if (need.need === 'later') {
+        later++;
+        setApart(vm, need.why);
+      } else if (given.has(vm.name)) {
+        left++;
+        setApart(vm, 'it has failed in this rollout');
+      } else free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
+    }
+    for (const [why, names] of apart) this.#waits.push({ kind: 'Left', words: `${namesInWords(names)}: ${why}` });
+    return { free, left, later };
+  }
+
+  #unmanaged({ revision }: Goal): number {
+    const others = this.#staying.filter((vm) => !this.#isOf(vm, revision, this.#in.vmiOf));
+    if (others.length > 0) this.#waits.push({ kind: 'Left', words: `${namesInWords(others.map((vm) => vm.name))}: people update them` });
+    return others.length;
+  }
+
+  /** VMs in the hand of batches that may still go down, or have not come back. */
+  #unsettled(): Set<string> {
+    const { batches, vmiOf, now, pool } = this.#in;
+    const byName = new Map(this.#in.vms.map((vm) => [vm.name, vm]));
+    const minReadyMs = this.#spec.rollout.minReadySeconds * 1000;
+    const unsettled = new Set<string>();
+    for (const { revision, vms } of batches) {
+      const template = this.#in.templateOf(revision) ?? pool.spec.template;
+      for (const held of vms) {
+        if (held.act === 'write') continue;
+        const standing = standingOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
+        if (standing.state === 'well' || standing.state === 'gone') continue;
+        unsettled.add(held.name);
+        if (standing.state === 'waiting' && standing.until !== undefined) this.#wake(standing.until);
+      }
+    }
+    return unsettled;
+  }
+
+  /**
+   * How many running VMs may be of the goal before the next step; null where no step is left. Passes a step whose time
+   * is over, and notes when one is reached.
+   */
+  #stepLimit(goal: Goal, nothingLeft: boolean): number | null {
+    const { steps } = this.#spec.rollout;
+    if (this.#spec.update.kind !== 'proactive' || goal.revision !== this.#newest) return null;
+    for (;;) {
+      const step = steps[this.#state.step];
+      // A pool whose VMs are all of the goal has nothing to be careful about.
+      if (step === undefined || (nothingLeft && this.#state.batches === 0)) return null;
+      const limit = countOf(step.to, this.#spec.replicas, 1);
+      const reached = nothingLeft || this.#running(goal).filter((vm) => isReady(vm, this.#in.vmiOf(vm))).length >= limit;
+      if (!reached) return limit;
+      if (this.#state.stepReachedAt === undefined) this.#state = { ...this.#state, stepReachedAt: this.#at() };
+      const { wait } = step.then;
+      const until = wait === undefined ? Infinity : Date.parse(this.#state.stepReachedAt!) + durationMs(wait);
+      const at = `step ${this.#state.step + 1} of ${steps.length} (${step.to})`;
+      if (until > this.#in.now) {
+        if (wait === undefined) this.#waits.push({ kind: 'Approval', words: `${at} is reached: it waits for \`drover rollout promote\`` });
+        else {
+          this.#wake(until);
+          this.#waits.push({ kind: 'Step', words: `${at} is reached: it goes on at ${new Date(until).toISOString()}` });
+        }
+        return limit;
+      }
+      this.#state = promoted(this.#state, steps.length, false);
+    }
+  }
+
+  /** VMs that run, or should, and are of the goal. */
+  #running(goal: Goal): VmView[] {
+    const { vmiOf } = this.#in;
+    return this.#staying.filter((vm) => this.#isOf(vm, goal.revision, vmiOf) && isMeantToRun(vm, vmiOf(vm)));
+  }
+
+  /** A person, a failure or the pool itself holds every further batch back. */
+  #isStopped(): boolean {
+    const kind = this.#state.halted?.kind;
+    return this.#spec.paused || this.#state.paused !== undefined || (kind !== undefined && kind !== 'Undoing');
+  }
+
+  #held(): boolean {
+    const { now, notBefore, pool } = this.#in;
+    if (this.#isStopped() || pool.metadata.deletionTimestamp !== undefined) return true;
+    const window = windowAt(this.#spec.rollout.windows, now);
+    if (!window.open) {
+      if (window.next !== null) this.#wake(window.next);
+      const words = window.next === null ? 'no maintenance window opens any more' : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
+      this.#waits.push({ kind: 'Window', words });
+      return true;
+    }
+    if (notBefore <= now) return false;
+    this.#wake(notBefore);
+    this.#waits.push({ kind: 'Delay', words: `it goes on at ${new Date(notBefore).toISOString()}` });
+    return true;
+  }
+
+  #next(goal: Goal, free: readonly Candidate[], unsettled: ReadonlySet<string>, limit: number | null): PlannedBatch | null {
+    const { pool, vmiOf, batches, burst, now } = this.#in;
+    const most = maxUnavailableOf(pool);
+    const { count: unavailable } = unavailability({ pool, vms: this.#staying, vmiOf, inHand: unsettled });
+    const inHand = batches.reduce((sum, batch) => sum + batch.vms.length, 0);
+    let room = most - unavailable;
+    let places = Math.min(burst - inHand, MOST_IN_BATCH);
+    let toStep = limit === null ? Infinity : limit - this.#towardsStep(goal, unsettled);
+    const chosen: Candidate[] = [];
+    let paid = 0;
+    let wanting = 0;
+    for (const candidate of this.#inOrder(free)) {
+      const { vm, act, down } = candidate;
+      const runs = isMeantToRun(vm, vmiOf(vm));
+      // Below a step only guests that run say something of the new revision.
+      if (limit !== null && (!runs || toStep <= 0)) continue;
+      const cost = act === 'write' || down ? 0 : 1;
+      if (cost > room || places === 0) {
+        wanting++;
+        continue;
+      }
+      room -= cost;
+      paid += cost;
+      places--;
+      toStep--;
+      chosen.push(candidate);
+    }
+    if (wanting > 0 && chosen.length === 0) {
+      this.#waits.push({ kind: 'Budget', words: `${unavailable} of at most ${most} are unavailable, or in hand` });
+      return null;
+    }
+    if (chosen.length === 0) return null;
+    const lastBegan = Math.max(...batches.map((batch) => batch.startedAt));
+    if (wanting > 0 && paid === chosen.length && paid < Math.ceil(most / 4) && now < lastBegan + GATHER_MS) {
+      this.#wake(lastBegan + GATHER_MS);
+      return null;
+    }
+    return this.#batch(goal, chosen);
+  }
+
+  #batch(goal: Goal, chosen: readonly Candidate[]): PlannedBatch {
+    const vms = chosen.map(
+      ({ vm, act, down }): HeldVm => ({ name: vm.name, uid: vm.uid, act, from: vm.revision, wasDown: down }),
+    );
+    const n = this.#state.lastBatch + 1;
+    this.#state = { ...this.#state, batches: this.#state.batches + 1, lastBatch: n };
+    const what = [...new Set(vms.map(({ act }) => act))].join(', ');
+    return {
+      batch: { n, revision: goal.revision, vms },
+      askedBy: goal.revision === this.#newest ? (this.#in.pool.metadata.annotations?.[ASKED_BY_ANNOTATION] ?? null) : 'drover',
+      minReadyMs: this.#spec.rollout.minReadySeconds * 1000,
+      deadlineMs: this.#spec.rollout.progressDeadlineSeconds * 1000,
+      reason: `update ${namesInWords(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
+    };
+  }
+
+  /** VMs that count as on their way to the step: those that are well, and those in hand. */
+  #towardsStep(goal: Goal, unsettled: ReadonlySet<string>): number {
+    const ready = this.#running(goal).filter((vm) => !unsettled.has(vm.name) && isReady(vm, this.#in.vmiOf(vm)));
+    return ready.length + unsettled.size;
+  }
+
+  /** Broken VMs first: they are counted already. */
+  #inOrder(free: readonly Candidate[]): Candidate[] {
+    const { update } = this.#spec;
+    const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));
+    const policy = update.kind === 'proactive' ? update.selectionPolicy : undefined;
+    return updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
+  }
+
+  /** New VMs get the newest revision once it has proven itself, and the last one that did until then. */
+  #forNewVms(goal: Goal, isOver: boolean, beforeStep: boolean): string {
+    if (this.#spec.update.kind !== 'proactive' || isOver) return goal.revision;
+    if (goal.revision !== this.#newest || this.#in.templateOf(this.#current) === undefined) return goal.revision;
+    if (this.#isStopped() || beforeStep) return this.#current;
+    const hasProven = this.#staying.some(
+      (vm) => this.#isOf(vm, goal.revision, this.#in.vmiOf) && (isReady(vm, this.#in.vmiOf(vm)) || !isMeantToRun(vm, this.#in.vmiOf(vm))),
+    );
+    return hasProven ? goal.revision : this.#current;
+  }
+
+  #phase(isOver: boolean, goal: Goal): RolloutPhase {
+    const kind = this.#state.halted?.kind;
+    if (isOver && kind === 'Undoing') return 'Undone';
+    if (isOver) return this.#spec.update.kind === 'proactive' || goal.revision === this.#current ? 'Complete' : 'Idle';
+    if (kind === 'Aborted') return 'Aborted';
+    if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
+    if (this.#isStopped()) return 'Paused';
+    if (kind === 'Undoing') return 'Undoing';
+    return this.#waits.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window') ? 'Waiting' : 'RollingOut';
+  }
+
+  #isOf(vm: VmView, revision: string, vmiOf: VmiOf): boolean {
+    const guest = liveVmi(vmiOf(vm));
+    return vm.revision === revision && (guest === undefined || guest.revision === revision);
+  }
+
+  #isLost({ startedAt }: Batch): boolean {
+    const lostAt = startedAt + this.#spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS;
+    this.#wake(lostAt);
+    return lostAt <= this.#in.now;
+  }
+
+  /** Where no status tells it: the revision that most VMs have, of those that are kept. */
+  #mostCommon(): string {
+    const counts = new Map<string, number>();
+    for (const { revision } of this.#staying) if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
+    const [most] = [...counts].sort(([, one], [, other]) => other - one);
+    return most?.[0] ?? this.#newest;
+  }
+
+  #wake(at: number): void {
+    if (at > this.#in.now) this.#wakeAt = Math.min(this.#wakeAt ?? Infinity, at);
+  }
+
+  #at(): string {
+    return new Date(this.#in.now).toISOString();
+  }
+}

@@ -1,0 +1,114 @@
+import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../api/names.ts';
+import { scaleInRules } from '../api/pool-defaults.ts';
+import { freeNumbers, namesInWords, vmName } from './naming.ts';
+import type { PoolPlanInput, PoolStep, Target } from './pool-plan.ts';
+import { scaleInOrder } from './selection.ts';
+import { isHalted, type VmView } from './vm.ts';
+
+/** What scaling looks at beside the pool and its VMs. */
+export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance'> & {
+  /** VMs in the hand of an update, by name: they are neither made nor taken out beside it. */
+  inHand: ReadonlySet<string>;
+};
+
+/** A step of scaling; of which revision new VMs are is not its business. */
+export type ScaleStep = Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' }> | { kind: 'create'; numbers: number[]; reason: string };
+
+/** Steps towards as many VMs as the pool's spec wants. */
+export function planScale(input: ScaleInput): ScaleStep[] {
+  const { pool, vms, underWay, inHand } = input;
+  if (!pool.metadata.finalizers?.includes(POOL_FINALIZER)) return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
+  const leaving = new Set(underWay.deleting);
+  const present = new Set(vms.map((vm) => vm.name));
+  const coming = [...new Set([...underWay.creating, ...inHand])].filter((name) => !present.has(name));
+  const staying = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
+  const wanted = pool.spec.replicas;
+  const steps = finishRemovals(input);
+
+  // A VM that is going still holds its name, its disks and its place: the pool never has more VMs than it wants.
+  const missing = wanted - present.size - coming.length;
+  const excess = staying.length + coming.length - wanted;
+  if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
+  else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
+  return steps;
+}
+
+function scaleOut({ pool, isHeldByOther, underWay, burst, allowance }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
+  const count = Math.min(missing, allowance, burst - underWay.creating.length);
+  if (count <= 0) return [];
+  const { name } = pool.metadata;
+  const numbers = freeNumbers(name, count, (candidate) => ours.has(candidate) || isHeldByOther(candidate));
+  const names = namesInWords(numbers.map((number) => vmName(name, number)));
+  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
+}
+
+function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number): ScaleStep[] {
+  const { pool, underWay, inHand } = input;
+  const rules = scaleInRules(pool.spec.scaleInStrategy);
+  if (rules.kind === 'unmanaged') return [];
+  const free = staying.filter((vm) => !inHand.has(vm.name));
+  const candidates = rules.kind === 'opportunistic' ? free.filter(isHalted) : free;
+  const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
+  const count = Math.min(excess, roomToDelete(input));
+  const chosen = scaleInOrder(candidates, policy)
+    .slice(0, count)
+    // A VM that is still being made is deleted once it has been.
+    .filter((vm) => !underWay.creating.includes(vm.name));
+  if (chosen.length === 0) return [];
+  const why = `${excess} more than the ${pool.spec.replicas} wanted`;
+  return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, why)];
+}
+
+/** A running VM is halted first: its disks are let go only once no guest writes to them. */
+function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
+  const halted = chosen.filter(isHalted);
+  const running = chosen.filter((vm) => !isHalted(vm));
+  return [
+    ...(halted.length === 0 ? [] : [deletion(halted, true, why)]),
+    ...(running.length === 0
+      ? []
+      : [{ kind: 'halt' as const, vms: targets(running), reason: `halt ${words(running)}, to keep their disks: ${why}` }]),
+  ];
+}
+
+/** VMs that were halted on their way out of the pool, and whose guests are gone. */
+function finishRemovals({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
+  const halted = vms.filter((vm) => vm.removing && !vm.deleting && !vm.hasVmi && !underWay.deleting.includes(vm.name));
+  const chosen = scaleInOrder(halted).slice(0, allowance);
+  return chosen.length === 0 ? [] : [deletion(chosen, true, 'their guests have stopped')];
+}
+
+/** Steps towards the end of a pool that is deleted: its VMs go first, or are let go. */
+export function planDeletion(input: ScaleInput): ScaleStep[] {
+  const { pool, vms, underWay } = input;
+  const { finalizers = [] } = pool.metadata;
+  if (!finalizers.includes(POOL_FINALIZER)) return [];
+  const busy = new Set([...underWay.creating, ...underWay.deleting]);
+  if (vms.length === 0) return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
+  const rules = scaleInRules(pool.spec.scaleInStrategy);
+  const free = scaleInOrder(vms, rules.kind === 'proactive' ? rules.selectionPolicy : undefined).filter((vm) => !busy.has(vm.name));
+  if (finalizers.includes(ORPHAN_FINALIZER)) {
+    const chosen = free.slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
+    return chosen.length === 0
+      ? []
+      : [{ kind: 'release', vms: targets(chosen), reason: `release ${words(chosen)}: the pool was deleted without its VMs` }];
+  }
+  const chosen = free.filter((vm) => !vm.deleting).slice(0, roomToDelete(input));
+  return chosen.length === 0 ? [] : [deletion(chosen, false, 'the pool is deleted')];
+}
+
+/** Guests that may be asked to stop now, beside those that are stopping. */
+function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {
+  const stopping = new Set([...underWay.deleting, ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name)]);
+  return Math.max(Math.min(burst - stopping.size, allowance), 0);
+}
+
+const deletion = (vms: readonly VmView[], keepDisks: boolean, why: string): ScaleStep => ({
+  kind: 'delete',
+  vms: targets(vms),
+  keepDisks,
+  reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
+});
+
+const targets = (vms: readonly VmView[]): Target[] => vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => vm.name));

@@ -1,0 +1,54 @@
+import type { VmTemplate } from '../api/pool.ts';
+import { isMeantToRun, isReady, liveVmi, type VmiOf } from './availability.ts';
+import type { HeldVm } from './batch.ts';
+import { liveProgress } from './live-update.ts';
+import type { VmView } from './vm.ts';
+
+/** How far an update has come with one VM. */
+export type Standing =
+  | { state: 'well' }
+  /** It is no longer in the pool. */
+  | { state: 'gone' }
+  /** The running guest has taken the change; its VMI doesn't say so yet. */
+  | { state: 'applied' }
+  /** KubeVirt asks for a restart instead of a live update. */
+  | { state: 'refused'; why: string }
+  /** `until`: when it is well by the clock alone, in milliseconds since the epoch. */
+  | { state: 'waiting'; for: string; until?: number };
+
+export interface StandingInput {
+  held: HeldVm;
+  revision: string;
+  /** The template of that revision. */
+  template: VmTemplate;
+  /** The VM of that name, where the pool owns one. */
+  vm: VmView | undefined;
+  vmiOf: VmiOf;
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
+  if (held.act === 'replace') {
+    if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
+  } else if (vm === undefined || vm.uid !== held.uid || vm.deleting) return { state: 'gone' };
+  if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
+  if (held.act === 'write') return { state: 'well' };
+
+  const vmi = vmiOf(vm);
+  if (!isMeantToRun(vm, vmi)) return vmi === undefined ? { state: 'well' } : { state: 'waiting', for: 'its guest to stop' };
+  const guest = liveVmi(vmi);
+  if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
+  if (guest.revision !== revision) {
+    if (held.act !== 'live') return { state: 'waiting', for: 'its restart' };
+    const progress = liveProgress(template, vm, guest);
+    if (progress.state === 'done') return { state: 'applied' };
+    return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
+  }
+  if (!isReady(vm, guest)) return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
+  const until = (guest.readySince ?? now - minReadyMs) + minReadyMs;
+  return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
+}
+
+const inState = ({ state }: VmView): string => (state === '' ? '' : ` (${state})`);

@@ -1,0 +1,91 @@
+import type { Disruption, VmTemplate } from '../api/pool.ts';
+import { isMeantToRun, liveVmi, type VmiOf } from './availability.ts';
+import type { UpdateAct } from './batch.ts';
+import { effortBetween, exceeds, startsOrStops, type Effort } from './effort.ts';
+import { liveRefusal } from './live-update.ts';
+import { numberOf } from './naming.ts';
+import type { VmView } from './vm.ts';
+
+/** What one VM needs to be of a revision. */
+export type UpdateNeed =
+  | { need: 'nothing' }
+  | { need: 'act'; act: UpdateAct }
+  /** It can't be taken now, and the rollout waits for it. */
+  | { need: 'later'; why: string }
+  /** It is left as it is: its owner, or the pool's rules, will have it so. */
+  | { need: 'left'; why: string };
+
+export interface Goal {
+  revision: string;
+  template: VmTemplate;
+  /** Template of a revision; undefined where it is no longer kept. */
+  templateOf: (revision: string) => VmTemplate | undefined;
+  strategy: 'Stage' | 'LiveUpdate';
+  /** The most that may be done to a VM that runs; null where only those may be touched that don't. */
+  limit: Disruption | null;
+}
+
+/** Compares what the VM's spec and its guest were made from with what they should be. */
+export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
+  const guest = liveVmi(vmiOf(vm));
+  if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
+  if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
+  const { why, isWish } = untouchable(vm, vmiOf) ?? {};
+  if (why !== undefined) return isWish === true ? { need: 'left', why } : { need: 'later', why };
+
+  const stored = effortFrom(vm.revision, goal);
+  if (stored === 'Replace') {
+    if (goal.limit !== null && !exceeds(stored, goal.limit)) return { need: 'act', act: 'replace' };
+    return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
+  }
+  if (guest === undefined) {
+    const comesUp = isMeantToRun(vm, vmiOf(vm)) || switchesPower(vm, goal);
+    return { need: 'act', act: comesUp && goal.limit !== null ? 'restart' : 'write' };
+  }
+  if (goal.limit === null) return { need: 'left', why: 'it runs, and is updated when it stops' };
+
+  const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
+  if (switchesPower(vm, goal)) return atMost('Restart', vm, goal);
+  if (effort === 'Live' && exceeds(effort, goal.limit)) {
+    // Its spec alone would already set the live update off.
+    return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
+  }
+  return atMost(effort, vm, goal);
+}
+
+/** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */
+function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): UpdateNeed {
+  if (effort === 'None') return { need: 'act', act: 'write' };
+  if (limit !== null && !exceeds(effort, limit)) return { need: 'act', act: effort === 'Live' ? 'live' : 'restart' };
+  if (vm.revision === revision) return { need: 'left', why: 'it waits for a restart, which the pool leaves to people' };
+  return { need: 'act', act: 'write' };
+}
+
+function effortOnGuest(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Effort {
+  const effort = effortFrom(revision, goal);
+  if (effort !== 'Live') return effort === 'Replace' ? 'Restart' : effort;
+  // KubeVirt withholds every live update while one change waits for a restart.
+  return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
+}
+
+function effortFrom(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Effort {
+  if (revision === to) return 'None';
+  const from = revision === null ? undefined : templateOf(revision);
+  return from === undefined ? 'Restart' : effortBetween(from, template, strategy);
+}
+
+function switchesPower(vm: VmView, { template, templateOf }: Goal): boolean {
+  const from = vm.revision === null ? undefined : templateOf(vm.revision);
+  return from !== undefined && startsOrStops(from, template);
+}
+
+/** Why nobody may touch the VM now; a wish of its owner lasts, a state passes. */
+function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
+  if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isWish: true };
+  if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isWish: false };
+  if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isWish: false };
+  const vmi = liveVmi(vmiOf(vm));
+  if (vmi?.paused === true) return { why: 'it is paused', isWish: false };
+  if (vmi?.migrating === true) return { why: 'it migrates', isWish: false };
+  return undefined;
+}

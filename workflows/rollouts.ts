@@ -1,0 +1,154 @@
+import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild, workflowInfo } from '@temporalio/workflow';
+import type { Planned, PlanRequest, PoolKey } from '../activities/pool.ts';
+import type { RolloutStatus } from '../api/pool.ts';
+import type { Batch } from '../decisions/batch.ts';
+import type { PlannedBatch } from '../decisions/rollout-plan.ts';
+import { halted, paused, promoted, resumed, withFailures } from '../decisions/rollout-state.ts';
+import type { Seen } from '../decisions/versions.ts';
+import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type Asking, type BatchEnd, type PoolRef } from './messages.ts';
+import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from './search-attributes.ts';
+import type { UnderWay } from './under-way.ts';
+import type { updateBatch } from './update-batch.ts';
+
+/** A batch that gave VMs back is not followed by the next at once: what stood in its way is still there. */
+const AFTER_DEFERRAL_MS = 1_000;
+
+/** Plain data: a run hands it to the next. */
+export interface RolloutsState {
+  /** Null before the first look: then the pool's status tells it. */
+  rollout: RolloutStatus | null;
+  batches: Batch[];
+  notBefore: number;
+}
+
+type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
+
+export interface RolloutsOptions {
+  ref: PoolRef;
+  state: RolloutsState | undefined;
+  underWay: UnderWay;
+  /** Told that the pool must be looked at again, with what that look must have seen. */
+  onChange: (seen?: Seen) => void;
+  /** Told what could not be done. */
+  onTrouble: (message: string) => void;
+}
+
+/** What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked for. */
+export class Rollouts {
+  readonly state: RolloutsState;
+  readonly #options: RolloutsOptions;
+  /** What was asked for and has not been taken into account. */
+  #asks: Ask[] = [];
+
+  constructor(options: RolloutsOptions) {
+    this.#options = options;
+    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0 };
+    const take = (ask: Ask): void => {
+      this.#asks.push(ask);
+      options.onChange();
+    };
+    // Temporal's Web UI sends null where nothing is typed.
+    setHandler(pause, (asked?: Asking | null) => take((rollout) => paused(rollout, asked ?? {}, now())), {
+      description: 'Begin no further batch until resume; what restarts already comes back.',
+    });
+    setHandler(resume, () => take(resumed), { description: 'Go on after a pause, a failure or an abort.' });
+    setHandler(
+      abort,
+      (asked?: Asking | null) =>
+        take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked ?? {}, now()) : rollout)),
+      { description: 'End the rollout where it stands; its VMs stay as they are.' },
+    );
+    setHandler(
+      promote,
+      (asked?: { full?: boolean } | null) =>
+        take((rollout, steps) => {
+          const full = asked?.full === true;
+          return full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout;
+        }),
+      { description: 'Pass the step at which the rollout waits; with {"full": true} all steps.' },
+    );
+    setHandler(batchEnded, (end) => this.#ended(end), { description: 'A batch of VMs has been updated.' });
+  }
+
+  /** What a plan needs to know. */
+  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore'> {
+    return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore };
+  }
+
+  /** Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin. */
+  taken({ rollout }: Planned & { gone: false }): boolean {
+    const isCurrent = this.#asks.length === 0;
+    this.state.rollout = rollout.state;
+    for (const ask of this.#asks.splice(0)) this.state.rollout = ask(this.state.rollout, rollout.steps);
+    for (const n of rollout.superseded) this.#supersede(n);
+    for (const n of rollout.lost) this.#forget(n);
+    return isCurrent;
+  }
+
+  /** Begins a batch as a workflow of its own, which outlives this run. */
+  begin(key: PoolKey, { batch: planned, reason, ...pace }: PlannedBatch, seen: Seen): void {
+    const { ref, underWay, onChange, onTrouble } = this.#options;
+    const batch: Batch = { ...planned, startedAt: Date.now() };
+    const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map(({ name }) => ({ name, revision })));
+    this.state.batches.push(batch);
+    const { cluster, namespace, name } = ref;
+    void underWay.run({ kind: 'batch', reason }, async () => {
+      try {
+        const child = await startChild<typeof updateBatch>('updateBatch', {
+          workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
+          args: [{ ref, key, batch, others, reason, seen, ...pace }],
+          parentClosePolicy: ParentClosePolicy.ABANDON,
+          staticSummary: `Batch ${batch.n}: ${reason}`.slice(0, 180),
+          typedSearchAttributes: [
+            { key: DroverCluster, value: cluster },
+            { key: DroverNamespace, value: namespace },
+            { key: DroverPool, value: name },
+            { key: DroverRevision, value: batch.revision },
+            { key: DroverPhase, value: 'RollingOut' },
+          ],
+        });
+        // It tells its end by a signal, which this run may no longer be there for; only an end from outside is told here.
+        child.result().catch((error: unknown) => {
+          log.warn('a batch was ended from outside', { n: batch.n, error: String(error) });
+          this.#forget(batch.n);
+          onChange();
+        });
+      } catch (error) {
+        if (error instanceof CancelledFailure) throw error;
+        this.#forget(batch.n);
+        onTrouble(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
+        onChange();
+      }
+    });
+  }
+
+  #ended({ n, outcomes, seen }: BatchEnd): void {
+    const { state } = this;
+    const batch = state.batches.find((one) => one.n === n);
+    this.#forget(n);
+    if (outcomes.some(({ end }) => end === 'Deferred')) state.notBefore = Date.now() + AFTER_DEFERRAL_MS;
+    if (batch !== undefined && batch.superseded !== true) {
+      const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
+      const at = now();
+      const failures = outcomes
+        .filter(({ end }) => end === 'Failed')
+        .map(({ vm, why = '' }) => ({ vm, why: why.slice(0, 1024), at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
+      if (failures.length > 0) this.#asks.push((rollout) => withFailures(rollout, failures));
+    }
+    this.#options.onChange(seen);
+  }
+
+  #supersede(n: number): void {
+    const batch = this.state.batches.find((one) => one.n === n);
+    if (batch === undefined) return;
+    batch.superseded = true;
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
+    handle.signal(supersede).catch((error: unknown) => log.info('a batch that was to be superseded has ended', { n, error: String(error), run: workflowInfo().runId }));
+  }
+
+  #forget(n: number): void {
+    this.state.batches = this.state.batches.filter((batch) => batch.n !== n);
+  }
+}
+
+const now = (): string => new Date(Date.now()).toISOString();

@@ -1,0 +1,135 @@
+import {
+  ActivityCancellationType,
+  CancellationScope,
+  condition,
+  getExternalWorkflowHandle,
+  isCancellation,
+  log,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import type { AwaitActivities } from '../activities/await-vms.ts';
+import type { PoolActivities, PoolKey } from '../activities/pool.ts';
+import type { UpdateActivities, UpdateRequest } from '../activities/update.ts';
+import type { Batch, HeldVm, UpdateOutcome } from '../decisions/batch.ts';
+import { namesInWords, numberOf } from '../decisions/naming.ts';
+import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { batchEnded, poolIdOf, supersede, type PoolRef } from './messages.ts';
+import { DroverPhase } from './search-attributes.ts';
+
+export interface UpdateBatchInput {
+  ref: PoolRef;
+  key: PoolKey;
+  batch: Batch;
+  others: UpdateRequest['others'];
+  askedBy: string | null;
+  reason: string;
+  minReadyMs: number;
+  deadlineMs: number;
+  seen: Seen;
+}
+
+// Tried until it is done: what can't be done at all comes back as an outcome.
+const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
+  startToCloseTimeout: '30m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+});
+const { awaitVms } = proxyActivities<AwaitActivities>({
+  startToCloseTimeout: '24h',
+  heartbeatTimeout: '20s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+  cancellationType: ActivityCancellationType.TRY_CANCEL,
+});
+
+/**
+ * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the guests that need it, and waits until each is
+ * well or its deadline has passed. It tells its pool how it ended by a signal, for it may outlive the run that began it.
+ */
+export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
+  const { ref, key, batch, others, minReadyMs, deadlineMs, reason } = input;
+  const { revision } = batch;
+  const outcomes: UpdateOutcome[] = [];
+  let seen: Seen = input.seen;
+  let waiting: readonly HeldVm[] = batch.vms;
+  let superseded = false;
+  const wait = new CancellationScope();
+  setHandler(supersede, () => {
+    superseded = true;
+    wait.cancel();
+  }, { description: 'Another revision takes the place of this one: wait no longer.' });
+
+  const settle = (ended: readonly UpdateOutcome[], newer: Seen): void => {
+    outcomes.push(...ended);
+    seen = laterSeen(seen, newer);
+    const names = new Set(ended.map(({ vm }) => vm));
+    waiting = waiting.filter(({ name }) => !names.has(name));
+  };
+  const show = (doing: string): void => setCurrentDetails(detailsOf(input, doing, waiting, outcomes));
+
+  show('writes the new spec and restarts what needs it');
+  const begun = await updateVms.executeWithOptions({ summary: reason.slice(0, 180) }, [{ key, revision, vms: batch.vms, others, seen }]);
+  settle(begun.outcomes, begun.seen);
+  const replaced = waiting.filter(({ act }) => act === 'replace');
+  if (replaced.length > 0) {
+    show('replaces VMs and their disks');
+    await replace(replaced);
+  }
+  if (waiting.length > 0 && !superseded) {
+    show('waits for its VMs');
+    const deadline = Date.now() + deadlineMs;
+    try {
+      const done = await wait.run(() =>
+        awaitVms.executeWithOptions({ summary: `wait for ${namesInWords(waiting.map(({ name }) => name))}` }, [
+          { key, revision, vms: [...waiting], minReadyMs, deadline, seen },
+        ]),
+      );
+      settle(done.outcomes, done.seen);
+    } catch (error) {
+      if (!superseded || !isCancellation(error)) throw error;
+    }
+  }
+  settle(waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })), {});
+
+  show('has ended');
+  upsertSearchAttributes([{ key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' }]);
+  await getExternalWorkflowHandle(poolIdOf(ref))
+    .signal(batchEnded, { n: batch.n, outcomes, seen })
+    .catch((error: unknown) => log.warn('the pool\'s workflow is not there to be told of the end', { error: String(error) }));
+  return outcomes;
+
+  /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
+  async function replace(vms: readonly HeldVm[]): Promise<void> {
+    const removed = await removeVms.executeWithOptions({ summary: `delete ${namesInWords(vms.map(({ name }) => name))} with their disks` }, [
+      key,
+      vms.map(({ name, uid }) => ({ name, uid })),
+    ]);
+    const numbers = vms.map(({ name }) => numberOf(key.name, name)!);
+    for (let tries = 1; ; tries++) {
+      const made = await createVms.executeWithOptions({ summary: `create ${namesInWords(vms.map(({ name }) => name))}` }, [key, numbers, revision, removed, true]);
+      seen = laterSeen(seen, made.seen);
+      if (made.refused === null) return;
+      if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
+        // The pool makes up for them: they are missing.
+        return settle(vms.map(({ name }) => ({ vm: name, end: 'Failed', why: made.refused!.message })), {});
+      }
+      await condition(() => superseded, REPLACE_AGAIN_MS);
+    }
+  }
+}
+
+const REPLACE_AGAIN_MS = 10_000;
+
+function detailsOf({ batch, askedBy }: UpdateBatchInput, doing: string, waiting: readonly HeldVm[], outcomes: readonly UpdateOutcome[]): string {
+  const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${why}`}`);
+  return [
+    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${askedBy ?? 'somebody'}: ${doing}`,
+    `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs are there`,
+    waiting.length === 0 ? '' : `Under way: ${namesInWords(waiting.map(({ name }) => name))}`,
+    ended.join('\n'),
+  ]
+    .filter((line) => line !== '')
+    .join('\n\n');
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ReadinessLog, type Change, type VmFacts, type VmiFacts } from './readiness-log.ts';
+
+const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({ uid: 'vm', strategy: 'Always', ready: true, asked: false, deleting: false, revision: 'r1', ...facts });
+const guest = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({ uid, ready: true, deleting: false, final: false, revision: 'r1', ...facts });
+
+const ofVm = (version: number, name: string, facts: VmFacts | null): Change => ({ kind: 'vm', name, version: BigInt(version), at: version, facts });
+const ofGuest = (version: number, name: string, facts: VmiFacts | null): Change => ({ kind: 'vmi', name, version: BigInt(version), at: version, facts });
+
+function logOf(changes: Change[], from = 0): ReadinessLog {
+  const log = new ReadinessLog();
+  for (const change of changes) log.add(change);
+  log.beginAt(BigInt(from));
+  return log;
+}
+
+/** One restart of `a`, as KubeVirt tells it, from version 10 on; the VM's own readiness lags behind its guest's. */
+const restart = [
+  ofVm(1, 'a', vm()),
+  ofGuest(2, 'a', guest('g1')),
+  ofGuest(10, 'a', guest('g1', { deleting: true, ready: false })),
+  ofVm(12, 'a', vm({ ready: false })),
+  ofGuest(13, 'a', null),
+  ofGuest(14, 'a', guest('g2', { ready: false, revision: 'r2' })),
+  ofGuest(16, 'a', guest('g2', { revision: 'r2' })),
+  ofVm(17, 'a', vm()),
+];
+
+test('a VM is down from the moment that its guest goes until both say that it is ready', () => {
+  const log = logOf(restart, 9);
+  expect(log.peak()).toMatchObject({ unavailable: 1, names: ['a'], version: 10n });
+  expect(logOf(restart, 16).mostUnavailable()).toBe(1);
+  expect(logOf(restart, 17).mostUnavailable()).toBe(0);
+  expect(logOf(restart.slice(0, 2), 2).mostUnavailable()).toBe(0);
+});
+
+test('what was before the recording counts only as it stood last', () => {
+  const down = Array.from({ length: 5 }, (_, n) => ofVm(20 + n, `down-${n}`, vm({ ready: false })));
+  const gone = down.map((change, n) => ofVm(30 + n, change.name, null));
+  expect(logOf([...down, ...gone]).mostUnavailable()).toBe(5);
+  expect(logOf([...down, ...gone], 24).mostUnavailable()).toBe(5);
+  expect(logOf([...down, ...gone], 32).mostUnavailable()).toBe(2);
+  expect(logOf([...down, ...gone], 34).mostUnavailable()).toBe(0);
+});
+
+test('each guest that came since is a restart, and carries the revision that it was started with and the last one', () => {
+  const live = [...restart, ofGuest(20, 'a', guest('g2', { revision: 'r3' }))];
+  const log = logOf(live, 9);
+  expect(log.restartsOf('a')).toEqual([{ uid: 'g2', startedWith: 'r2', revision: 'r3', at: 14 }]);
+  expect(log.guestsOf('a').map(({ uid }) => uid)).toEqual(['g1', 'g2']);
+  expect(log.restartsOf('b')).toEqual([]);
+});
+
+test('the history of a VM tells its changes in order', () => {
+  expect(logOf([...restart, ofVm(18, 'a', vm({ deleting: true })), ofVm(19, 'a', null)]).history('a').map(({ what }) => what)).toEqual([
+    'VM vm there with revision r1',
+    'VM ready',
+    'guest g1 there with revision r1',
+    'guest ready',
+    'guest going',
+    'VM not ready',
+    'guest gone',
+    'guest g2 there with revision r2',
+    'guest ready',
+    'VM ready',
+    'VM going',
+    'VM gone',
+  ]);
+});
+
+test.each([
+  ['Halted', vm({ strategy: 'Halted', ready: false }), null, 0],
+  ['Manual, off', vm({ strategy: 'Manual', ready: false }), null, 0],
+  ['Manual, asked to restart', vm({ strategy: 'Manual', ready: false, asked: true }), null, 1],
+  ['Manual, booting', vm({ strategy: 'Manual', ready: false }), guest('g', { ready: false }), 1],
+  ['Manual, stopping', vm({ strategy: 'Manual', ready: false }), guest('g', { ready: false, deleting: true }), 0],
+  ['Once, over', vm({ strategy: 'Once', ready: false }), guest('g', { ready: false, final: true }), 0],
+  ['Once, without a guest', vm({ strategy: 'Once', ready: false }), null, 1],
+  ['Always, over', vm({ ready: false }), guest('g', { ready: false, final: true }), 1],
+  ['Always, whose VM lags', vm({ ready: true }), null, 1],
+  ['Always, being deleted', vm({ ready: false, deleting: true }), null, 0],
+])('a VM that is %s', (_what, machine, instance, unavailable) => {
+  expect(logOf([ofVm(1, 'a', machine), ofGuest(2, 'a', instance)], 2).mostUnavailable()).toBe(unavailable);
+});
+
+test('with the number of VMs that there should be, missing ones count', () => {
+  const log = logOf([ofVm(1, 'a', vm()), ofGuest(2, 'a', guest('g')), ofVm(5, 'a', null)], 2);
+  expect(log.mostUnavailable()).toBe(0);
+  expect(log.peak({ replicas: 1 })).toMatchObject({ unavailable: 1, version: 5n });
+});
+
+test('a change that is told twice, or late, or older than one that was told, counts once', () => {
+  const log = logOf([...restart, ...restart], 9);
+  expect(log.restartsOf('a')).toHaveLength(1);
+  expect(log.history('a')).toHaveLength(10);
+  expect(log.names()).toEqual(['a']);
+});
+
+test('however the two streams interleave, the answers are the same', () => {
+  const streams = { vm: restart.filter(({ kind }) => kind === 'vm'), vmi: restart.filter(({ kind }) => kind === 'vmi') };
+  const expected = logOf(restart, 9);
+  fc.assert(
+    fc.property(fc.shuffledSubarray([...streams.vm.map(() => 'vm' as const), ...streams.vmi.map(() => 'vmi' as const)], { minLength: restart.length }), (turns) => {
+      const left = { vm: [...streams.vm], vmi: [...streams.vmi] };
+      const log = logOf(turns.map((kind) => left[kind].shift()!), 9);
+      expect(log.peak()).toEqual(expected.peak());
+      expect(log.history('a')).toEqual(expected.history('a'));
+      expect(log.restartsOf('a')).toEqual(expected.restartsOf('a'));
+    }),
+  );
+});

@@ -1,6 +1,5 @@
 import { API_VERSION, ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
 import type { VmTemplate } from '../api/pool.ts';
-import { DEFAULT_REVISION_HISTORY_LIMIT } from '../api/pool-defaults.ts';
 import { canonical } from '../decisions/canonical.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
@@ -61,15 +60,11 @@ export class Revisions {
     return live !== undefined && controllerOf(live)?.uid === key.uid ? live.data?.template : undefined;
   }
 
-  /** Deletes the oldest of the pool's revisions that are not in use, for as many of these to stay as its history limit says. */
-  async prune(pool: StoredPool, inUse: ReadonlySet<string>): Promise<void> {
-    const { uid } = pool.metadata;
-    const { template, revisionHistoryLimit = DEFAULT_REVISION_HISTORY_LIMIT } = pool.spec;
-    const current = revisionOf(template);
-    const idle = this.#fleet.revisionsOf(uid).filter(({ revision }) => revision !== current && !inUse.has(revision));
-    const surplus = idle.toSorted((one, other) => other.number - one.number).slice(revisionHistoryLimit);
+  /** Deletes the pool's revisions of these names; one that has changed since the cache saw it stays. */
+  async prune(key: Key, names: readonly string[]): Promise<void> {
+    const surplus = this.#fleet.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
-      // Only as it was seen: another worker may just have made it the newest again.
+      // Another worker may just have made it the newest again.
       await this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }).catch(unless(isNotFound, isConflict));
     }
   }

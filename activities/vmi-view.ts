@@ -1,5 +1,5 @@
 import { REVISION_LABEL } from '../api/names.ts';
-import { canonical } from '../decisions/canonical.ts';
+import { placementOf } from '../decisions/live-update.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
 
@@ -56,7 +56,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
       atBoot: text(status?.memory?.guestAtBoot),
       current: text(status?.memory?.guestCurrent),
     },
-    placement: canonical({ nodeSelector: spec?.nodeSelector, affinity: spec?.affinity, tolerations: spec?.tolerations }),
+    placement: placementOf(spec),
     trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
   };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Nudges } from '../../activities/nudges.ts';
+import { nudgeInterval, Nudges } from '../../activities/nudges.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -39,4 +39,40 @@ test('what a person waits for goes at once, and what was waiting goes with it', 
   expect(sent).toEqual(['a', 'a']);
   vi.advanceTimersByTime(10_000);
   expect(sent).toEqual(['a', 'a']);
+});
+
+test('few keys wait a quarter of a second, more wait longer, and none longer than two seconds', () => {
+  expect([1, 12, 13, 50, 100, 101, 10_000].map(nudgeInterval)).toEqual([250, 250, 260, 1_000, 2_000, 2_000, 2_000]);
+});
+
+/** Nudges in ten seconds, where each of so many keys is stirred all the time. */
+function nudgesOf(keys: number): number {
+  let sent = 0;
+  const nudges = new Nudges(() => void sent++, nudgeInterval);
+  for (let time = 0; time < 10_000; time += 50) {
+    for (let key = 0; key < keys; key++) nudges.for(String(key));
+    vi.advanceTimersByTime(50);
+  }
+  nudges.stop();
+  return sent;
+}
+
+test('a pool that is stirred alone is nudged four times a second, and a hundred no more than fifty times in all', () => {
+  expect(nudgesOf(1)).toBeGreaterThanOrEqual(39);
+  expect(nudgesOf(1)).toBeLessThanOrEqual(41);
+  // The first of all go at once.
+  expect(nudgesOf(100)).toBeLessThanOrEqual(100 + 100 + 50 * 10);
+  expect(nudgesOf(300)).toBeLessThanOrEqual(300 + 300 + 150 * 10);
+});
+
+test('the last word of each of many keys is not lost', () => {
+  const sent: string[] = [];
+  const nudges = new Nudges((key) => sent.push(key), nudgeInterval);
+  const keys = Array.from({ length: 60 }, (_, key) => String(key));
+  for (const key of keys) nudges.for(key);
+  sent.length = 0;
+  for (const key of keys) nudges.for(key);
+  expect(sent).toEqual([]);
+  vi.advanceTimersByTime(nudgeInterval(keys.length));
+  expect(sent.toSorted()).toEqual(keys.toSorted());
 });

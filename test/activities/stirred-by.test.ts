@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { stirredBy } from '../../activities/stirred-by.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import type { Fleet } from '../../activities/fleet.ts';
+import { aPool, aVm } from '../decisions/fleets.ts';
+
+function fleetOf(pools: StoredPool[], vms: VmView[]): Pick<Fleet, 'pools' | 'vms'> {
+  const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
+  return { pools: { values: () => pools.values() }, vms: { get: (key: string) => byKey.get(key) } } as unknown as Fleet;
+}
+const vm = aVm('web-1');
+const fleet = fleetOf([aPool(), aPool({}, { name: 'db' })], [vm, aVm('lone', { owner: null })]);
+const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
+  namespace: 'shop',
+  name,
+  uid: `vmi-of-${name}`,
+  resourceVersion: '1',
+  vmUid: null,
+  createdAt: 0,
+  deleting: false,
+  phase: 'Running',
+  ready: true,
+  readySince: 0,
+  revision: null,
+  paused: false,
+  migrating: false,
+  migratable: true,
+  node: 'node-1',
+  machineType: null,
+  cpu: { sockets: 1, maxSockets: 4, current: 1 },
+  memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
+  placement: '{}',
+  trouble: null,
+  ...fields,
+});
+const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });
+const stirred = (before: VmiView | undefined, after: VmiView | undefined) => stirredBy({ kind: 'vmi', before, after }, fleet);
+
+test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
+  expect(stirred(undefined, vmi())).toEqual(['shop/web']);
+  expect(stirred(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
+  expect(stirred(vmi({ memory: { ...vmi().memory, current: '1Gi' } }), vmi({ memory: { ...vmi().memory, current: '2Gi' } }))).toEqual(['shop/web']);
+  expect(stirred(vmi(), undefined)).toEqual(['shop/web']);
+});
+
+test('what no decision reads of a VMI stirs nobody', () => {
+  expect(stirred(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
+});
+
+test('a VMI of no VM, of another VM of its name, or of a VM without a pool stirs nobody', () => {
+  expect(stirred(undefined, vmi({ vmUid: null }))).toEqual([]);
+  expect(stirred(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
+  expect(stirred(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
+  expect(stirred(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
+});
+
+test('one that takes the place of an earlier VM\'s stirs the pool once', () => {
+  expect(stirred(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
+  expect(stirred(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
+});
+
+test('another rollout strategy stirs all pools', () => {
+  expect(stirredBy({ kind: 'strategy', before: 'Stage', after: 'LiveUpdate' }, fleet)).toEqual(['shop/web', 'shop/db']);
+});
+
+test('a VM that moves from one pool to another stirs both, and one that looks as before neither', () => {
+  const moved = aVm('web-1', { owner: { kind: 'VirtualMachinePool', name: 'db', uid: 'db-uid' } });
+  expect(stirredBy({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
+  expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet)).toEqual([]);
+});

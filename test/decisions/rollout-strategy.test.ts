@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { strategyOf } from '../../decisions/rollout-strategy.ts';
+
+test('what the cluster says holds, whatever its version', () => {
+  expect(strategyOf({ strategy: 'Stage', version: 'v1.8.0' })).toBe('Stage');
+  expect(strategyOf({ strategy: 'LiveUpdate', version: 'v1.2.0' })).toBe('LiveUpdate');
+});
+
+test.each([
+  ['v1.2.0', 'Stage'],
+  ['v1.5.3', 'Stage'],
+  ['v1.6.0', 'LiveUpdate'],
+  ['v1.6.0-beta.0', 'LiveUpdate'],
+  ['v1.10.1', 'LiveUpdate'],
+  ['v0.59.0', 'Stage'],
+  ['v2.0.0', 'LiveUpdate'],
+  ['1.5.0', 'Stage'],
+  ['v1.8.0-simulated', 'LiveUpdate'],
+  ['devel', 'LiveUpdate'],
+  ['', 'LiveUpdate'],
+  [null, 'LiveUpdate'],
+] as const)('where it says nothing, KubeVirt %s means %s', (version, strategy) => {
+  expect(strategyOf({ strategy: null, version })).toBe(strategy);
+});
+
+test('a cluster without the object is taken for one of today', () => {
+  expect(strategyOf(undefined)).toBe('LiveUpdate');
+});

@@ -47,8 +47,11 @@ export interface PlanRequest {
   batchesNotBefore: number;
 }
 
+/** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts. */
+type Told = Omit<PoolPlan, 'rollout' | 'wakeAt'> & Partial<Pick<PoolPlan, 'rollout' | 'wakeAt'>>;
+
 /** `generation` is that of the spec that the plan was made for. */
-export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & PoolPlan);
+export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);
 
 /** What an activity has done to VMs. */
 export interface Done {

@@ -1,14 +1,17 @@
 import type { Planned } from '../activities/pool.ts';
+import { namesInWords } from '../decisions/naming.ts';
+import type { RolloutsState } from './rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
 
 /** What the Web UI shows of a pool in this moment, as Markdown: what went wrong first, since it cuts the end off. */
-export function poolDetails(planned: Planned, doing: readonly string[], { troubles, retryAt }: SetbacksState): string {
+export function poolDetails(planned: Planned, doing: readonly string[], { troubles, retryAt }: SetbacksState, { batches }: RolloutsState): string {
   if (planned.gone) return 'The pool is gone.';
   const { counts, phase } = planned;
   const states = Object.entries(counts.byState).map(([state, count]) => `${count} ${state}`);
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
+    ...rolloutDetails(planned, batches),
     ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${message}`),
     ...doing.map((reason) => `- ${reason}`),
     states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
@@ -16,3 +19,18 @@ export function poolDetails(planned: Planned, doing: readonly string[], { troubl
     .filter((line) => line !== '')
     .join('\n\n');
 }
+
+function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {
+  if (planned.rollout === undefined || (planned.rollout.phase === 'Complete' && batches.length === 0)) return [];
+  const { phase, goal, state, waits } = planned.rollout;
+  const { paused, halted, failures } = state;
+  return [
+    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${paused.by}${because(paused.why)}`}`,
+    halted === undefined ? '' : `${halted.kind} by ${halted.by}${because(halted.why)}`,
+    ...waits.map(({ words }) => `- ${words}`),
+    ...batches.map(({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`),
+    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${why}`),
+  ];
+}
+
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);

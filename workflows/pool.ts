@@ -15,7 +15,7 @@ import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
 import { begin } from './pool-steps.ts';
 import { Rollouts, type RolloutsState } from './rollouts.ts';
-import { DroverPhase } from './search-attributes.ts';
+import { DroverPhase, DroverRevision } from './search-attributes.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
 import { StatusWriter } from './status-writer.ts';
 import { UnderWay } from './under-way.ts';
@@ -43,6 +43,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let seen: Seen = carried?.seen ?? {};
   let stirred = true;
   let phase: PoolPlan['phase'] | undefined;
+  let goal: string | undefined;
   let generation: number | undefined;
   /** A step has failed, and nobody knows what of it was done. */
   let inDoubt = carried?.inDoubt ?? false;
@@ -110,10 +111,11 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, { key, seen, underWay, setbacks, rollouts, onEnd: laneEnded });
       stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, status);
+      if (planned.rollout !== undefined && planned.rollout.goal !== goal) upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;
 
-    setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state));
+    setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
     if (workflowInfo().continueAsNewSuggested) {
       await condition(() => underWay.isEmpty && allHandlersFinished());
       await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state } });

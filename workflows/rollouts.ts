@@ -1,7 +1,8 @@
 import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild, workflowInfo } from '@temporalio/workflow';
-import type { Planned, PlanRequest, PoolKey } from '../activities/pool.ts';
+import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
+import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { PlannedBatch } from '../decisions/rollout-plan.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../decisions/rollout-state.ts';
 import type { Seen } from '../decisions/versions.ts';
@@ -19,6 +20,8 @@ export interface RolloutsState {
   rollout: RolloutStatus | null;
   batches: Batch[];
   notBefore: number;
+  /** How many steps the pool's rollouts have. */
+  steps: number;
 }
 
 type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
@@ -37,14 +40,14 @@ export interface RolloutsOptions {
 export class Rollouts {
   readonly state: RolloutsState;
   readonly #options: RolloutsOptions;
-  /** What was asked for and has not been taken into account. */
+  /** What was asked for since the last plan was: that plan knows nothing of it. */
   #asks: Ask[] = [];
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
-    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0 };
+    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0, steps: 0 };
     const take = (ask: Ask): void => {
-      this.#asks.push(ask);
+      this.#ask(ask);
       options.onChange();
     };
     // Temporal's Web UI sends null where nothing is typed.
@@ -72,14 +75,17 @@ export class Rollouts {
 
   /** What a plan needs to know. */
   request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore'> {
+    if (this.state.rollout !== null) this.#asks = [];
     return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore };
   }
 
   /** Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin. */
-  taken({ rollout }: Planned & { gone: false }): boolean {
+  taken({ rollout }: Partial<Pick<PoolPlan, 'rollout'>>): boolean {
+    // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of rollouts.
+    if (rollout === undefined) return true;
     const isCurrent = this.#asks.length === 0;
-    this.state.rollout = rollout.state;
-    for (const ask of this.#asks.splice(0)) this.state.rollout = ask(this.state.rollout, rollout.steps);
+    this.state.steps = rollout.steps;
+    this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#forget(n);
     return isCurrent;
@@ -122,6 +128,12 @@ export class Rollouts {
     });
   }
 
+  #ask(ask: Ask): void {
+    const { rollout, steps } = this.state;
+    if (rollout !== null) this.state.rollout = ask(rollout, steps);
+    this.#asks.push(ask);
+  }
+
   #ended({ n, outcomes, seen }: BatchEnd): void {
     const { state } = this;
     const batch = state.batches.find((one) => one.n === n);
@@ -133,7 +145,7 @@ export class Rollouts {
       const failures = outcomes
         .filter(({ end }) => end === 'Failed')
         .map(({ vm, why = '' }) => ({ vm, why: why.slice(0, 1024), at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
-      if (failures.length > 0) this.#asks.push((rollout) => withFailures(rollout, failures));
+      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, failures));
     }
     this.#options.onChange(seen);
   }

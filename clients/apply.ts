@@ -2,6 +2,8 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, KubeError, KubeUnreachable } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/resources.ts';
+import { asksForOtherVms, STAMP, stamped, stampOf } from './apply-stamp.ts';
+import { askedBy } from './asked-by.ts';
 import { Failure, sentenceOf } from './failure.ts';
 import type { Pool } from './fleet.ts';
 import { ofKnownKind } from './known-kind.ts';
@@ -29,35 +31,58 @@ export interface Applied {
   isGoing: boolean;
 }
 
-const MANAGER = 'drover-apply';
+/** An object as the server has found it right, stamped with who asks for it. */
+export interface Rehearsed extends Planned, Applied {
+  /** Who asks for other VMs than there are; undefined where the VMs stay as they are. */
+  askedBy: string | undefined;
+}
+
+/** Field manager of `drover apply`. */
+export const APPLY_MANAGER = 'drover-apply';
 const REPLICAS = '.spec.replicas';
 
 /** Asks the server about every object without writing any. Throws an `AggregateError` of all that it refuses. */
-export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Applied[]> {
-  const tried = await Promise.allSettled(planned.map((each) => applyOne(each, { ...options, dryRun: true })));
+export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Rehearsed[]> {
+  const tried = await Promise.allSettled(planned.map((each) => rehearseOne(each, options)));
   const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
   const unreachable = refused.find((error) => error instanceof KubeUnreachable);
   if (unreachable !== undefined) throw unreachable;
   // What keeps one from being applied (no permission, no drover) mostly keeps all of them from it.
   const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
   if (distinct.size > 0) throw new AggregateError(distinct.values());
-  return tried.map((result) => (result as PromiseFulfilledResult<Applied>).value);
+  return tried.map((result) => (result as PromiseFulfilledResult<Rehearsed>).value);
+}
+
+/** The stamp is renewed with the template alone: a pool that stays as it is isn't written just to say who looked. */
+async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
+  const before = await readBefore(planned, options);
+  const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
+  const after = await applyOver(before, kept, { ...options, dryRun: true });
+  const by = asksForOtherVms(before, after) ? askedBy() : undefined;
+  return { ...kept, object: stamped(kept.object, by), ...appliedTo(before, after), askedBy: by };
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
-export async function applyOne(planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Applied> {
-  const { kube } = options;
-  const { resource, object, where } = planned;
-  const { namespace, name } = object.metadata;
-  const before = await readIfThere(kube, resource, { namespace, name });
+export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Promise<Applied> {
+  const before = await readBefore(rehearsed, options);
+  return appliedTo(before, await applyOver(before, rehearsed, { ...options, dryRun: false }));
+}
+
+const readBefore = ({ resource, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
+  readIfThere(kube, resource, { namespace: metadata.namespace, name: metadata.name });
+
+async function applyOver(before: Stored | undefined, planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored> {
+  const { where } = planned;
   try {
-    return appliedTo(before, await serverSideApply(planned, options));
+    return await serverSideApply(planned, options);
   } catch (error) {
-    const onlyReplicas = isConflict(error) && fieldsOf(error.message).join() === REPLICAS;
-    if (onlyReplicas && options.keepReplicas) return appliedTo(before, await serverSideApply(withoutReplicas(planned), options));
-    if (isConflict(error)) throw new Failure(`${where}: ${conflictInWords(planned, before, error.message)}`, { cause: error });
-    if (error instanceof KubeError) throw new Failure(`${where}: ${error.message}`, { cause: error });
-    throw error;
+    if (!isConflict(error)) throw error instanceof KubeError ? new Failure(`${where}: ${error.message}`, { cause: error }) : error;
+    const all = fieldsOf(error.message);
+    const fields = all.filter((field) => field !== STAMP);
+    // Whoever asked before has no claim to be named for what is asked now.
+    if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
+    if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
+    throw new Failure(`${where}: ${conflictInWords(planned, before, { message: error.message, fields })}`, { cause: error });
   }
 }
 
@@ -69,7 +94,7 @@ const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
 const serverSideApply = (planned: Planned, { kube, force, dryRun }: ApplyOptions & { dryRun: boolean }): Promise<Stored> => {
   const { resource, object } = planned;
   const { namespace, name } = object.metadata;
-  const options = { force, dryRun, fieldManager: MANAGER };
+  const options = { force, dryRun, fieldManager: APPLY_MANAGER };
   return ofKnownKind(resource, kube.patch(resource, { namespace, name }, 'apply', object, options));
 };
 
@@ -81,8 +106,11 @@ function withoutReplicas(planned: Planned): Planned {
 /** The API server names the fields of a conflict only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
-function conflictInWords({ object }: Planned, before: Stored | undefined, message: string): string {
-  const fields = fieldsOf(message);
+function conflictInWords(
+  { object }: Planned,
+  before: Stored | undefined,
+  { message, fields }: { message: string; fields: string[] },
+): string {
   const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))]
     .filter((word) => word !== 'scale')
     .join(' and ');

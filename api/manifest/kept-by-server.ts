@@ -1,3 +1,5 @@
+import { ASKED_BY_ANNOTATION } from '../names.ts';
+
 export type Json = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -15,7 +17,7 @@ const KEPT_BY_SERVER = [
 ];
 
 /**
- * The document without what the API server keeps in it, so that the output of `kubectl get -o yaml` can be applied again:
+ * The document without what the API server and drover keep in it, so that the output of `kubectl get -o yaml` can be applied again:
  * its status, the server's own metadata, and metadata that is null, as in `creationTimestamp: null`.
  */
 export function asWritten(document: Json): { object: Json; notes: string[] } {
@@ -23,9 +25,10 @@ export function asWritten(document: Json): { object: Json; notes: string[] } {
   const notes: string[] = [];
   if (isObject(status) && Object.keys(status).length > 0) notes.push('status is left out: drover writes it');
   if (isObject(object['metadata'])) {
-    const { kept, dropped } = withoutServerFields(object['metadata']);
+    const { kept, dropped, isStamped } = withoutServerFields(object['metadata']);
     object['metadata'] = kept;
     if (dropped.length > 0) notes.push(`metadata: ${dropped.join(', ')} left out: the API server keeps them`);
+    if (isStamped) notes.push(`metadata.annotations: ${ASKED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_ASKED_BY`);
   }
   for (const key of ['template', 'virtualMachineTemplate']) {
     const template = isObject(object['spec']) ? object['spec'][key] : undefined;
@@ -35,15 +38,14 @@ export function asWritten(document: Json): { object: Json; notes: string[] } {
   return { object, notes };
 }
 
-function withoutServerFields(metadata: Json): { kept: Json; dropped: string[] } {
+function withoutServerFields(metadata: Json): { kept: Json; dropped: string[]; isStamped: boolean } {
   const kept = withoutNulls(metadata);
   const dropped = KEPT_BY_SERVER.filter((key) => key in kept);
   for (const key of dropped) delete kept[key];
-  if (isObject(kept['annotations']) && LAST_APPLIED in kept['annotations']) {
-    const { [LAST_APPLIED]: _, ...annotations } = kept['annotations'];
-    kept['annotations'] = annotations;
-  }
-  return { kept, dropped };
+  if (!isObject(kept['annotations'])) return { kept, dropped, isStamped: false };
+  const { [LAST_APPLIED]: _, [ASKED_BY_ANNOTATION]: stamp, ...annotations } = kept['annotations'];
+  kept['annotations'] = annotations;
+  return { kept, dropped, isStamped: stamp !== undefined };
 }
 
 const withoutNulls = (metadata: Json): Json => Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));

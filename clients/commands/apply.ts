@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import { UsageError } from '../failure.ts';
 import { examples, dryRunOption, dryRunRemark } from '../options.ts';
 import { note, print } from '../output.ts';
@@ -58,10 +59,11 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   };
   const rehearsed = await rehearse(planned, choices);
   const isDry = options.dryRun === 'server';
-  for (const [index, each] of planned.entries()) {
-    const { outcome, isGoing } = isDry ? rehearsed[index]! : await applyOne(each, { ...choices, dryRun: false });
+  for (const each of rehearsed) {
+    const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);
     const { name } = each.object.metadata;
     print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+    if (isDry && each.askedBy !== undefined) note(`pool ${name}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
     if (isGoing) note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
   if (!isDry) await remarkOnWorkers(session);

@@ -86,8 +86,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     const choices = { kube, force: false, keepReplicas: false };
 
     say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);
-    await rehearse(planned, choices);
-    for (const each of planned) await applyOne(each, { ...choices, dryRun: false });
+    for (const each of await rehearse(planned, choices)) await applyOne(each, choices);
     await untilSettled(session, signal);
 
     say(`Scaling out to ${OUT} (drover scale pool ${POOL} --replicas ${OUT}).`);

@@ -95,7 +95,11 @@ describe('a pool', () => {
         generation: 2,
         creationTimestamp: '2026-01-01T00:00:00Z',
         managedFields: [{ manager: 'kubectl' }],
-        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{}', note: 'kept' },
+        annotations: {
+          'kubectl.kubernetes.io/last-applied-configuration': '{}',
+          'drover.dev/asked-by': 'ann@desk',
+          note: 'kept',
+        },
       },
       status: { replicas: 3 },
     };
@@ -104,6 +108,7 @@ describe('a pool', () => {
     expect(notes).toEqual([
       'status is left out: drover writes it',
       'metadata: uid, resourceVersion, generation, creationTimestamp, managedFields left out: the API server keeps them',
+      'metadata.annotations: drover.dev/asked-by is left out: drover writes who asks, or $DROVER_ASKED_BY',
     ]);
   });
 

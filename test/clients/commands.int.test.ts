@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
@@ -84,6 +85,44 @@ describe('apply', () => {
     expect((await fleet().pool(namespace, 'web'))!.spec).toMatchObject({ replicas: 4, paused: true });
     await applied(namespace, manifest('web'), '--force-conflicts');
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(2);
+  });
+
+  test('names who asks for other VMs, and nobody for the rest', async () => {
+    const namespace = await fleet().namespace();
+    const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
+      run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: name }, text);
+    const askedBy = async (): Promise<unknown> => (await fleet().pool(namespace, 'web'))?.metadata.annotations?.['drover.dev/asked-by'];
+    const other = manifest('web', { template: runningTemplate });
+
+    expect(await by('ann', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
+    expect(await askedBy()).toBe('ann');
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    expect(await by('ben', manifest('web'), '--dry-run')).toMatchObject({ stdout: `${WEB} unchanged (server dry run)\n`, stderr: '' });
+    expect(await by('ben', manifest('web'))).toMatchObject({ stdout: `${WEB} unchanged\n` });
+    expect(await by('ben', manifest('web', { replicas: 1 }))).toMatchObject({ stdout: `${WEB} configured\n` });
+    expect(await askedBy()).toBe('ann');
+    expect(await by('ben', other, '--dry-run')).toMatchObject({
+      stdout: `${WEB} configured (server dry run)\n`,
+      stderr: 'pool web: drover.dev/asked-by would be ben\n',
+    });
+    expect(await askedBy()).toBe('ann');
+    expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
+    expect(await askedBy()).toBe('ben');
+
+    // By other means somebody else has become the last one who asked, and now nobody has to take over their field by force.
+    const annotations = { 'drover.dev/asked-by': 'cleo' };
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
+    expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
+    expect(await askedBy()).toBe('cleo');
+    expect(await by('dan', manifest('web'))).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
+    expect(await askedBy()).toBe('dan');
+  });
+
+  test('names the user and the machine where nobody else is named', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web'));
+    const { annotations } = (await fleet().pool(namespace, 'web'))!.metadata;
+    expect(annotations).toMatchObject({ 'drover.dev/asked-by': `${userInfo().username}@${hostname()}` });
   });
 
   test('says what it converted, apart from what it did', async () => {

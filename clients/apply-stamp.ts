@@ -1,0 +1,31 @@
+import { ASKED_BY_ANNOTATION } from '../api/names.ts';
+import { revisionOf } from '../decisions/revision.ts';
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import type { Pool } from './fleet.ts';
+
+/** The field of the stamp, as the API server names it in a conflict. */
+export const STAMP = `.metadata.annotations.${ASKED_BY_ANNOTATION}`;
+
+/** `pool` with the name of who asked for its template; as it is where nobody is named. */
+export function stamped(pool: KubeObject, by: string | undefined): KubeObject {
+  if (by === undefined) return pool;
+  const { metadata } = pool;
+  return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: by } } };
+}
+
+/** The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is another's. */
+export function stampOf(pool: Stored | undefined, manager: string): string | undefined {
+  const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
+  const owned = entries.find((entry) => entry.manager === manager && entry.operation === 'Apply')?.fieldsV1;
+  const ownsIt = owned?.['f:metadata']?.['f:annotations']?.[`f:${ASKED_BY_ANNOTATION}`] !== undefined;
+  return ownsIt ? pool?.metadata.annotations?.[ASKED_BY_ANNOTATION] : undefined;
+}
+
+/** True where somebody asks for other VMs than there were. */
+export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
+  before?.metadata.uid !== after.metadata.uid || revisionOf((before as Pool).spec.template) !== revisionOf((after as Pool).spec.template);
+
+/** Kubernetes' FieldsV1. */
+interface Fields {
+  [field: string]: Fields | undefined;
+}

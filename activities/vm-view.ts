@@ -1,4 +1,5 @@
 import { DO_NOT_DISRUPT_ANNOTATION, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { placementOf } from '../decisions/live-update.ts';
 import type { VmView } from '../decisions/vm.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
 
@@ -8,7 +9,7 @@ export interface VirtualMachine extends KubeObject {
     running?: boolean;
     runStrategy?: string;
     dataVolumeTemplates?: { metadata?: { name?: string } }[];
-    template?: { metadata?: { labels?: Record<string, string> } };
+    template?: { metadata?: { labels?: Record<string, string> }; spec?: object };
   };
   status?: {
     created?: boolean;
@@ -37,6 +38,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     labels: { ...spec?.template?.metadata?.labels, ...metadata.labels },
     revision: metadata.labels?.[REVISION_LABEL] ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
+    placement: placementOf(spec?.template?.spec),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',

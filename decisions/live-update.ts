@@ -5,26 +5,20 @@ import { amountOf, sameAmount } from './quantity.ts';
 import type { VmView } from './vm.ts';
 import type { VmiView } from './vmi.ts';
 
-/** A VirtualMachine, or the template of one. */
-type HasVmSpec = Pick<VmTemplate, 'spec'>;
-
 export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
 
 /**
  * Why this guest can't be brought to `to` while it runs, by the room that it was started with; null where it can.
  * KubeVirt has more reasons, which only it knows: those show as its RestartRequired, and in `liveProgress`.
  */
-export function liveRefusal(to: HasVmSpec, vmi: VmiView): string | null {
+export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
   const { sockets, guest } = wantedOf(to);
   return refuseSockets(sockets, vmi) ?? refuseMemory(guest, vmi);
 }
 
-/**
- * How far KubeVirt has brought a running guest to `to`, as its VMI shows it. People may have added to a VM's placement:
- * `to` is best the VM as it was written, not only the template that it was written from.
- */
-export function liveProgress(to: HasVmSpec, vm: VmView, vmi: VmiView): LiveProgress {
-  const missing = missingFrom(to, vmi);
+/** How far KubeVirt has brought a running guest to `to`, which `vm` has been written to be, as the guest's VMI shows it. */
+export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProgress {
+  const missing = missingFrom(to, vm, vmi);
   if (missing === null) return { state: 'done' };
   const { restartRequired } = vm;
   if (restartRequired !== null) return { state: 'refused', why: restartRequired.why || 'KubeVirt says that the change needs a restart' };
@@ -39,7 +33,7 @@ export function placementOf(spec: unknown): string {
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || Object.keys(value).length === 0;
 
-function wantedOf({ spec }: HasVmSpec): { sockets: number | null; guest: string | null } {
+function wantedOf({ spec }: VmTemplate): { sockets: number | null; guest: string | null } {
   const domain = field(spec, 'template', 'spec', 'domain');
   const sockets = field(domain, 'cpu', 'sockets');
   const guest = field(domain, 'memory', 'guest');
@@ -72,7 +66,7 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
 
 const NOT_MIGRATABLE = 'the guest cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
 
-function missingFrom(to: HasVmSpec, { cpu, memory, placement }: VmiView): string | null {
+function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: VmiView): string | null {
   const { sockets, guest } = wantedOf(to);
   if (sockets !== null) {
     if (cpu.sockets !== sockets) return `KubeVirt to ask for ${sockets} sockets`;
@@ -82,5 +76,6 @@ function missingFrom(to: HasVmSpec, { cpu, memory, placement }: VmiView): string
     if (!sameAmount(memory.guest, guest)) return `KubeVirt to ask for ${guest} of memory`;
     if (memory.current !== null && !sameAmount(memory.current, guest)) return `the guest to get ${guest} of memory: it has ${memory.current}`;
   }
-  return placement === placementOf(field(to.spec, 'template', 'spec')) ? null : 'KubeVirt to take over node selector, affinity and tolerations';
+  // The VM's, not the template's: a person may have added to it, and that stays.
+  return placement === vm.placement ? null : 'KubeVirt to take over node selector, affinity and tolerations';
 }

@@ -17,6 +17,8 @@ export interface VmView {
   /** Hash of the pool template that it was made from; null where its label is missing. */
   revision: string | null;
   runStrategy: string;
+  /** Where its guest may run, as `placementOf` writes it. */
+  placement: string;
   /** KubeVirt's `status.created`: it has a VMI. */
   hasVmi: boolean;
   ready: boolean;

@@ -34,6 +34,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     labels: {},
     revision: REVISION,
     runStrategy: 'Always',
+    placement: '{}',
     hasVmi: true,
     ready: true,
     state: 'Running',

@@ -17,12 +17,12 @@ export interface Bench {
   workerPid: number;
 }
 
-/** Runs a measurement on a stack of its own, without a simulator, and one worker beside it. */
-export async function onStack(measure: (bench: Bench) => Promise<void>): Promise<void> {
+/** Runs a measurement on a stack of its own, and one worker beside it. */
+export async function onStack(measure: (bench: Bench) => Promise<void>, { simulator = false } = {}): Promise<void> {
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
   const ends: (() => Promise<unknown>)[] = [async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })];
   try {
-    const stack = await startStack({ state, ephemeral: true, simulator: false, worker: false });
+    const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
     ends.push(() => stack.stop());
     const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
     ends.push(() => kube.close());

@@ -1,0 +1,197 @@
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import { REVISION_LABEL } from '../api/names.ts';
+import { countOf } from '../api/int-or-percent.ts';
+import type { RolloutStatus } from '../api/pool.ts';
+import { ListWatch } from '../kubernetes/list-watch.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { ReadinessWatch } from '../test/fleet/readiness-watch.ts';
+import { onStack, type Bench } from './stack.ts';
+
+/**
+ * How long drover takes to roll a change through 200 running VMs, 25 % of them at a time, against the ideal: so many batches as
+ * that makes, each as long as one VM's own restart, measured in the same run: `node bench/rollout.ts [ROUNDS]`.
+ */
+const VMS = 200;
+const MAX_UNAVAILABLE = '25%';
+const BOOT = '1s';
+const ROUNDS = Number(process.argv[2] ?? 3);
+const NAMESPACE = 'default';
+const AT_ONCE = countOf(MAX_UNAVAILABLE, VMS, 1);
+const BATCHES = Math.ceil(VMS / AT_ONCE);
+const LONE_RESTARTS = 5;
+
+/** Each round's grace period is another: a change that no running guest can take. */
+const templateOf = (round: number): object => ({
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': BOOT } },
+      spec: { domain: { devices: {} }, terminationGracePeriodSeconds: 30 + round },
+    },
+  },
+});
+
+interface Vm {
+  ready: boolean;
+  revision: string | undefined;
+}
+interface Vmi extends Vm {
+  uid: string;
+}
+
+/** What the API server shows of all VMs and VMIs, over connections that drover has no part in. */
+class Eye {
+  readonly vms: ListWatch<KubeObject, Vm>;
+  readonly vmis: ListWatch<KubeObject, Vmi>;
+  #check: (() => void) | undefined;
+  #onVm: ((name: string, before: Vm | undefined, after: Vm | undefined) => void) | undefined;
+
+  constructor({ kube }: Bench) {
+    this.vms = new ListWatch<KubeObject, Vm>({
+      client: kube,
+      resource: VirtualMachines,
+      view: (vm) => ({ ready: (vm['status'] as { ready?: boolean } | undefined)?.ready === true, revision: vm.metadata.labels?.[REVISION_LABEL] }),
+      onChange: (key, before, after) => {
+        this.#onVm?.(key, before, after);
+        this.#check?.();
+      },
+    });
+    this.vmis = new ListWatch<KubeObject, Vmi>({ client: kube, resource: VirtualMachineInstances, view: vmiOf, onChange: () => this.#check?.() });
+  }
+
+  async start(): Promise<void> {
+    await Promise.all([this.vms.start().ready(), this.vmis.start().ready()]);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.vms.stop(), this.vmis.stop()]);
+  }
+
+  /** Resolves, with the time, once it holds. */
+  until(holds: () => boolean): Promise<number> {
+    return new Promise((resolve) => {
+      this.#check = () => {
+        if (!holds()) return;
+        this.#check = undefined;
+        resolve(performance.now());
+      };
+      this.#check();
+    });
+  }
+
+  /** Resolves, with the time, once a change of a VM is such. */
+  firstVm(isIt: (name: string, before: Vm | undefined, after: Vm | undefined) => boolean): Promise<number> {
+    return new Promise((resolve) => {
+      this.#onVm = (key, before, after) => {
+        if (!isIt(key.slice(key.indexOf('/') + 1), before, after)) return;
+        this.#onVm = undefined;
+        resolve(performance.now());
+      };
+    });
+  }
+
+  isUp = (name: string): boolean => this.vms.get(`${NAMESPACE}/${name}`)?.ready === true && this.vmis.get(`${NAMESPACE}/${name}`)?.ready === true;
+}
+
+function vmiOf({ metadata, ...vmi }: Stored): Vmi {
+  const conditions = (vmi['status'] as { conditions?: { type: string; status: string }[] } | undefined)?.conditions;
+  const ready = metadata.deletionTimestamp === undefined && conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+  return { uid: metadata.uid, ready, revision: metadata.labels?.[REVISION_LABEL] };
+}
+
+/** Milliseconds in which these VMs, all at once, go down and come back: nobody's hand but the one that deletes their VMIs. */
+async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<number> {
+  const before = new Map(names.map((name) => [name, eye.vmis.get(`${NAMESPACE}/${name}`)!.uid]));
+  const start = performance.now();
+  await Promise.all(names.map((name) => kube.delete(VirtualMachineInstances, { namespace: NAMESPACE, name }, { uid: before.get(name)! })));
+  const end = await eye.until(() => names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.uid !== before.get(name)));
+  return end - start;
+}
+
+/** Milliseconds from the answer to a write until the watch shows it. */
+async function lag({ kube }: Bench, eye: Eye, name: string): Promise<number> {
+  const revision = String(Math.random());
+  const seen = eye.firstVm((_name, _before, after) => after?.revision === revision);
+  await kube.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { labels: { [REVISION_LABEL]: revision } } });
+  const answered = performance.now();
+  return (await seen) - answered;
+}
+
+interface Round {
+  /** From the call that changes the template until the last VM is back with the new revision. */
+  wall: number;
+  /** From that call to the first VM that got the new revision. */
+  first: number;
+  /** From that call until the pool's status says that it is done. */
+  told: number;
+  mostDown: number;
+  restarts: number;
+}
+
+async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): Promise<Round> {
+  const { kube } = bench;
+  const watch = await ReadinessWatch.start(kube, NAMESPACE);
+  await watch.startRecording();
+  const old = eye.vms.get(`${NAMESPACE}/${names[0]}`)!.revision;
+  const first = eye.firstVm((name, before, after) => name.startsWith('web-') && before?.revision !== after?.revision);
+  const start = performance.now();
+  await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { template: templateOf(round) } });
+  const end = await eye.until(() => names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.revision !== old));
+  while (!(await isSettled(bench))) await wait(20);
+  const told = performance.now();
+  await watch.caughtUp();
+  await watch.stop();
+  const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
+  return { wall: end - start, first: (await first) - start, told: told - start, mostDown: watch.log.mostUnavailable(), restarts };
+}
+
+/** Drover has brought all VMs to the newest revision, and said so. */
+async function isSettled({ kube }: Bench): Promise<boolean> {
+  const { metadata, status } = await kube.get(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' });
+  const told = status as { observedGeneration?: number; readyReplicas?: number; currentRevision?: string; updateRevision?: string; rollout?: RolloutStatus };
+  return told.observedGeneration === metadata.generation && told.readyReplicas === VMS && told.currentRevision === told.updateRevision;
+}
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const median = (values: number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+
+await onStack(
+  async (bench) => {
+    const { kube } = bench;
+    const eye = new Eye(bench);
+    await eye.start();
+    const names = Array.from({ length: VMS }, (_, index) => `web-${index + 1}`);
+    const lone = Array.from({ length: AT_ONCE }, (_, index) => `lone-${index + 1}`);
+    await kube.create(VirtualMachinePools, {
+      metadata: { name: 'web', namespace: NAMESPACE },
+      spec: { replicas: VMS, maxUnavailable: MAX_UNAVAILABLE, template: templateOf(0) },
+    });
+    await Promise.all(lone.map((name) => kube.create(VirtualMachines, { metadata: { namespace: NAMESPACE, name }, ...templateOf(0) })));
+    await eye.until(() => [...names, ...lone].every((name) => eye.isUp(name)));
+    while (!(await isSettled(bench))) await wait(100);
+
+    const ones: number[] = [];
+    for (let count = 0; count < LONE_RESTARTS; count++) ones.push(await restart(bench, eye, [lone[0]!]));
+    const one = median(ones);
+    const together = median([await restart(bench, eye, lone), await restart(bench, eye, lone), await restart(bench, eye, lone)]);
+    const lags: number[] = [];
+    for (let count = 0; count < LONE_RESTARTS; count++) lags.push(await lag(bench, eye, lone[0]!));
+    console.log(`${VMS} running VMs, maxUnavailable ${MAX_UNAVAILABLE}, boot time ${BOOT}; milliseconds; the watch lags by ${median(lags).toFixed(1)}`);
+    console.log(`one VM's own restart: ${one.toFixed(0)} alone, ${together.toFixed(0)} with ${AT_ONCE} at once; ideal ${(BATCHES * one).toFixed(0)}`);
+
+    const rounds: Round[] = [];
+    for (let round = 1; round <= ROUNDS; round++) {
+      const done = await rollOut(bench, eye, names, round);
+      rounds.push(done);
+      const words = [`wall ${done.wall.toFixed(0)}`, `first write ${done.first.toFixed(0)}`, `told ${done.told.toFixed(0)}`];
+      console.log(`round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; most down ${done.mostDown}, restarts ${done.restarts}`);
+      await wait(1_000);
+    }
+    const wall = median(rounds.map((round) => round.wall));
+    const first = median(rounds.map((round) => round.first));
+    console.log(`median: ratio ${(wall / (BATCHES * one)).toFixed(2)} (aim: 1.2 or less), ${(wall / (BATCHES * together)).toFixed(2)} against ${AT_ONCE} at once`);
+    console.log(`median: first write after ${first.toFixed(0)} ms (aim: 150 or less)`);
+    await eye.stop();
+  },
+  { simulator: true },
+);

@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../api/names.ts';
-import { strategyOf, type KubeVirtView, type VmRolloutStrategy } from '../decisions/rollout-strategy.ts';
+import type { VmRolloutStrategy } from '../api/pool.ts';
+import { strategyOf, type KubeVirtView } from '../decisions/rollout-strategy.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';

@@ -1,4 +1,5 @@
-import type { KubeVirtView, VmRolloutStrategy } from '../decisions/rollout-strategy.ts';
+import type { VmRolloutStrategy } from '../api/pool.ts';
+import type { KubeVirtView } from '../decisions/rollout-strategy.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
 
 /** The fields of the KubeVirt object, the cluster's configuration, that drover reads. */

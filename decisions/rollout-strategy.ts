@@ -1,5 +1,4 @@
-/** What becomes of a change in a running VM's template: it waits for a restart, or KubeVirt applies what it can. */
-export type VmRolloutStrategy = 'Stage' | 'LiveUpdate';
+import type { VmRolloutStrategy } from '../api/pool.ts';
 
 /** What drover keeps of the cluster's KubeVirt object. */
 export interface KubeVirtView {

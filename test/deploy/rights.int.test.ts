@@ -1,0 +1,73 @@
+import { beforeAll, expect, test } from 'vitest';
+import { REVISION_LABEL } from '../../api/names.ts';
+import type { PoolSpec } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
+import { ControllerRevisions, VirtualMachineInstances, VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { chaosProxy } from '../fleet/chaos-proxy.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from '../fleet/fleet.ts';
+import { readManifests, rightFor, rightsOf } from './rights.ts';
+import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
+
+const fleet = aFleet({ workers: 0 });
+beforeAll(() => createServiceAccounts(fleet().kube));
+
+type Template = PoolSpec['template'];
+
+/** The template with something else in its VMIs' spec or metadata. */
+function withVmi(template: Template, { cores, label, runStrategy }: { cores?: number; label?: string; runStrategy?: string }): Template {
+  const { spec } = structuredClone(template);
+  const vmi = spec.template as { metadata: object; spec: { domain: object } };
+  if (cores !== undefined) vmi.spec.domain = { ...vmi.spec.domain, cpu: { cores } };
+  if (label !== undefined) vmi.metadata = { ...vmi.metadata, labels: { mark: label } };
+  return { spec: { ...spec, ...(runStrategy === undefined ? {} : { runStrategy }) } };
+}
+
+/** Resolves once all guests of the pool run this template. */
+const runs = (namespace: string, pool: string, template: Template): Promise<void> =>
+  until(async () => {
+    const { spec, status } = (await fleet().pool(namespace, pool))!;
+    const revision = revisionOf(template);
+    expect(status).toMatchObject({ readyReplicas: spec.replicas, updatedReplicas: spec.replicas, currentRevision: revision });
+    const guests = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.filter(({ metadata }) => metadata.name.startsWith(`${pool}-`));
+    expect(guests.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(Array.from({ length: spec.replicas }, () => revision));
+  });
+
+test("a worker does all of its work with the rights of its service account, and uses each of them", async () => {
+  const used = new Set<string>();
+  const proxy = await chaosProxy(await kubeconfigOf(fleet(), 'drover-worker'), (method, path) => {
+    used.add(rightFor(method, path));
+    return 'pass';
+  });
+  await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  const namespace = await fleet().namespace();
+
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate });
+  await runs(namespace, 'web', runningTemplate);
+  const larger = withVmi(runningTemplate, { cores: 2 });
+  await fleet().patchPool(namespace, 'web', { template: larger });
+  await runs(namespace, 'web', larger);
+  const labelled = withVmi(larger, { label: 'new' });
+  await fleet().patchPool(namespace, 'web', { template: labelled });
+  await runs(namespace, 'web', labelled);
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'json', [{ op: 'replace', path: '/spec/template', value: larger }]);
+  await runs(namespace, 'web', larger);
+  await fleet().patchPool(namespace, 'web', { revisionHistoryLimit: 0, replicas: 1 });
+  await until(async () => {
+    expect(await fleet().vmNames(namespace, 'web')).toHaveLength(1);
+    expect((await fleet().kube.list<KubeObject>(ControllerRevisions, { namespace })).items.map(({ metadata }) => metadata.name)).toEqual([`web-${revisionOf(larger)}`]);
+  });
+
+  const byHand = withVmi(runningTemplate, { runStrategy: 'Manual' });
+  await fleet().createPool(namespace, 'hand', { replicas: 1, template: byHand });
+  await fleet().settled(namespace, 'hand', namesUpTo('hand', 1));
+  await fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/hand-1/start`, body: {} });
+  await runs(namespace, 'hand', byHand);
+  const largerByHand = withVmi(byHand, { cores: 2 });
+  await fleet().patchPool(namespace, 'hand', { template: largerByHand });
+  await runs(namespace, 'hand', largerByHand);
+
+  const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
+  // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.
+  expect([...used].sort()).toEqual(rightsOf(role).filter((right) => right !== 'update virtualmachinepools.drover.dev/finalizers'));
+});

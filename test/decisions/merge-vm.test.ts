@@ -200,6 +200,7 @@ describe('other lists', () => {
     ['go when nothing is left', [one], [one], undefined, undefined],
     ['keep all without a base', [one, mine], null, [two], [two, one, mine]],
     ['come back where a person removed the list', undefined, [one], [one], [one]],
+    ['of which two have one name keep both', [{ name: 'a', x: 1 }, { name: 'a', x: 2 }], [], [], [{ name: 'a', x: 1 }, { name: 'a', x: 2 }]],
     ['a command is one value', ['cat', '/b'], ['cat', '/a'], ['cat', '/c'], ['cat', '/c']],
     ['also without a base', ['cat', '/b'], null, ['cat', '/c'], ['cat', '/c']],
     ['and a person\'s where the template stays', ['cat', '/b'], ['cat', '/a'], ['cat', '/a'], ['cat', '/b']],

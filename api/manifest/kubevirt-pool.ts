@@ -70,7 +70,10 @@ function convertScaleIn(strategy: NonNullable<KubeVirtPoolSpec['scaleInStrategy'
     if (value === 'Online') notes.push('spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it');
     return value === undefined ? {} : { statePreservation: value === 'Online' ? 'Offline' : value };
   };
-  if (opportunistic !== undefined) return { opportunistic: preserved(opportunistic.statePreservation) };
+  if (opportunistic !== undefined) {
+    notes.push('spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself');
+    return { opportunistic: preserved(opportunistic.statePreservation) };
+  }
   if (proactive === undefined) return strategy as ScaleInStrategy;
   const { selectionPolicy, statePreservation } = proactive;
   return {

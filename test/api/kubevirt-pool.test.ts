@@ -103,6 +103,30 @@ describe("KubeVirt's own pool", () => {
     expect(object.spec.scaleInStrategy?.proactive?.selectionPolicy).toEqual({ basePolicy });
   });
 
+  it('keeps every part of a label selector', () => {
+    const labelSelector = {
+      matchLabels: { tier: 'old' },
+      matchExpressions: [
+        { key: 'zone', operator: 'In', values: ['a', 'b'] },
+        { key: 'keep', operator: 'DoesNotExist' },
+      ],
+    };
+    const selectionPolicy = { sortPolicy: 'Newest', selectors: { labelSelector } };
+    const { object, notes } = read(
+      kubevirtPool({ updateStrategy: { proactive: { selectionPolicy } }, scaleInStrategy: { proactive: { selectionPolicy } } }),
+    );
+    const converted = { basePolicy: 'Newest', orderedPolicies: [{ labelSelector }] };
+    expect(object.spec.updateStrategy).toEqual({ proactive: { selectionPolicy: converted } });
+    expect(object.spec.scaleInStrategy).toEqual({ proactive: { selectionPolicy: converted } });
+    for (const where of ['updateStrategy', 'scaleInStrategy'])
+      expect(notes).toContain(`spec.${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
+  });
+
+  it('says that opportunistic scale-in takes halted VMs away', () => {
+    const { notes } = read(kubevirtPool({ scaleInStrategy: { opportunistic: {} } }));
+    expect(notes).toContain('spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself');
+  });
+
   it.each([{ unmanaged: {} }, { opportunistic: {} }, { proactive: {} }])('keeps the strategy %j', (strategy) => {
     const { object } = read(kubevirtPool({ updateStrategy: strategy, scaleInStrategy: strategy }));
     expect(object.spec).toMatchObject({ updateStrategy: strategy, scaleInStrategy: strategy });
@@ -130,6 +154,25 @@ describe("KubeVirt's own pool", () => {
     [
       { maxUnavailable: '101%' },
       'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "101%"',
+    ],
+    [
+      { virtualMachineTemplate: { ...vmTemplate, spec: { ...vmTemplate.spec, liveUpdateFeatures: { cpu: {} } } } },
+      "spec.virtualMachineTemplate.spec.liveUpdateFeatures: KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool",
+    ],
+    [
+      {
+        scaleInStrategy: {
+          proactive: {
+            selectionPolicy: {
+              selectors: {
+                labelSelector: {},
+                nodeSelectorRequirementMatcher: [{ key: 'zone', operator: 'In', values: ['a'] }],
+              },
+            },
+          },
+        },
+      },
+      'spec.scaleInStrategy.proactive.selectionPolicy.selectors.nodeSelectorRequirementMatcher: drover selects VMs by their labels alone: label them, and use labelSelector',
     ],
     [
       { updateStrategy: { proactive: { selectionPolicy: { selectors: { nodeSelectorRequirementMatcher: [] } } } } },

@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { droverCrds } from '../../api/crds.ts';
+import { parseManifests } from '../../api/manifest.ts';
+import type { StructuralSchema } from '../../api/structural-schema.ts';
+import { barePool } from './pools.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+const text = readFileSync(new URL('docs/pools.md', ROOT), 'utf8');
+const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml]) => yaml!);
+
+/** Names of Kubernetes' own types, which are explained where they come from. */
+const KNOWN_ELSEWHERE = new Set(['conditions', 'matchExpressions', 'dataVolumeTemplates']);
+
+function fieldsOf(schema: StructuralSchema): string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => [
+    name,
+    ...(KNOWN_ELSEWHERE.has(name) ? [] : fieldsOf(property.items ?? property)),
+  ]);
+}
+
+describe('docs/pools.md', () => {
+  const { spec, status } = droverCrds()[0]!.spec.versions[0]!.schema.openAPIV3Schema.properties!;
+
+  it.each([
+    ['spec', spec!],
+    ['status', status!],
+  ])('names every field of the %s', (_, schema) => {
+    const words = new Set([...text.matchAll(/`([^`\n]+)`/g)].flatMap(([, code]) => code!.split(/[^A-Za-z]+/)));
+    expect(fieldsOf(schema).filter((name) => !words.has(name))).toEqual([]);
+  });
+
+  it('shows a pool, and parts of one, that drover takes without a word', () => {
+    expect(blocks).toHaveLength(3);
+    for (const block of blocks) {
+      const shown = parse(block) as object;
+      const pool = 'kind' in shown ? block : stringify(barePool(shown));
+      expect(parseManifests(pool, 'pools.md').flatMap(({ notes }) => notes)).toEqual([]);
+    }
+  });
+});
+
+describe('examples/', () => {
+  it.each(readdirSync(new URL('examples/', ROOT)))('%s is taken without a word', (file) => {
+    const example = readFileSync(new URL(`examples/${file}`, ROOT), 'utf8');
+    expect(parseManifests(example, file).flatMap(({ notes }) => notes)).toEqual([]);
+  });
+});

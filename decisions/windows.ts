@@ -37,8 +37,8 @@ interface Schedule {
   ms: number;
 }
 
-/** Windows may join for ever; so far ahead is looked. */
-const MOST_JOINED = 16;
+/** Windows may follow each other for ever: no more of them than this are looked at. */
+const MOST_JOINED = 8;
 
 function endOf(schedules: readonly Schedule[], now: number): number {
   let end = now;

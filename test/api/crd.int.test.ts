@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,6 +19,7 @@ import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { droverCrds } from '../../api/crds.ts';
 import { barePool } from './pools.ts';
 
+const EXAMPLES = new URL('../../examples/', import.meta.url);
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 let folder: string;
@@ -87,6 +88,11 @@ describe('the API server', () => {
     const stored = await client.create(VirtualMachinePools, pool);
     expect(stored.spec).toEqual(pool.spec);
     expect(stored.metadata.generation).toBe(1);
+  });
+
+  it.each(readdirSync(EXAMPLES))('takes examples/%s', async (file) => {
+    for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file))
+      expect(await refusalOf(inNamespace(object, 'example'))).toBe('accepted');
   });
 
   it.each<[string, object, string]>([

@@ -248,9 +248,13 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     },
 
     async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {
-      const patch = { metadata: { uid: key.uid }, status };
+      // As a whole, so that what it says no more is gone.
+      const patch = [
+        { op: 'test', path: '/metadata/uid', value: key.uid },
+        { op: 'add', path: '/status', value: status },
+      ];
       const options = { subresource: 'status', signal: cancellationSignal() };
-      const written = await orChanged(client.patch(VirtualMachinePools, key, 'merge', patch, options));
+      const written = await orChanged(client.patch(VirtualMachinePools, key, 'json', patch, options));
       return { pools: written?.metadata.resourceVersion };
     },
   };
@@ -282,7 +286,7 @@ const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
 /** Undefined where the object is gone, is another, or has changed: the next plan sees it as it is now. */
 const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {
-    const isOther = error instanceof KubeError && error.status === 422 && error.message.includes('metadata.uid');
+    const isOther = error instanceof KubeError && error.status === 422 && /metadata[./]uid/.test(error.message);
     if (isNotFound(error) || isConflict(error) || isOther) return undefined;
     throw error;
   });

@@ -31,6 +31,8 @@ export interface UpdateRequest {
   key: PoolKey;
   revision: string;
   vms: HeldVm[];
+  /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
+  startedAt: number;
   /** VMs in the hands of other batches, with the revisions that these bring them to. */
   others: { name: string; revision: string }[];
   seen: Seen;
@@ -58,7 +60,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
      * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
      * revision, and a guest that was restarted carries it too.
      */
-    async updateVms({ key, revision, vms, others, seen }: UpdateRequest): Promise<Updated> {
+    async updateVms({ key, revision, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> {
       await fleet.catchUp(seen);
       const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
       if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
@@ -67,7 +69,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
       if (template === undefined) {
         return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Failed', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
       }
-      const hand = new Hand({ client, fleet, revisions, key, revision, template, others });
+      const hand = new Hand({ client, fleet, revisions, key, revision, template, startedAt, others });
       const outcomes: UpdateOutcome[] = [];
       const { heartbeat } = Context.current();
       const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
@@ -95,6 +97,7 @@ interface HandOptions {
   key: PoolKey;
   revision: string;
   template: VmTemplate;
+  startedAt: number;
   others: UpdateRequest['others'];
 }
 
@@ -189,10 +192,10 @@ class Hand {
 
   /** Looks at the newest picture: what was decided a moment ago may not hold any more. Reserves what it grants. */
   #whyNot(vm: VmView, disrupts: boolean): string | null {
-    const { fleet, key, revision } = this.#in;
+    const { fleet, key, revision, startedAt } = this.#in;
     const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
     if (pool === undefined || pool.metadata.uid !== key.uid || pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
-    const stop = whyStopped(pool, revision);
+    const stop = whyStopped(pool, revision, startedAt);
     if (stop !== null) return stop;
     if (vm.optedOut) return 'its owner asked that nothing disrupts it';
     if (!disrupts) return null;
@@ -220,15 +223,15 @@ class Hand {
 }
 
 /** Why no VM may be taken for this revision now; null where it may. */
-function whyStopped({ spec, status }: StoredPool, revision: string): string | null {
+function whyStopped({ spec, status }: StoredPool, revision: string, startedAt: number): string | null {
   if (spec.paused === true) return 'spec.paused is true';
   const newest = revisionOf(spec.template);
-  const { rollout } = status ?? {};
-  const isUndo = rollout?.halted?.kind === 'Undoing' && revision === status?.currentRevision;
+  const { paused, halted, revision: rolledOut } = status?.rollout ?? {};
+  const isUndo = halted?.kind === 'Undoing' && revision === status?.currentRevision;
   if (revision !== newest && !isUndo) return 'the template has changed';
-  if (rollout?.paused !== undefined) return `paused by ${rollout.paused.by}`;
-  const kind = rollout?.revision === newest ? rollout.halted?.kind : undefined;
-  return kind === undefined || kind === 'Undoing' ? null : `the rollout is over: ${kind}`;
+  if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
+  if (rolledOut !== newest || halted === undefined || Date.parse(halted.at) <= startedAt || halted.kind === 'Undoing') return null;
+  return `the rollout is over: ${halted.kind}`;
 }
 
 async function report(client: KubeClient, pool: StoredPool, revision: string, vms: HeldVm[], outcomes: UpdateOutcome[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild, workflowInfo } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import type { RolloutStatus } from '../api/pool.ts';
+import { backoffMs } from '../decisions/backoff.ts';
 import type { Batch } from '../decisions/batch.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { PlannedBatch } from '../decisions/rollout-plan.ts';
@@ -11,8 +12,6 @@ import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision
 import type { UnderWay } from './under-way.ts';
 import type { updateBatch } from './update-batch.ts';
 
-/** A batch that gave VMs back is not followed by the next at once: what stood in its way is still there. */
-const AFTER_DEFERRAL_MS = 1_000;
 
 /** Plain data: a run hands it to the next. */
 export interface RolloutsState {
@@ -20,6 +19,8 @@ export interface RolloutsState {
   rollout: RolloutStatus | null;
   batches: Batch[];
   notBefore: number;
+  /** Batches in a row of which no VM could be taken. */
+  deferrals: number;
   /** How many steps the pool's rollouts have. */
   steps: number;
 }
@@ -45,7 +46,7 @@ export class Rollouts {
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
-    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0, steps: 0 };
+    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0, deferrals: 0, steps: 0 };
     const take = (ask: Ask): void => {
       this.#ask(ask);
       options.onChange();
@@ -138,7 +139,11 @@ export class Rollouts {
     const { state } = this;
     const batch = state.batches.find((one) => one.n === n);
     this.#forget(n);
-    if (outcomes.some(({ end }) => end === 'Deferred')) state.notBefore = Date.now() + AFTER_DEFERRAL_MS;
+    // A batch that gave VMs back is not followed by the next at once: what stood in its way may still be there.
+    if (outcomes.some(({ end }) => end === 'Deferred')) {
+      state.deferrals = outcomes.every(({ end }) => end === 'Deferred') ? state.deferrals + 1 : 1;
+      state.notBefore = Date.now() + backoffMs(state.deferrals);
+    } else state.deferrals = 0;
     if (batch !== undefined && batch.superseded !== true) {
       const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
       const at = now();

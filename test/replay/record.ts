@@ -12,7 +12,9 @@ import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { ResourceQuotas, VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { poolIdOf, watchIdOf } from '../../workflows/messages.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import { pause, poolIdOf, promote, resume, updateBatchIdOf, watchIdOf } from '../../workflows/messages.ts';
 
 /**
  * Plays a pool's life on a stack of its own, with a failure in it, and keeps the histories of its workflows:
@@ -35,8 +37,24 @@ const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
 const { client, connection } = await connectTemporal({ address: stack.temporalAddress });
 const key = { namespace: 'default', name: 'web' };
 
-const status = async (): Promise<{ replicas?: number; conditions?: unknown[] }> =>
-  (await kube.get<KubeObject & { status?: object }>(VirtualMachinePools, key)).status ?? {};
+const ref = { cluster: 'default', ...key };
+const pool = client.workflow.getHandle(poolIdOf(ref));
+
+const status = async (): Promise<Partial<PoolStatus>> =>
+  (await kube.get<KubeObject & { status?: PoolStatus }>(VirtualMachinePools, key)).status ?? {};
+/** Puts whole fields in the place of those that are there. */
+const change = (spec: Partial<PoolSpec>): Promise<unknown> =>
+  kube.patch(VirtualMachinePools, key, 'json', Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value })));
+/** A template whose VMs boot in no time, with a mark that makes a revision of it. */
+const template = (mark: string, annotations: Record<string, string> = {}): PoolSpec['template'] => ({
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations } },
+      spec: { domain: { devices: {} }, hostname: mark },
+    },
+  },
+});
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await sleep(100);
 };
@@ -58,20 +76,45 @@ try {
     spec: {
       replicas: 5,
       scaleInStrategy: { proactive: { statePreservation: 'Offline' } },
-      template: { spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } } },
+      template: template('one'),
     },
   });
-  await until(async () => (await status()).conditions?.length === 1);
+  await until(async () => (await status()).conditions?.some(({ type }) => type === 'ReplicaFailure') === true);
   await quota('1000');
   await until(async () => (await status()).replicas === 5);
   await scale(120);
+  await scale(8);
+  await until(async () => (await status()).readyReplicas === 8);
+
+  // A rollout with a step, a pause, and an end.
+  await change({ template: template('two'), rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
+  await until(async () => (await status()).rollout?.stepReachedAt !== undefined);
+  await pool.signal(pause, { by: 'a test' });
+  await until(async () => (await status()).rollout?.paused !== undefined);
+  await pool.signal(promote);
+  await pool.signal(resume);
+  await until(async () => (await status()).updatedReplicas === 8);
+  // One that fails, and turns back.
+  const bad = template('three', { 'sim.drover.dev/never-ready': 'true' });
+  await change({ template: bad, rollout: { progressDeadlineSeconds: 2, onFailure: 'Undo' } });
+  await until(async () => (await status()).rollout?.halted?.kind === 'Undoing');
+  await until(async () => (await status()).readyReplicas === 8);
+  // One whose place another takes.
+  const slow = template('four', { 'sim.drover.dev/boot-time': '5s' });
+  await change({ template: slow, rollout: {} });
+  await until(async () => (await status()).rollout?.batches === 1);
+  const { lastBatch } = (await status()).rollout!;
+  await change({ template: template('five') });
+  await until(async () => (await status()).currentRevision === revisionOf(template('five')));
   await scale(2);
   await kube.delete(VirtualMachinePools, key);
   await until(() => kube.get(VirtualMachinePools, key).then(() => false, isNotFound));
-  const pool = client.workflow.getHandle(poolIdOf({ cluster: 'default', ...key }));
   await pool.result();
   mkdirSync(join(import.meta.dirname, 'histories'), { recursive: true });
-  for (const [type, handle] of [['pool', pool], ['watch', client.workflow.getHandle(watchIdOf('default'))]] as const) {
+  const superseded = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(slow), lastBatch));
+  const firstBatch = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(template('two')), 1));
+  const kept = { pool, watch: client.workflow.getHandle(watchIdOf('default')), 'update-batch': firstBatch, 'update-batch-superseded': superseded };
+  for (const [type, handle] of Object.entries(kept)) {
     const history = historyToJSON(await handle.fetchHistory());
     writeFileSync(join(import.meta.dirname, 'histories', `${type}-${label}.json.gz`), gzipSync(history, { level: 9 }));
   }

@@ -1,3 +1,4 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tmpdir } from 'node:os';

@@ -60,6 +60,7 @@ describe('progress', () => {
     ['memory not asked for', to(2, '3Gi'), guest(), waiting('ask for 3Gi')],
     ['memory not plugged in', to(2, '3Gi'), guest({}, { guest: '3Gi' }), waiting('get 3Gi of memory: it has 2Gi')],
     ['memory plugged in', to(2, '3Gi'), guest({}, { guest: '3072Mi', current: '3145728Ki' }), { state: 'done' }],
+    ['memory of which KubeVirt doesn\'t tell', to(2, '3Gi'), guest({}, { guest: '3Gi', current: null }), { state: 'done' }],
     ['placement of another', to(), guest({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }), waiting('node selector')],
   ])('%s', (_title, to, guest, progress) => expect(liveProgress(to, vm, guest)).toEqual(progress));
 

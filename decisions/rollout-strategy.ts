@@ -1,5 +1,7 @@
 import type { VmRolloutStrategy } from '../api/pool.ts';
 
+export type { VmRolloutStrategy };
+
 /** What drover keeps of the cluster's KubeVirt object. */
 export interface KubeVirtView {
   /** `spec.configuration.vmRolloutStrategy`; null where it is not set. */

@@ -11,7 +11,7 @@ import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.t
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
-import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
@@ -219,12 +219,15 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       }
     },
 
+    /** Keeps the pool's template, should it change. */
+    async keepRevision(key: PoolKey): Promise<void> {
+      const pool = await poolOf(key);
+      if (pool !== undefined) await revisions.keep(pool);
+    },
+
     /** Forgets ControllerRevisions of the pool that nothing uses. */
     async pruneRevisions(key: PoolKey, names: string[]): Promise<void> {
-      for (const { namespace, name, uid, resourceVersion } of fleet.revisionsOf(key.uid)) {
-        // Only as it was seen: a worker may just have made it the newest again.
-        if (names.includes(name)) await orChanged(client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));
-      }
+      await revisions.prune(key, names);
     },
 
     /**

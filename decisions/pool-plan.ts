@@ -25,6 +25,8 @@ export type PoolStep =
   | { kind: 'halt'; vms: Target[]; reason: string }
   | { kind: 'release'; vms: Target[]; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
+  /** The template is kept as a ControllerRevision, should it change. */
+  | { kind: 'keep'; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'prune'; revisions: string[]; reason: string };
 
@@ -104,7 +106,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
   const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
-  if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...prune(input, plan));
+  if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   const failure = stillStands(input) ? input.failure : null;
   const status = poolStatus(pool, vms, failure, plan, new Date(now).toISOString());
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
@@ -119,7 +121,10 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   };
 }
 
-function prune({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, state }: RolloutPlan): PoolStep[] {
+function tidyRevisions({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
+  // VMs that drover 0.1.0 made have no kept revision.
+  const isKept = revisions.some(({ revision }) => revision === newest);
+  if (!isKept && vms.some(({ revision }) => revision === newest)) return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
   const inUse = [goal, current, state.revision, ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null])];
   const names = revisionsToPrune(pool, revisions, new Set(inUse));
   return names.length === 0 ? [] : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];

@@ -68,7 +68,18 @@ function effortOnGuest(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: 
   return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
 }
 
-function effortFrom(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Effort {
+/** Thousands of VMs come from a few revisions: each is compared with the goal once. */
+const efforts = new WeakMap<Goal, Map<string | null, Effort>>();
+
+function effortFrom(revision: string | null, goal: Goal): Effort {
+  const known = efforts.get(goal) ?? new Map<string | null, Effort>();
+  efforts.set(goal, known);
+  const effort = known.get(revision) ?? compare(revision, goal);
+  known.set(revision, effort);
+  return effort;
+}
+
+function compare(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Effort {
   if (revision === to) return 'None';
   const from = revision === null ? undefined : templateOf(revision);
   return from === undefined ? 'Restart' : effortBetween(from, template, strategy);

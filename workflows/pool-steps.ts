@@ -22,13 +22,13 @@ const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivi
   // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
-const { setFinalizer, pruneRevisions } = proxyActivities<PoolActivities>({
+const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
-export const { writeStatus } = proxyActivities<PoolActivities>({
+export const { writeStatus, keepRevision, pruneRevisions } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
-  // A status that can't be written gives way to the next, which is newer.
+  // What can't be written gives way to what the next plan finds.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
 
@@ -69,13 +69,10 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;
+    case 'keep':
+      return tidy(context, reason, () => keepRevision.executeWithOptions({ summary }, [key]));
     case 'prune':
-      if (context.underWay.has('prune')) return;
-      void context.underWay.run({ kind: 'prune', reason }, () =>
-        // What can't be forgotten now can be later: it stands in nobody's way.
-        pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]).catch((error: unknown) => log.warn('revisions were not pruned', { error: String(error) })),
-      );
-      return;
+      return tidy(context, reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
     case 'hold':
     case 'let-go':
       if (context.underWay.has('finalizer')) return;
@@ -84,6 +81,12 @@ export function begin(step: PoolStep, context: StepContext): void {
         seen: await setFinalizer.executeWithOptions({ summary }, [key, step.kind === 'hold']),
       }));
   }
+}
+
+/** What can't be done now can be later: it stands in nobody's way. */
+function tidy({ underWay }: StepContext, reason: string, act: () => Promise<void>): void {
+  if (underWay.has('revisions')) return;
+  void underWay.run({ kind: 'revisions', reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
 }
 
 const nothing: Done = { count: 0, taken: [], refused: null, seen: {} };

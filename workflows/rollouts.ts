@@ -93,7 +93,7 @@ export class Rollouts {
   }
 
   /** Begins a batch as a workflow of its own, which outlives this run. */
-  begin(key: PoolKey, { batch: planned, reason, ...pace }: PlannedBatch, seen: Seen): void {
+  begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
     const { ref, underWay, onChange, onTrouble } = this.#options;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map(({ name }) => ({ name, revision })));
@@ -103,7 +103,7 @@ export class Rollouts {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
-          args: [{ ref, key, batch, others, reason, seen, ...pace }],
+          args: [{ ref, key, batch, others, reason, askedBy, minReadyMs, deadlineMs, seen }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: `Batch ${batch.n}: ${reason}`.slice(0, 180),
           typedSearchAttributes: [

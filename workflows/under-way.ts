@@ -28,8 +28,8 @@ export class UnderWay {
 
   /** What concerns VMs, one sentence each; lanes of one step share theirs. */
   reasons(): string[] {
-    return [...new Set([...this.#lanes.values()].filter((lane) => lane.kind !== 'status' && lane.kind !== 'prune').map((lane) => lane.reason))];
+    return [...new Set([...this.#lanes.values()].filter((lane) => lane.kind !== 'status' && lane.kind !== 'revisions').map((lane) => lane.reason))];
   }
 }
 
-export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'prune';
+export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions';

@@ -79,7 +79,7 @@ export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> 
   vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
   isHeldByOther: () => false,
   underWay: { creating: [], deleting: [] },
-  revisions: [],
+  revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: aPool().spec.template }],
   strategy: 'LiveUpdate',
   rollout: null,
   batches: [],

@@ -30,6 +30,7 @@ const NAMESPACE = 'default';
 const POOL = 'web';
 const OUT = 16;
 const IN = 4;
+const CORES = 2;
 const STAGE_TIMEOUT_MS = 180_000;
 /** Read before the stack's own environment becomes this process's. */
 const DEFAULT_STATE = defaultState();
@@ -93,6 +94,11 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     await scale(kube, Pools.resource, key, { replicas: OUT, dryRun: 'none' });
     await untilSettled(session, signal);
 
+    say(`Giving each VM ${CORES} cores: its guest must restart for it, and a quarter of the pool does at a time.`);
+    const domain = { cpu: { cores: CORES } };
+    await kube.patch(Pools.resource, key, 'merge', { spec: { template: { spec: { template: { spec: { domain } } } } } });
+    await untilSettled(session, signal);
+
     say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
     await scale(kube, Pools.resource, key, { replicas: IN, dryRun: 'none' });
     await untilSettled(session, signal);
@@ -131,6 +137,8 @@ In another terminal, in this folder:
   npx drover status --watch${elsewhere}
   npx drover scale pool ${POOL} --replicas 12${elsewhere}
   npx drover describe pool ${POOL}${elsewhere}
+  npx drover rollout history pool ${POOL}${elsewhere}
+  npx drover rollout undo pool ${POOL}${elsewhere}
 
 For kubectl and temporal: . ${join(stack.state, 'env')}, which says:
 

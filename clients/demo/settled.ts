@@ -3,7 +3,8 @@ import { isReady, vmsByPool } from '../fleet.ts';
 import { Failure } from '../failure.ts';
 
 /**
- * True when there are pools, and each has as many VMs as its spec says, all of them ready, and says so in its status.
+ * True when there are pools, and each has as many VMs as its spec says, all of them ready and of its newest revision, and says
+ * so in its status.
  * Throws `Failure` where a pool says that it cannot make them.
  */
 export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
@@ -13,7 +14,9 @@ export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
     const refused = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
     if (refused !== undefined) throw new Failure(`pool ${name}: ${refused.reason}: ${refused.message}`);
     const owned = vms.get(uid) ?? [];
-    const said = status?.observedGeneration === generation && status?.replicas === replicas && status?.readyReplicas === replicas;
+    const { observedGeneration, replicas: there, readyReplicas, updatedReplicas, currentRevision, updateRevision } = status ?? {};
+    const counts = [there, readyReplicas, updatedReplicas];
+    const said = observedGeneration === generation && counts.every((count) => count === replicas) && currentRevision === updateRevision;
     return said && owned.length === replicas && owned.every(isReady);
   });
   return pools.length > 0 && areSettled.every(Boolean);

@@ -34,7 +34,8 @@ function underWay(progress: Progress | undefined, now: number): string[] {
   return progress.known ? progressLines(progress.progress, now) : [coloured('gray', `  under way: not known, ${progress.why}`)];
 }
 
-function bar(ready: number, desired: number): string {
+/** How much of a whole, for the eye. */
+export function bar(ready: number, desired: number): string {
   const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
   return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
 }

@@ -1,0 +1,91 @@
+import { Command } from 'commander';
+import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
+import { note, print } from '../../output.ts';
+import { inSession, type Session } from '../../session.ts';
+import { labelOf, Pools } from '../../targets.ts';
+import type { DryRun } from '../../values.ts';
+
+interface UndoOptions {
+  toRevision?: string;
+  dryRun: DryRun;
+}
+
+export const undoCommand = (): Command =>
+  new Command('undo')
+    .description('give a pool an earlier template again, which rolls out like any other')
+    .argument('<kind>', 'pool, or pool/NAME')
+    .argument('[names...]')
+    .option('--to-revision <number|hash>', 'this one (default: the last one that all VMs had, or else the newest before)')
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['Back to what all VMs had', 'drover rollout undo pool web'],
+        ['Back to an earlier one; first look at it', 'drover rollout diff pool web --to 3 && drover rollout undo pool web --to-revision 3'],
+      ),
+    )
+    .action((word: string, words: string[], options: UndoOptions, command: Command) =>
+      inSession(command, (session) => undo(session, [word, ...words], options)),
+    );
+
+async function undo(session: Session, words: string[], { toRevision, dryRun }: UndoOptions): Promise<void> {
+  const [{ namedPools }, { inWords, readRevisions }, { undoTarget }, { changeTemplate, remarksOn }, { revisionOf }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../rollout/revisions.ts'),
+    import('../../rollout/undo.ts'),
+    import('../../rollout/change-template.ts'),
+    import('../../../decisions/revision.ts'),
+  ]);
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  for (const pool of pools) {
+    const { name } = pool.metadata;
+    const target = undoTarget(pool, await readRevisions(kube, pool), toRevision);
+    const label = labelOf(Pools.resource, name);
+    if (target.hash === revisionOf(pool.spec.template)) {
+      print(`${label} unchanged: its template is that of revision ${inWords(target)} already`);
+      continue;
+    }
+    const cause = `undo to revision ${inWords(target)}${target.changeCause === null ? '' : `: ${target.changeCause}`}`;
+    await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
+    print(`${label} has the template of revision ${inWords(target)} again${dryRunRemark(dryRun)}`);
+    for (const remark of remarksOn(pool)) note(remark);
+  }
+}
+
+interface RestartOptions {
+  reason?: string;
+  dryRun: DryRun;
+}
+
+export const restartCommand = (): Command =>
+  new Command('restart')
+    .description('restart all VMs of a pool that run, within its budget, as a rollout')
+    .argument('<kind>', 'pool, or pool/NAME')
+    .argument('[names...]')
+    .option('--reason <words>', 'why, for the history')
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(['Restart them, and wait until all are back', 'drover rollout restart pool web && drover rollout status pool web --watch']),
+    )
+    .action((word: string, words: string[], options: RestartOptions, command: Command) =>
+      inSession(command, (session) => restart(session, [word, ...words], options)),
+    );
+
+async function restart(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
+  const [{ namedPools }, { restarted }, { changeTemplate, remarksOn }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../rollout/restart.ts'),
+    import('../../rollout/change-template.ts'),
+  ]);
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  const at = new Date().toISOString();
+  for (const pool of pools) {
+    const template = restarted(pool.spec.template, at);
+    await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
+    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}`);
+    for (const remark of remarksOn(pool)) note(remark);
+  }
+}

@@ -1,0 +1,68 @@
+import { updateRules } from '../../api/pool-defaults.ts';
+import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import type { VmTemplate } from '../../api/pool.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { isConflict } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import { askedBy } from '../asked-by.ts';
+import { Failure } from '../failure.ts';
+import type { Pool } from '../fleet.ts';
+import { ofKnownKind } from '../known-kind.ts';
+import { Pools } from '../targets.ts';
+import type { DryRun } from '../values.ts';
+import { rolloutView } from './view.ts';
+import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
+
+/** drover itself writes a pool's status twice a second while much happens: each write makes a newer version. */
+const TRIES = 20;
+
+export interface TemplateChange {
+  template: VmTemplate;
+  /** Why, as the history shows it. */
+  cause: string;
+}
+
+/**
+ * Gives the pool another template as a whole, with who asked and why, unless its spec is another by then than the one
+ * that `pool` has. Throws `Failure` then.
+ */
+export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, change: TemplateChange, dryRun: DryRun): Promise<void> {
+  const { namespace, name, uid, generation } = pool.metadata;
+  const key: ObjectKey = { namespace, name };
+  if (dryRun === 'client') return;
+  let newest = pool;
+  for (let tries = 1; ; tries++) {
+    try {
+      const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
+      await ofKnownKind(Pools.resource, kube.patch(Pools.resource, key, 'json', patchOf(newest, change), options));
+      break;
+    } catch (error) {
+      if (!isConflict(error) || tries === TRIES) throw error;
+      newest = await kube.get<Pool>(Pools.resource, key);
+      if (newest.metadata.uid === uid && newest.metadata.generation === generation) continue;
+      throw new Failure(`pool ${name} has just been changed by somebody else, and was left as they made it: look again`, { cause: error });
+    }
+  }
+  if (dryRun === 'none') await handOver(kube, key);
+}
+
+/** Why a template that has just been given to the pool may go nowhere by itself. */
+export function remarksOn(pool: Stored<Pool>): string[] {
+  const { pool: name, paused } = rolloutView(pool);
+  const { kind } = updateRules(pool.spec.updateStrategy);
+  return [
+    ...(paused === null ? [] : [`pool ${name} is paused by ${paused.by}: nothing begins until ${paused.at === null ? 'that is false' : '`drover rollout resume`'}`]),
+    ...(kind === 'proactive' ? [] : [`pool ${name} has updateStrategy ${kind}: VMs take it ${kind === 'unmanaged' ? 'when people update them' : 'once they stop'}`]),
+  ];
+}
+
+/** A merge patch would keep what the other template has and this one has not. */
+function patchOf({ metadata }: Stored<Pool>, { template, cause }: TemplateChange): object[] {
+  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedBy(), [CHANGE_CAUSE_ANNOTATION]: cause };
+  return [
+    // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
+    { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
+    { op: 'add', path: '/metadata/annotations', value: annotations },
+    { op: 'replace', path: '/spec/template', value: template },
+  ];
+}

@@ -1,0 +1,51 @@
+import { updateRules } from '../../api/pool-defaults.ts';
+import type { VmRolloutStrategy, VmTemplate } from '../../api/pool.ts';
+import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/effort.ts';
+import { strategyOf } from '../../decisions/rollout-strategy.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
+import { KubeVirts } from '../../kubernetes/resources.ts';
+import type { Pool } from '../fleet.ts';
+
+const MEANINGS: Record<Effort, string> = {
+  None: 'no guest is touched',
+  Live: 'guests take it while they run',
+  Restart: 'guests are restarted',
+  Replace: 'VMs are replaced, and their disks with them',
+};
+
+/** How the pool's guests take a change: what the pool says, else the cluster; null where that may not be read. */
+export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promise<VmRolloutStrategy | null> {
+  if (spec.vmRolloutStrategy !== undefined) return spec.vmRolloutStrategy;
+  try {
+    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
+    const strategy = kubevirt?.spec?.configuration?.vmRolloutStrategy ?? null;
+    return strategyOf({ strategy, version: kubevirt?.status?.observedKubeVirtVersion ?? null });
+  } catch (error) {
+    if (error instanceof KubeError) return null;
+    throw error;
+  }
+}
+
+interface KubeVirt extends KubeObject {
+  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy } };
+  status?: { observedKubeVirtVersion?: string };
+}
+
+/** One line that says what it takes to bring guests from one template to the other, and whether the pool allows that. */
+export function effortInWords(pool: Pool, from: VmTemplate, to: VmTemplate, strategy: VmRolloutStrategy | null): string {
+  const power = startsOrStops(from, to) ? '; KubeVirt starts or stops VMs for it' : '';
+  const efforts = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) => effortBetween(from, to, one));
+  const [effort, otherwise] = efforts;
+  if (otherwise === undefined || otherwise === effort) return `${meaningOf(pool, effort!)}${power}`;
+  return `${meaningOf(pool, effort!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}`;
+}
+
+function meaningOf({ spec }: Pool, effort: Effort): string {
+  const rules = updateRules(spec.updateStrategy);
+  const meaning = `${effort}: ${MEANINGS[effort]}`;
+  if (rules.kind === 'unmanaged') return `${meaning}, by people, as updateStrategy says`;
+  if (rules.kind === 'opportunistic') return `${meaning}, once they stop by themselves, as updateStrategy says`;
+  return exceeds(effort, rules.disruption) ? `${meaning}, but the pool allows no more than ${rules.disruption}` : meaning;
+}

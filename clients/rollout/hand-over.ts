@@ -1,0 +1,87 @@
+import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { isConflict } from '../../kubernetes/errors.ts';
+import { Pools } from '../targets.ts';
+import { APPLY_MANAGER } from '../apply.ts';
+
+/** Field manager of `drover rollout`. */
+export const ROLLOUT_MANAGER = 'drover-rollout';
+
+const TRIES = 20;
+/** Below `spec.template`: what `drover rollout restart` sets, and no manifest. */
+const RESTARTED_AT = ['spec', 'template', 'spec', 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION];
+
+/** Kubernetes' FieldsV1: `f:<name>` for a field, holding those below it. */
+export interface Fields {
+  [key: string]: Fields;
+}
+
+export interface ManagedFields {
+  manager: string;
+  operation: 'Apply' | 'Update';
+  apiVersion: string;
+  time?: string;
+  fieldsType: 'FieldsV1';
+  fieldsV1: Fields;
+  subresource?: string;
+}
+
+/**
+ * Makes `drover apply` the owner of what `drover rollout` has set in a pool: so the next manifest changes it without a
+ * conflict, and what is in no manifest any more goes. A restart stays: no manifest is meant to take it back.
+ */
+export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const { metadata } = await kube.get(Pools.resource, key);
+    const before = (metadata.managedFields ?? []) as ManagedFields[];
+    const after = handedOver(before);
+    if (after === before) return;
+    const patch = [
+      { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
+      { op: 'replace', path: '/metadata/managedFields', value: after },
+    ];
+    try {
+      await kube.patch(Pools.resource, key, 'json', patch, { fieldManager: ROLLOUT_MANAGER });
+      return;
+    } catch (error) {
+      if (!isConflict(error) || tries === TRIES) throw error;
+    }
+  }
+}
+
+/** The same entries where there is nothing to hand over. */
+export function handedOver(entries: ManagedFields[]): ManagedFields[] {
+  const own = entries.find(({ manager, operation, subresource }) => manager === ROLLOUT_MANAGER && operation === 'Update' && !subresource);
+  if (own === undefined) return entries;
+  const given = structuredClone(own.fieldsV1);
+  const kept = take(given, RESTARTED_AT);
+  if (Object.keys(given).length === 0) return entries;
+  const isApply = ({ manager, operation }: ManagedFields): boolean => manager === APPLY_MANAGER && operation === 'Apply';
+  const apply = entries.find(isApply);
+  const heir: ManagedFields = {
+    manager: APPLY_MANAGER,
+    operation: 'Apply',
+    apiVersion: API_VERSION,
+    ...(own.time === undefined ? {} : { time: own.time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: union(apply?.fieldsV1 ?? {}, given),
+  };
+  const rest = entries.filter((entry) => entry !== own && entry !== apply);
+  return [...rest, heir, ...(kept === undefined ? [] : [{ ...own, fieldsV1: kept }])];
+}
+
+const union = (one: Fields, other: Fields): Fields => ({
+  ...one,
+  ...Object.fromEntries(Object.entries(other).map(([key, below]) => [key, union(one[key] ?? {}, below)])),
+});
+
+/** Takes the field at `path` out, with what holds nothing else then, and returns it in its place; nothing where it is not there. */
+function take(fields: Fields, [first, ...rest]: string[]): Fields | undefined {
+  const key = `f:${first}`;
+  const below = fields[key];
+  if (below === undefined) return undefined;
+  const taken = rest.length === 0 ? below : take(below, rest);
+  if (taken === undefined) return undefined;
+  if (rest.length === 0 || Object.keys(below).every((name) => name === '.')) delete fields[key];
+  return { [key]: taken };
+}

@@ -1,0 +1,50 @@
+import { ageOf, paint, plain, type Style } from '../output.ts';
+import { inWords } from './revisions.ts';
+import type { RolloutView } from './view.ts';
+
+const FAILURES_SHOWN = 10;
+
+/** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
+export function rolloutLines(view: RolloutView, now: number): string[] {
+  return [
+    `${paint(styleOf(view), view.phase)}: ${fromTo(view)}${view.message === '' ? '' : `: ${plain(view.message)}`}`,
+    ...stepLines(view, now),
+    ...pauseLines(view, now),
+    ...failureLines(view, now),
+  ];
+}
+
+export function styleOf({ end, phase, paused }: RolloutView): Style {
+  if (end === 'Complete') return 'green';
+  if (end === 'Failed' || phase === 'Undoing') return 'red';
+  return paused === null && end === null ? 'cyan' : 'yellow';
+}
+
+function fromTo({ target, current, end }: RolloutView): string {
+  const isAlone = current === null || current.hash === target.hash || end === 'Complete';
+  return `revision ${inWords(target)}${isAlone ? '' : `, from ${inWords(current)}`}`;
+}
+
+function stepLines({ step, end }: RolloutView, now: number): string[] {
+  if (step === null || end === 'Complete' || step.passed >= step.of) return [];
+  const at = `step ${step.passed + 1} of ${step.of}`;
+  return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} for ${ageOf(step.reachedAt, now)}`];
+}
+
+function pauseLines({ paused }: RolloutView, now: number): string[] {
+  if (paused === null) return [];
+  const since = paused.at === null ? '' : ` ${ageOf(paused.at, now)} ago`;
+  return [paint('yellow', plain(`paused by ${paused.by}${since}${paused.why === null ? '' : `: ${paused.why}`}`))];
+}
+
+function failureLines({ failures }: RolloutView, now: number): string[] {
+  const earlier = failures.length - FAILURES_SHOWN;
+  return [
+    ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
+    ...failures
+      .slice(-FAILURES_SHOWN)
+      .map(({ vm, why, at, wasDown }) =>
+        paint('red', plain(`${vm} failed ${ageOf(at, now)} ago${wasDown ? ', and was not ready before' : ''}: ${why}`)),
+      ),
+  ];
+}

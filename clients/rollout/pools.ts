@@ -1,0 +1,34 @@
+import type { Stored } from '../../kubernetes/objects.ts';
+import { UsageError } from '../failure.ts';
+import { byName, type Pool } from '../fleet.ts';
+import { ofKnownKind } from '../known-kind.ts';
+import type { Session } from '../session.ts';
+import { namedTargetsOf, Pools, targetsOf } from '../targets.ts';
+
+/** The pools that are named, in that order. Throws `UsageError`, or a `KubeError` (404) for one that is not there. */
+export async function namedPools(session: Session, words: string[]): Promise<Stored<Pool>[]> {
+  return readPools(session, namedTargetsOf(words, [Pools]).names);
+}
+
+/** As `namedPools`; all of the namespace where none is named. */
+export async function poolsOf(session: Session, words: string[]): Promise<Stored<Pool>[]> {
+  const { names } = targetsOf(words, [Pools]);
+  if (names.length > 0) return readPools(session, names);
+  const kube = await session.kube();
+  const { items } = await ofKnownKind(Pools.resource, kube.list<Pool>(Pools.resource, { namespace: await session.namespace() }));
+  return items.sort(byName);
+}
+
+/** For what can be said of one pool only. */
+export async function onePool(session: Session, words: string[]): Promise<Stored<Pool>> {
+  const { names } = namedTargetsOf(words, [Pools]);
+  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one pool at a time`);
+  return (await readPools(session, names))[0]!;
+}
+
+async function readPools(session: Session, names: string[]): Promise<Stored<Pool>[]> {
+  const kube = await session.kube();
+  const namespace = await session.namespace();
+  const distinct = [...new Set(names)];
+  return ofKnownKind(Pools.resource, Promise.all(distinct.map((name) => kube.get<Pool>(Pools.resource, { namespace, name }))));
+}

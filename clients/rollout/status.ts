@@ -1,0 +1,134 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import { Failure } from '../failure.ts';
+import type { Pool } from '../fleet.ts';
+import { Live } from '../live.ts';
+import { paint, plain, print, shortDuration } from '../output.ts';
+import { bar } from '../status-view.ts';
+import { printData, type DataFormat } from './data.ts';
+import { followPools } from './follow-pools.ts';
+import { rolloutLines } from './lines.ts';
+import { readRevisions, type Revision } from './revisions.ts';
+import { rolloutView, type RolloutView } from './view.ts';
+
+const REDRAW_MS = 1_000;
+
+/** How rollouts stand now. */
+export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
+  const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await readRevisions(kube, pool))));
+  if (output === undefined) print(views.map((view) => blockOf(view, Date.now()).join('\n')).join('\n\n'));
+  else await printData(asData(views), output);
+}
+
+const asData = (views: RolloutView[]): RolloutView | { items: RolloutView[] } => (views.length === 1 ? views[0]! : { items: views });
+
+export interface FollowOptions {
+  output?: DataFormat | undefined;
+  /** Without end where there is none. */
+  timeoutMs?: number | undefined;
+}
+
+/** Shows rollouts until all are over. Throws where one is not complete then, or goes on after `timeoutMs`. */
+export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], options: FollowOptions): Promise<void> {
+  const { output, timeoutMs = 0 } = options;
+  const board = await new Board(kube, output).start(pools);
+  const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
+  try {
+    await followPools({ kube, pools, signal }, (now) => board.update(now).every(({ end }) => end !== null));
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+    const open = board.views().filter(({ end }) => end === null);
+    throw new AggregateError(open.map((view) => new Failure(stillInWords(view, timeoutMs))), 'time is over', { cause: error });
+  } finally {
+    await board.end();
+  }
+  const failed = board.views().filter(({ end }) => end !== 'Complete');
+  if (failed.length > 0) throw new AggregateError(failed.map((view) => new Failure(endInWords(view))));
+}
+
+const stillInWords = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
+  `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover goes on with it`;
+
+function endInWords({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
+  const count = `${updatedReplicas} of ${replicas} VMs are updated`;
+  if (end === 'LeftToOthers') return `pool ${pool}: its updateStrategy leaves updates to others; ${count}`;
+  return `pool ${pool}: the rollout is ${phase}, ${count}${message === '' ? '' : `: ${message}`}`;
+}
+
+function blockOf(view: RolloutView, now: number): string[] {
+  const { namespace, pool, updatedReplicas, replicas, readyReplicas } = view;
+  const numbers = `${updatedReplicas}/${replicas} updated, ${readyReplicas} ready`;
+  const head = `${paint('bold', plain(`${namespace}/${pool}`))}  ${bar(updatedReplicas, replicas)} ${numbers}`;
+  return [head, ...rolloutLines(view, now).map((line) => `  ${line}`)];
+}
+
+/** Rollouts as they change: in place on a terminal, elsewhere as one snapshot after the other. */
+class Board {
+  readonly #kube: KubeClient;
+  readonly #output: DataFormat | undefined;
+  #live: Live | undefined;
+  readonly #revisions = new Map<string, Revision[]>();
+  readonly #asked = new Set<string>();
+  #redraw: NodeJS.Timeout | undefined;
+  #pools: Stored<Pool>[] = [];
+  #shown = '';
+  #printing = Promise.resolve();
+
+  constructor(kube: KubeClient, output: DataFormat | undefined) {
+    this.#kube = kube;
+    this.#output = output;
+  }
+
+  /** Shows nothing yet: the numbers of revisions are known first. */
+  async start(pools: Stored<Pool>[]): Promise<this> {
+    await Promise.all(pools.map((pool) => this.#learn(pool)));
+    if (this.#output !== undefined) return this;
+    this.#live = new Live();
+    // Only what is seen in place grows older: in a log each snapshot has its time.
+    if (process.stdout.isTTY) this.#redraw = setInterval(() => this.#draw(this.views()), REDRAW_MS);
+    return this;
+  }
+
+  views(): RolloutView[] {
+    return this.#pools.map((pool) => rolloutView(pool, this.#revisions.get(pool.metadata.uid)));
+  }
+
+  update(pools: Stored<Pool>[]): RolloutView[] {
+    this.#pools = pools;
+    const views = this.views();
+    for (const [index, { target, phase }] of views.entries()) {
+      const pool = pools[index]!;
+      const key = pool.metadata.uid + target.hash;
+      if (target.number !== null || phase === 'Pending' || this.#asked.has(key)) continue;
+      this.#asked.add(key);
+      void this.#learn(pool).then(() => this.update(this.#pools));
+    }
+    const text = JSON.stringify(views);
+    if (text !== this.#shown) this.#draw(views);
+    this.#shown = text;
+    return views;
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#redraw);
+    this.#live?.end();
+    await this.#printing;
+  }
+
+  #draw(views: RolloutView[]): void {
+    const now = Date.now();
+    if (this.#output === undefined) this.#live!.draw(views.flatMap((view, index) => [...(index === 0 ? [] : ['']), ...blockOf(view, now)]));
+    else {
+      const output = this.#output;
+      this.#printing = this.#printing.then(() => {
+        if (output === 'yaml') print('---');
+        return printData(asData(views), output);
+      });
+    }
+  }
+
+  /** Looks up the numbers of the pool's revisions; without the right to read them there are hashes. */
+  async #learn(pool: Stored<Pool>): Promise<void> {
+    this.#revisions.set(pool.metadata.uid, await readRevisions(this.#kube, pool).catch(() => []));
+  }
+}

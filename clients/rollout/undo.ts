@@ -1,0 +1,17 @@
+import { revisionOf } from '../../decisions/revision.ts';
+import { Failure } from '../failure.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Pool } from '../fleet.ts';
+import { findRevision, type Revision } from './revisions.ts';
+
+/**
+ * The revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the newest before
+ * that of the template. Throws `Failure` where there is none.
+ */
+export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], asked?: string): Revision {
+  if (asked !== undefined) return findRevision(revisions, asked, name);
+  const others = revisions.filter(({ hash }) => hash !== revisionOf(spec.template));
+  const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
+  if (target === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
+  return target;
+}

@@ -1,14 +1,16 @@
 import { cancellationSignal, Context } from '@temporalio/activity';
-import { isStaying, isDown, isReady, liveVmi, maxUnavailableOf, unavailability } from '../decisions/availability.ts';
+import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { effortBetween } from '../decisions/effort.ts';
 import { mergePatch, mergeVm } from '../decisions/merge-vm.ts';
 import { namesInWords, numberOf } from '../decisions/naming.ts';
 import { revisionOf } from '../decisions/revision.ts';
+import { takeVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
+import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
@@ -132,35 +134,46 @@ class Hand {
   }
 
   async #take(held: HeldVm): Promise<UpdateOutcome | null> {
-    const { client, key, revision } = this.#in;
+    const { client, key } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
     const [vm, vmi] = await Promise.all([
       orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
       orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
     ]);
-    if (vm === undefined || vm.metadata.uid !== held.uid || controllerOf(vm)?.uid !== key.uid || vm.metadata.deletionTimestamp !== undefined) {
-      return { vm: held.name, end: 'Gone' };
-    }
-    const view = vmView(vm);
+    const view = vm && vmView(vm);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
-    const guest = liveVmi(own);
-    const isWritten = view.revision === revision;
-    const isDone = isWritten && (guest === undefined || guest.revision === revision);
-    if (isDone) return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
-
-    const restarts = held.act === 'restart' && guest !== undefined && guest.revision !== revision;
-    const why = this.#whyNot(view, restarts || held.act === 'live' || held.act === 'replace');
-    if (why !== null) return { vm: held.name, end: 'Deferred', why };
+    const take = this.#decide(held, view, own);
+    if (vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
+    if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
+    if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
+    if (take.disrupts) this.#down.add(held.name);
     if (held.act === 'replace') return null;
 
-    if (!isWritten) await this.#write(vm);
-    if (restarts) this.#vmis = later(this.#vmis, await restartVm(client, view, guest));
-    else if (held.act === 'write') {
-      if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
-      return { vm: held.name, end: 'Updated' };
-    }
-    return null;
+    if (take.writes) await this.#write(vm);
+    if (take.restarts !== null) this.#vmis = later(this.#vmis, await restartVm(client, view, take.restarts));
+    if (held.act !== 'write') return null;
+    const guest = liveVmi(own);
+    if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
+    return { vm: held.name, end: 'Updated' };
+  }
+
+  /** On the newest picture of the pool and its other VMs. */
+  #decide(held: HeldVm, vm: VmView | undefined, vmi: VmiView | undefined): Take {
+    const { fleet, key, revision, startedAt, others } = this.#in;
+    const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+    return takeVm({
+      held,
+      revision,
+      startedAt,
+      vm,
+      vmi,
+      pool: pool?.metadata.uid === key.uid ? pool : undefined,
+      vms: fleet.ownedBy(key.uid),
+      vmiOf: (one) => fleet.vmiOf(one),
+      others,
+      taken: this.#down,
+    });
   }
 
   async #write(vm: Stored<VirtualMachine>): Promise<void> {
@@ -189,49 +202,6 @@ class Hand {
     const patched = await orChanged(client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch));
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
   }
-
-  /** Looks at the newest picture: what was decided a moment ago may not hold any more. Reserves what it grants. */
-  #whyNot(vm: VmView, disrupts: boolean): string | null {
-    const { fleet, key, revision, startedAt } = this.#in;
-    const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
-    if (pool === undefined || pool.metadata.uid !== key.uid || pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
-    const stop = whyStopped(pool, revision, startedAt);
-    if (stop !== null) return stop;
-    if (vm.optedOut) return 'its owner asked that nothing disrupts it';
-    if (!disrupts) return null;
-    return this.#reserve(pool, vm.name) ? null : 'the budget is used up';
-  }
-
-  #reserve(pool: StoredPool, name: string): boolean {
-    const { fleet, key, others } = this.#in;
-    const vms = fleet.ownedBy(key.uid).filter(isStaying);
-    const vmiOf = (vm: VmView) => fleet.vmiOf(vm);
-    const byName = new Map(vms.map((vm) => [vm.name, vm]));
-    const own = byName.get(name);
-    if (own !== undefined && !isDown(own, vmiOf(own))) {
-      const elsewhere = others.filter((other) => {
-        const vm = byName.get(other.name);
-        return vm === undefined || vm.revision !== other.revision || !isReady(vm, vmiOf(vm));
-      });
-      const inHand = [...elsewhere.map((other) => other.name), ...this.#down];
-      const { names, count } = unavailability({ pool, vms, vmiOf, inHand });
-      if (!names.has(name) && count + 1 > maxUnavailableOf(pool)) return false;
-    }
-    this.#down.add(name);
-    return true;
-  }
-}
-
-/** Why no VM may be taken for this revision now; null where it may. */
-function whyStopped({ spec, status }: StoredPool, revision: string, startedAt: number): string | null {
-  if (spec.paused === true) return 'spec.paused is true';
-  const newest = revisionOf(spec.template);
-  const { paused, halted, revision: rolledOut } = status?.rollout ?? {};
-  const isUndo = halted?.kind === 'Undoing' && revision === status?.currentRevision;
-  if (revision !== newest && !isUndo) return 'the template has changed';
-  if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
-  if (rolledOut !== newest || halted === undefined || Date.parse(halted.at) <= startedAt || halted.kind === 'Undoing') return null;
-  return `the rollout is over: ${halted.kind}`;
 }
 
 async function report(client: KubeClient, pool: StoredPool, revision: string, vms: HeldVm[], outcomes: UpdateOutcome[]): Promise<void> {

@@ -1,0 +1,91 @@
+import { isDown, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import type { HeldVm } from './batch.ts';
+import { revisionOf } from './revision.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import type { VmView } from './vm.ts';
+import type { VmiView } from './vmi.ts';
+
+/** What a batch does with one of its VMs. */
+export type Take =
+  /** It is no longer the VM that was meant. */
+  | { take: 'gone' }
+  /** All that is to be done to it has been done. */
+  | { take: 'nothing' }
+  | { take: 'later'; why: string }
+  | {
+      take: 'act';
+      /** Its spec is to be written. */
+      writes: boolean;
+      /** The guest that is to be restarted. */
+      restarts: VmiView | null;
+      /** It may go down by it: from now on it counts. */
+      disrupts: boolean;
+    };
+
+export interface TakeInput {
+  held: HeldVm;
+  /** That the batch brings its VMs to. */
+  revision: string;
+  /** When the batch was begun, in milliseconds since the epoch: what people have said before, it was begun in spite of. */
+  startedAt: number;
+  /** The VM of that name and its VMI, as they are in this moment. */
+  vm: VmView | undefined;
+  vmi: VmiView | undefined;
+  /** The pool and its VMs, as new as they are known; undefined where the pool is gone. */
+  pool: StoredPool | undefined;
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** VMs in the hands of other batches, with the revisions that these bring them to. */
+  others: readonly { name: string; revision: string }[];
+  /** VMs that this batch has disrupted, by name. */
+  taken: ReadonlySet<string>;
+}
+
+/**
+ * Decides anew, right before the act, what was planned a moment ago: the VM, the budget and the rollout may be others by now.
+ * It may be asked again at any point: what was done it leaves alone, for a VM that has its new spec carries the revision,
+ * and so does a guest that was restarted.
+ */
+export function takeVm(input: TakeInput): Take {
+  const { held, revision, startedAt, vm, pool } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || vm.deleting) return { take: 'gone' };
+  const guest = liveVmi(input.vmi);
+  const writes = vm.revision !== revision;
+  const isOld = guest !== undefined && guest.revision !== revision;
+  if (!writes && !isOld) return { take: 'nothing' };
+  const restarts = held.act === 'restart' && isOld ? guest : null;
+  const disrupts = restarts !== null || held.act === 'live' || held.act === 'replace';
+  const why = whyNot(pool, revision, startedAt, vm) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
+  return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
+}
+
+function whyNot(pool: StoredPool, revision: string, startedAt: number, vm: VmView): string | null {
+  if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
+  return whyStopped(pool, revision, startedAt) ?? (vm.optedOut ? 'its owner asked that nothing disrupts it' : null);
+}
+
+/** Why no VM may be taken for this revision now; null where it may. */
+function whyStopped({ spec, status }: StoredPool, revision: string, startedAt: number): string | null {
+  if (spec.paused === true) return 'spec.paused is true';
+  const newest = revisionOf(spec.template);
+  const { paused, halted, revision: rolledOut } = status?.rollout ?? {};
+  const isUndo = halted?.kind === 'Undoing' && revision === status?.currentRevision;
+  if (revision !== newest && !isUndo) return 'the template has changed';
+  if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
+  if (rolledOut !== newest || halted === undefined || Date.parse(halted.at) <= startedAt || halted.kind === 'Undoing') return null;
+  return `the rollout is over: ${halted.kind}`;
+}
+
+/** A VM that is down already costs nothing more. */
+function hasRoom({ held, vms: all, vmiOf, others, taken }: TakeInput, pool: StoredPool): boolean {
+  const vms = all.filter(isStaying);
+  const byName = new Map(vms.map((vm) => [vm.name, vm]));
+  const own = byName.get(held.name);
+  if (own === undefined || isDown(own, vmiOf(own))) return true;
+  const elsewhere = others.filter((other) => {
+    const vm = byName.get(other.name);
+    return vm === undefined || vm.revision !== other.revision || !isReady(vm, vmiOf(vm));
+  });
+  const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...elsewhere.map((other) => other.name), ...taken] });
+  return names.has(held.name) || count + 1 <= maxUnavailableOf(pool);
+}

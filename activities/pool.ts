@@ -45,6 +45,8 @@ export interface PlanRequest {
   batches: Batch[];
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;
+  /** The workflow's clock, in milliseconds since the epoch: what it is told to wait for is measured by it. */
+  now: number;
 }
 
 /** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts. */
@@ -108,7 +110,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       const pool = await poolOf({ namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      const plan = planPool({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst, now: Date.now() });
+      const plan = planPool({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst });
       return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
     },
 

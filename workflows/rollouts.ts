@@ -75,9 +75,9 @@ export class Rollouts {
   }
 
   /** What a plan needs to know. */
-  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore'> {
+  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore' | 'now'> {
     if (this.state.rollout !== null) this.#asks = [];
-    return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore };
+    return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore, now: Date.now() };
   }
 
   /** Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin. */

@@ -37,6 +37,7 @@ const request = (namespace: string, seen = {}, inDoubt = false) => ({
   rollout: null,
   batches: [],
   batchesNotBefore: 0,
+  now: Date.now(),
 });
 
 test('a plan is never older than what was last written: it lists where its watch is behind', async () => {

@@ -1,6 +1,8 @@
 import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
 import { isReady, revisionOf, stateCell, stateOf, type Pool, type Vm } from './fleet.ts';
 import { ageOf, type Cell } from './output.ts';
+import { styleOf } from './rollout/lines.ts';
+import { rolloutView } from './rollout/view.ts';
 
 /** A column of a table of objects; `wide` ones are shown on request. */
 export interface Column {
@@ -32,6 +34,9 @@ export const poolColumns: Column[] = [
   column<Pool>('UPDATED', ({ status }) => status?.updatedReplicas ?? 0),
   AGE,
   column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
+  column<Pool>('ROLLOUT', rolloutCell, true),
+  column<Pool>('STEP', stepCell, true),
+  column<Pool>('FAILED', failedCell, true),
   column<Pool>('TROUBLE', troubleCell, true),
 ];
 
@@ -47,6 +52,21 @@ export const vmColumns: Column[] = [
 function readyCell({ spec, status }: Pool): Cell {
   const ready = status?.readyReplicas ?? 0;
   return { text: String(ready), style: ready >= spec.replicas ? 'green' : 'yellow' };
+}
+
+function rolloutCell(pool: Stored<Pool>): Cell {
+  const view = rolloutView(pool);
+  return { text: view.phase, style: styleOf(view) };
+}
+
+function stepCell(pool: Stored<Pool>): Cell {
+  const { step } = rolloutView(pool);
+  return step === null ? '<none>' : `${step.passed}/${step.of}`;
+}
+
+function failedCell(pool: Stored<Pool>): Cell {
+  const { length } = rolloutView(pool).failures;
+  return length === 0 ? 0 : { text: String(length), style: 'red' };
 }
 
 function troubleCell({ status }: Pool): Cell {

@@ -6,6 +6,8 @@ import { isReady, statesInWords, vmsByPool, type Pool, type Vm } from './fleet.t
 import { ofKnownKind } from './known-kind.ts';
 import { ageOf, plain, table } from './output.ts';
 import { readProgress, workflowUrl, type Progress } from './progress.ts';
+import { rolloutLines } from './rollout/lines.ts';
+import { rolloutView } from './rollout/view.ts';
 import type { Session } from './session.ts';
 
 const EVENTS = 20;
@@ -22,13 +24,14 @@ export async function describePool(session: Session, pool: Stored<Pool>): Promis
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
     workflowLines(session, namespace, name),
   ]);
-  return [...headLines(pool), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
+  return [...headLines(pool), ...rolloutSection(pool), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
 }
 
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
 
 function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
-  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, updateRevision = '<none yet>' } = status ?? {};
+  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, updateRevision = '<none yet>', currentRevision } = status ?? {};
+  const before = currentRevision === undefined || currentRevision === updateRevision ? '' : `, and all VMs had ${currentRevision} last`;
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return [
@@ -40,8 +43,17 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
       ? []
       : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
     field('VMs', `${spec.replicas} desired, ${replicas} there, ${readyReplicas} ready, ${updatedReplicas} updated`),
-    field('Revision', updateRevision),
+    field('Revision', `${updateRevision}${before}`),
   ];
+}
+
+function rolloutSection(pool: Stored<Pool>): string[] {
+  const view = rolloutView(pool);
+  const { startedAt, completedAt, batches } = view;
+  if (startedAt === null && view.paused === null) return [];
+  const began = startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];
+  const ended = completedAt === null ? [] : [`complete since ${ageOf(completedAt)}`];
+  return ['Rollout:', ...indent([...rolloutLines(view, Date.now()), ...began, ...ended])];
 }
 
 /** What the pool says beside its template, and of the template what tells VMs apart at a glance. */

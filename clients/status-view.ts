@@ -3,6 +3,8 @@ import type { Stored } from '../kubernetes/objects.ts';
 import { isReady, revisionOf, statesInWords, type Pool, type Vm } from './fleet.ts';
 import { ageOf, paint, plain, type Style } from './output.ts';
 import type { Progress } from './progress.ts';
+import { noteworthyLines } from './rollout/lines.ts';
+import { rolloutView } from './rollout/view.ts';
 
 /** A pool as the live view shows it. */
 export interface PoolView {
@@ -15,9 +17,11 @@ export interface PoolView {
 const BAR = 20;
 const TROUBLES = 3;
 
-/** The pool in a few lines: how far it is, its VMs by state, what is under way, what went wrong last. */
+/** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
 export function statusLines({ pool, vms, progress }: PoolView, now: number): string[] {
-  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...conditionLines(pool), ...underWay(progress, now)];
+  // In a log, a rollout that waits all night should not say so every second.
+  const rollout = noteworthyLines(rolloutView(pool), process.stdout.isTTY ? now : undefined).map((line) => `  ${line}`);
+  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...rollout, ...conditionLines(pool), ...underWay(progress, now)];
 }
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {

@@ -4,14 +4,24 @@ import type { RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;
 
+/** Milliseconds since the epoch; without it, times are told as they are, so that lines change only where the rollout does. */
+type Now = number | undefined;
+
 /** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
-export function rolloutLines(view: RolloutView, now: number): string[] {
+export function rolloutLines(view: RolloutView, now: Now): string[] {
   return [
     `${paint(styleOf(view), view.phase)}: ${fromTo(view)}${view.message === '' ? '' : `: ${plain(view.message)}`}`,
     ...stepLines(view, now),
     ...pauseLines(view, now),
     ...failureLines(view, now),
   ];
+}
+
+/** As `rolloutLines`, where there is more to say than that all VMs have the template. */
+export function noteworthyLines(view: RolloutView, now: Now): string[] {
+  const { phase, failures, paused } = view;
+  const isQuiet = phase === 'Pending' || phase === 'Deleting' || (phase === 'Complete' && failures.length === 0 && paused === null);
+  return isQuiet ? [] : rolloutLines(view, now);
 }
 
 export function styleOf({ end, phase, paused }: RolloutView): Style {
@@ -25,26 +35,28 @@ function fromTo({ target, current, end }: RolloutView): string {
   return `revision ${inWords(target)}${isAlone ? '' : `, from ${inWords(current)}`}`;
 }
 
-function stepLines({ step, end }: RolloutView, now: number): string[] {
+function stepLines({ step, end }: RolloutView, now: Now): string[] {
   if (step === null || end === 'Complete' || step.passed >= step.of) return [];
   const at = `step ${step.passed + 1} of ${step.of}`;
-  return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} for ${ageOf(step.reachedAt, now)}`];
+  return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`];
 }
 
-function pauseLines({ paused }: RolloutView, now: number): string[] {
+function pauseLines({ paused }: RolloutView, now: Now): string[] {
   if (paused === null) return [];
-  const since = paused.at === null ? '' : ` ${ageOf(paused.at, now)} ago`;
+  const since = paused.at === null ? '' : ` ${whenOf(paused.at, now)}`;
   return [paint('yellow', plain(`paused by ${paused.by}${since}${paused.why === null ? '' : `: ${paused.why}`}`))];
 }
 
-function failureLines({ failures }: RolloutView, now: number): string[] {
+function failureLines({ failures }: RolloutView, now: Now): string[] {
   const earlier = failures.length - FAILURES_SHOWN;
   return [
     ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
     ...failures
       .slice(-FAILURES_SHOWN)
       .map(({ vm, why, at, wasDown }) =>
-        paint('red', plain(`${vm} failed ${ageOf(at, now)} ago${wasDown ? ', and was not ready before' : ''}: ${why}`)),
+        paint('red', plain(`${vm} failed ${whenOf(at, now)}${wasDown ? ', and was not ready before' : ''}: ${why}`)),
       ),
   ];
 }
+
+const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

@@ -73,6 +73,13 @@ describe('status', () => {
     expect(followed.stderr).toMatch(/^error: pool web: the rollout is Failed, 1 of 3 VMs are updated: [^\n]*web-\d[^\n]*\n$/);
     expect((await rolloutIn(namespace)('status')).stdout).toMatch(/^ {2}web-\d failed \d+s ago: /m);
 
+    const described = (await run(['describe', 'pool', 'web', '-n', namespace], env())).stdout;
+    expect(described).toMatch(/^Rollout:\n {2}Failed: revision \w+, from \w+: .+\n {2}web-\d failed \d+s ago: .+\n {2}began \d+s ago, 1 batch$/m);
+    const [headers = '', row = ''] = (await run(['get', 'pool', 'web', '-n', namespace, '-o', 'wide'], env())).stdout.split('\n');
+    const cells = row.split(/ {2,}/);
+    expect(Object.fromEntries(headers.split(/ +/).map((header, index) => [header, cells[index]]))).toMatchObject({ ROLLOUT: 'Failed', STEP: '<none>', FAILED: '1' });
+    expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(/^ {2}web-\d failed at \S+Z: /m);
+
     // And back: the last revision that all VMs had.
     expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ has the template of revision 1 /) as string });
     expect(await rolloutIn(namespace)('status', '--watch')).toMatchObject({ code: 0 });

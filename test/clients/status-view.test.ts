@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { countStates, vmsByPool, type Pool, type Vm } from '../../clients/fleet.ts';
 import { statusLines } from '../../clients/status-view.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
+import { poolWith, type Said } from './rollout-pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
 const meta = (name: string, more: object = {}) => ({
@@ -61,6 +62,16 @@ test('a pool that cannot make its VMs says why', () => {
   expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined }, NOW)).toContain(
     '  ReplicaFailure: Forbidden: exceeded quota',
   );
+});
+
+const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined }, NOW).slice(2);
+
+test('a rollout is told while there is something to tell of it', () => {
+  const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
+  expect(told({ progressing: ['Complete', 'False'] })).toEqual([]);
+  expect(told({})).toEqual([expect.stringMatching(/^ {2}RollingOut: revision /)]);
+  expect(told({ progressing: ['Complete', 'False'], rollout: { failures } })).toContain('  web-1 failed at 2026-01-01T00:00:00Z: not ready in time');
+  expect(told({ progressing: ['Complete', 'False'], spec: { paused: true } })).toContain('  paused by spec.paused');
 });
 
 test('VMs belong to the pool whose UID controls them, whatever their labels say, and web-2 comes before web-10', () => {

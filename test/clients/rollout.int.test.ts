@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PoolSpec } from '../../api/pool.ts';
+import type { Action } from '../../clients/history/actions.ts';
 import type { RolloutView } from '../../clients/rollout/view.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
@@ -42,9 +43,9 @@ async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
 const template = async (namespace: string): Promise<PoolSpec['template']> => (await fleet().pool(namespace, 'web'))!.spec.template;
 
 /** `drover apply` by somebody else. */
-const apply = (namespace: string, spec: Partial<PoolSpec>): Promise<Outcome> => {
+const apply = (namespace: string, spec: Partial<PoolSpec>, ...flags: string[]): Promise<Outcome> => {
   const manifest = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: { name: 'web', namespace }, spec };
-  return run(['apply', '-f', '-'], { ...env(), DROVER_ASKED_BY: 'bob@desk' }, JSON.stringify(manifest));
+  return run(['apply', '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: 'bob@desk' }, JSON.stringify(manifest));
 };
 
 describe('status', () => {
@@ -238,4 +239,35 @@ test('after an undo a manifest changes and removes what it brought back', async 
   expect(await apply(namespace, { replicas: 1, template: templateWith(3) })).toMatchObject({ code: 0, stderr: '' });
   expect(await apply(namespace, { replicas: 1, template: runningTemplate })).toMatchObject({ code: 0, stderr: '' });
   expect(await template(namespace)).toEqual(runningTemplate);
+});
+
+test('the history tells what drover has done, from what to what, who asked and how it ended', async () => {
+  const namespace = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
+  const [first, second] = [templateWith(1), templateWith(2, { 'sim.drover.dev/never-ready': 'true' })];
+  expect(await apply(namespace, { replicas: 3, template: second }, '--force-conflicts')).toMatchObject({ code: 0 });
+  expect(await rolloutIn(namespace)('status', '--watch')).toMatchObject({ code: 1 });
+  expect(await rolloutIn(namespace)('abort')).toMatchObject({ code: 1 });
+  expect(await rolloutIn(namespace)('pause', '--reason', 'lunch')).toMatchObject({ code: 0 });
+
+  const history = (...flags: string[]): Promise<Outcome> => run(['history', 'pool', 'web', '-n', namespace, ...flags], env());
+  // Temporal's lists come a moment after what they list.
+  await until(async () => expect((await history()).stdout).toContain('restart'));
+  const actions = JSON.parse((await history('-o', 'json')).stdout) as Action[];
+  const update = { action: 'restart', from: revisionOf(first), to: revisionOf(second), askedBy: 'bob@desk', end: 'Failed' };
+  expect(actions).toMatchObject([
+    { action: 'create', vms: ['web-1', 'web-2', 'web-3'], to: revisionOf(first), end: 'Done', workflow: `pool/default/${namespace}/web` },
+    { ...update, vms: [expect.stringMatching(/^web-\d$/)] },
+    { action: 'pause', vms: [], askedBy: 'ada@desk', why: 'lunch' },
+  ]);
+  const [vm = ''] = actions[1]!.vms;
+  const rows = (await history('--vm', vm)).stdout.trimEnd().split('\n').slice(1).map((row) => row.split(/ {2,}/).slice(1, 7));
+  expect(rows).toEqual([
+    ['create', vm, '<none>', revisionOf(first), '<unknown>', 'Done'],
+    ['restart', vm, revisionOf(first), revisionOf(second), 'bob@desk', 'Failed'],
+  ]);
+  expect(await run(['history', 'pool', 'nope', '-n', namespace], env())).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'Temporal knows of nothing that was done to VMs of pool nope\n',
+  });
 });

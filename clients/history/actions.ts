@@ -1,0 +1,168 @@
+import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Done, PoolActivities } from '../../activities/pool.ts';
+import type { UpdateOutcome } from '../../decisions/batch.ts';
+import { vmName } from '../../decisions/naming.ts';
+import type { updateBatch } from '../../workflows/update-batch.ts';
+
+/** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
+export interface Action {
+  /** RFC 3339. */
+  time: string;
+  endedAt: string | null;
+  action: string;
+  /** By name; none where it was about the pool as a whole. */
+  vms: string[];
+  /** Revisions; null where it was not about one, or nobody knows. */
+  from: string | null;
+  to: string | null;
+  askedBy: string | null;
+  /** `UnderWay` until it is known; `Unknown` where it never will be. */
+  end: string;
+  /** Why it ended so, or what a person said. */
+  why: string | null;
+  /** Why it was done, as the Web UI shows it. */
+  reason: string | null;
+  /** Workflow id: the Web UI shows the rest. */
+  workflow: string;
+}
+
+export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+type Event = NonNullable<History['events']>[number];
+type Payloads = { payloads?: Payload[] | null } | null | undefined;
+
+/** What a run of a pool's workflow, or of one of its batches, has done; nothing of other workflows. */
+export function actionsOf(workflow: string, { events }: History): Action[] {
+  const all = events ?? [];
+  const type = all[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name;
+  if (type === 'pool') return [...stepsOf(workflow, all), ...askedOf(workflow, all)];
+  return type === 'updateBatch' ? batchOf(workflow, all) : [];
+}
+
+type Key = Parameters<PoolActivities['deleteVms']>[0];
+
+/** The activities that a pool's workflow runs on VMs, with what their arguments say. */
+const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' | 'to'>> = {
+  createVms: ([key, numbers, revision]) => ({
+    action: 'create',
+    vms: (numbers as number[]).map((number) => vmName((key as Key).name, number)),
+    // The first drover gave none: it knew no other than that of the template.
+    to: typeof revision === 'string' ? revision : null,
+  }),
+  deleteVms: ([, vms]) => ({ action: 'delete', vms: namesOf(vms), to: null }),
+  haltVms: ([, vms]) => ({ action: 'halt', vms: namesOf(vms), to: null }),
+  releaseVms: ([, vms]) => ({ action: 'release', vms: namesOf(vms), to: null }),
+};
+
+const namesOf = (vms: unknown): string[] => (vms as { name: string }[]).map(({ name }) => name);
+
+function stepsOf(workflow: string, events: Event[]): Action[] {
+  const ends = endsOf(events);
+  return events.flatMap((event) => {
+    const { activityType, input } = event.activityTaskScheduledEventAttributes ?? {};
+    const step = STEPS[activityType?.name ?? ''];
+    if (step === undefined) return [];
+    const what = step(valuesOf(input));
+    const { vms } = what;
+    const end = ends.get(String(event.eventId));
+    const reason = summaryOf(event);
+    const base = { time: timeOf(event), endedAt: end === undefined ? null : timeOf(end), from: null, askedBy: null, reason, workflow, ...what };
+    const { taken, ...how } = stepEnd(end, events, vms.length);
+    const others = vms.filter((name) => !taken.includes(name));
+    const stranger = { end: 'Taken', why: "a VM of this name is somebody else's" };
+    return [
+      ...(others.length === 0 ? [] : [{ ...base, vms: others, ...how }]),
+      ...(taken.length === 0 ? [] : [{ ...base, vms: taken, ...stranger }]),
+    ];
+  });
+}
+
+function stepEnd(event: Event | undefined, events: Event[], count: number): { end: string; why: string | null; taken: string[] } {
+  const completed = event?.activityTaskCompletedEventAttributes;
+  if (completed === undefined || completed === null) return { ...unfinished(event, events), taken: [] };
+  const [done] = valuesOf(completed.result) as [Done];
+  if (done.refused === null) return { end: 'Done', why: null, taken: done.taken };
+  return { end: 'Refused', why: `${done.count} of ${count} done: ${done.refused.message}`, taken: done.taken };
+}
+
+/** How an activity ended that has no result; none yet where there is no event. */
+function unfinished(event: Event | undefined, events: Event[]): { end: string; why: string | null } {
+  const failed = event?.activityTaskFailedEventAttributes;
+  if (failed) return { end: 'Failed', why: failed.failure?.message ?? null };
+  if (event?.activityTaskTimedOutEventAttributes) return { end: 'TimedOut', why: null };
+  if (event?.activityTaskCanceledEventAttributes) return { end: 'Canceled', why: null };
+  return unended(events);
+}
+
+/** Of what has no end in a run: it goes on as long as the run does. */
+function unended(events: Event[]): { end: string; why: string | null } {
+  const last = events.at(-1);
+  if (last?.workflowExecutionTerminatedEventAttributes) return { end: 'Unknown', why: 'its workflow was terminated' };
+  if (last?.workflowExecutionFailedEventAttributes) return { end: 'Unknown', why: 'its workflow failed' };
+  if (last?.workflowExecutionCanceledEventAttributes) return { end: 'Unknown', why: 'its workflow was canceled' };
+  if (last?.workflowExecutionTimedOutEventAttributes) return { end: 'Unknown', why: 'its workflow took too long' };
+  return { end: 'UnderWay', why: null };
+}
+
+const ASKED = new Set(['pause', 'resume', 'abort', 'promote']);
+
+/** What people have asked for, be it by `drover` or in the Web UI. */
+function askedOf(workflow: string, events: Event[]): Action[] {
+  return events.flatMap((event) => {
+    const { signalName, input } = event.workflowExecutionSignaledEventAttributes ?? {};
+    if (signalName === null || signalName === undefined || !ASKED.has(signalName)) return [];
+    const [asked] = valuesOf(input) as [{ by?: string; why?: string; full?: boolean } | null | undefined];
+    const action = asked?.full === true ? `${signalName} --full` : signalName;
+    const time = timeOf(event);
+    const who = { askedBy: asked?.by ?? null, why: asked?.why ?? null };
+    return [{ time, endedAt: time, action, vms: [], from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];
+  });
+}
+
+type BatchInput = Parameters<typeof updateBatch>[0];
+
+/** One action a VM: each has its own end. */
+function batchOf(workflow: string, events: Event[]): Action[] {
+  const started = events[0]!.workflowExecutionStartedEventAttributes!;
+  const [{ batch, askedBy, reason }] = valuesOf(started.input) as [BatchInput];
+  const ends = new Map<string, UpdateOutcome & { at: string }>();
+  for (const event of events) {
+    for (const outcome of outcomesIn(event)) if (!ends.has(outcome.vm)) ends.set(outcome.vm, { ...outcome, at: timeOf(event) });
+  }
+  const time = timeOf(events[0]!);
+  return batch.vms.map(({ name, act, from }) => {
+    const ended = ends.get(name);
+    const how = ended === undefined ? unended(events) : { end: ended.end, why: ended.why ?? null };
+    return { time, endedAt: ended?.at ?? null, action: act, vms: [name], from, to: batch.revision, askedBy, reason, workflow, ...how };
+  });
+}
+
+/** Each activity of a batch tells the ends that it has seen, and the workflow all of them. */
+function outcomesIn(event: Event): UpdateOutcome[] {
+  const result = event.activityTaskCompletedEventAttributes?.result ?? event.workflowExecutionCompletedEventAttributes?.result;
+  const [value] = valuesOf(result) as (UpdateOutcome[] | { outcomes?: UpdateOutcome[] } | undefined)[];
+  return Array.isArray(value) ? value : (value?.outcomes ?? []);
+}
+
+/** The event that ended each activity, by the event that scheduled it. */
+function endsOf(events: Event[]): Map<string, Event> {
+  return new Map(
+    events.flatMap((event): [string, Event][] => {
+      const attributes =
+        event.activityTaskCompletedEventAttributes ??
+        event.activityTaskFailedEventAttributes ??
+        event.activityTaskTimedOutEventAttributes ??
+        event.activityTaskCanceledEventAttributes;
+      return attributes ? [[String(attributes.scheduledEventId), event]] : [];
+    }),
+  );
+}
+
+const valuesOf = (payloads: Payloads): unknown[] => (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
+
+function summaryOf({ userMetadata }: Event): string | null {
+  const summary = userMetadata?.summary;
+  return summary ? defaultPayloadConverter.fromPayload<string>(summary) : null;
+}
+
+const timeOf = ({ eventTime }: Event): string => new Date(Number(eventTime?.seconds) * 1000 + (eventTime?.nanos ?? 0) / 1e6).toISOString();

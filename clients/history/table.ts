@@ -1,0 +1,36 @@
+import { namesInWords } from '../../decisions/naming.ts';
+import { table, type Cell } from '../output.ts';
+import type { Action } from './actions.ts';
+
+/** Those that differ in their VMs alone as one. */
+export function grouped(actions: Action[]): Action[] {
+  const groups = Map.groupBy(actions, ({ vms, ...rest }) => (vms.length === 0 ? rest : JSON.stringify(rest)));
+  return [...groups.values()].map((group) => ({ ...group[0]!, vms: group.flatMap(({ vms }) => vms) }));
+}
+
+/** What was done to one VM. */
+export const aboutVm = (actions: Action[], vm: string): Action[] =>
+  actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
+
+const WELL = new Set(['Done', 'Updated', 'Asked']);
+const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown']);
+
+export function actionsTable(actions: Action[]): string[] {
+  const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [
+    `${time.slice(0, 19)}Z`,
+    action,
+    vms.length === 0 ? '<pool>' : namesInWords(vms),
+    from ?? '<none>',
+    to ?? '<none>',
+    askedBy ?? '<unknown>',
+    { text: end, style: WELL.has(end) ? 'green' : BAD.has(end) ? 'red' : 'yellow' },
+    why ?? causeIn(reason),
+  ]);
+  return table(['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);
+}
+
+/** The rest of a reason says what the other columns do. */
+function causeIn(reason: string | null): string {
+  const at = reason?.indexOf(': ') ?? -1;
+  return at === -1 ? '' : reason!.slice(at + 2);
+}

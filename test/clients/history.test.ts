@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { describe, expect, test } from 'vitest';
+import { actionsOf, type Action } from '../../clients/history/actions.ts';
+import { aboutVm, actionsTable, grouped } from '../../clients/history/table.ts';
+
+const FOLDER = join(import.meta.dirname, '../replay/histories');
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
+
+/** What the kept histories of workflows that really ran tell. */
+const told = (start: string): Action[] =>
+  files
+    .filter((file) => file.startsWith(start))
+    .flatMap((file) => actionsOf('w', historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString()))));
+
+const anAction = (more: Partial<Action>): Action => ({
+  time: '2026-01-01T00:00:00.000Z',
+  endedAt: '2026-01-01T00:00:01.000Z',
+  action: 'restart',
+  vms: [],
+  from: 'a',
+  to: 'b',
+  askedBy: 'ada@desk',
+  end: 'Updated',
+  why: null,
+  reason: 'update web-1 to b (restart)',
+  workflow: 'w',
+  ...more,
+});
+
+describe('a pool\'s workflow', () => {
+  const actions = told('pool-');
+
+  test('tells which VMs came and went, and why', () => {
+    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ action }) => action))).toEqual(new Set(['create', 'halt', 'delete']));
+    expect(actions).toContainEqual(expect.objectContaining({ action: 'create', vms: ['web-4'], end: 'Done', reason: 'create web-4: 2 missing of 5' }));
+    for (const { time, endedAt } of actions) expect(Date.parse(endedAt!)).toBeGreaterThanOrEqual(Date.parse(time));
+  });
+
+  test('tells what was refused, and how much of it was done', () =>
+    expect(actions).toContainEqual(expect.objectContaining({ end: 'Refused', why: expect.stringMatching(/^3 of 5 done: .* exceeded quota/) as string })));
+
+  test('tells which revision VMs were made of, where drover said it', () => {
+    const made = actions.filter(({ action }) => action === 'create').map(({ to }) => to);
+    expect(made).toContain(null);
+    expect(made).toContainEqual(expect.stringMatching(/^[0-9a-f]{10}$/));
+  });
+
+  test('tells what people asked for', () =>
+    expect(actions).toContainEqual(expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' })));
+});
+
+test('a batch tells of each VM from what to what, and how it ended', () => {
+  const actions = told('update-batch-');
+  expect(new Set(actions.map(({ end }) => end))).toEqual(new Set(['Updated', 'Superseded']));
+  for (const { action, vms, from, to, reason } of actions) {
+    expect(action).toBe('restart');
+    expect(vms).toHaveLength(1);
+    expect(from).toMatch(/^[0-9a-f]{10}$/);
+    expect(to).toMatch(/^[0-9a-f]{10}$/);
+    expect(to).not.toBe(from);
+    expect(reason).toContain(`to ${to} (restart)`);
+  }
+});
+
+test('other workflows do nothing to VMs', () => expect(told('watch-')).toEqual([]));
+
+test('what differs in its VMs alone is told as one, and of one VM apart', () => {
+  const actions = [
+    anAction({ vms: ['web-1'] }),
+    anAction({ vms: ['web-3'], end: 'Failed', why: 'not ready in time' }),
+    anAction({ vms: ['web-2'] }),
+    anAction({ action: 'pause', end: 'Asked' }),
+  ];
+  expect(grouped(actions).map(({ vms, end }) => [end, vms])).toEqual([
+    ['Updated', ['web-1', 'web-2']],
+    ['Failed', ['web-3']],
+    ['Asked', []],
+  ]);
+  expect(aboutVm([anAction({ vms: ['web-1', 'web-2'] }), anAction({ vms: ['web-10'] })], 'web-1')).toEqual([anAction({ vms: ['web-1'] })]);
+});
+
+test('two people who ask the same at once are two', () => expect(grouped([anAction({ vms: [] }), anAction({ vms: [] })])).toHaveLength(2));
+
+test('a table says why it ended so, or else why it was done', () => {
+  const lines = actionsTable([
+    anAction({ vms: ['web-1', 'web-2', 'web-3'], end: 'Failed', why: 'not ready in time' }),
+    anAction({ action: 'create', vms: ['web-4'], from: null, askedBy: null, reason: 'create web-4: 1 missing of 4' }),
+    anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null }),
+  ]);
+  expect(lines.map((line) => stripVTControlCharacters(line).split(/ {2,}/))).toEqual([
+    ['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'],
+    ['2026-01-01T00:00:00Z', 'restart', 'web-1 … web-3', 'a', 'b', 'ada@desk', 'Failed', 'not ready in time'],
+    ['2026-01-01T00:00:00Z', 'create', 'web-4', '<none>', 'b', '<unknown>', 'Updated', '1 missing of 4'],
+    ['2026-01-01T00:00:00Z', 'pause', '<pool>', '<none>', '<none>', 'ada@desk', 'Asked'],
+  ]);
+});

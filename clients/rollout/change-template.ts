@@ -1,6 +1,7 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { VmTemplate } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
@@ -23,11 +24,11 @@ export interface TemplateChange {
 }
 
 /**
- * Gives the pool another template as a whole, with who asked and why, unless its spec is another by then than the one
- * that `pool` has. Throws `Failure` then.
+ * Gives the pool another template as a whole, with who asked and why, unless it has another by then than `pool` has:
+ * throws `Failure` then.
  */
 export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, change: TemplateChange, dryRun: DryRun): Promise<void> {
-  const { namespace, name, uid, generation } = pool.metadata;
+  const { namespace, name, uid } = pool.metadata;
   const key: ObjectKey = { namespace, name };
   if (dryRun === 'client') return;
   let newest = pool;
@@ -39,8 +40,8 @@ export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, chang
     } catch (error) {
       if (!isConflict(error) || tries === TRIES) throw error;
       newest = await kube.get<Pool>(Pools.resource, key);
-      if (newest.metadata.uid === uid && newest.metadata.generation === generation) continue;
-      throw new Failure(`pool ${name} has just been changed by somebody else, and was left as they made it: look again`, { cause: error });
+      if (newest.metadata.uid === uid && revisionOf(newest.spec.template) === revisionOf(pool.spec.template)) continue;
+      throw new Failure(`pool ${name} has just got another template by somebody else, and keeps that: look again`, { cause: error });
     }
   }
   if (dryRun === 'none') await handOver(kube, key);

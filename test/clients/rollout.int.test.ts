@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PoolSpec } from '../../api/pool.ts';
 import type { Action } from '../../clients/history/actions.ts';
+import { changeTemplate } from '../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../clients/rollout/view.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
@@ -239,6 +240,20 @@ test('after an undo a manifest changes and removes what it brought back', async 
   expect(await apply(namespace, { replicas: 1, template: templateWith(3) })).toMatchObject({ code: 0, stderr: '' });
   expect(await apply(namespace, { replicas: 1, template: runningTemplate })).toMatchObject({ code: 0, stderr: '' });
   expect(await template(namespace)).toEqual(runningTemplate);
+});
+
+test('a template is given in spite of what else changes, and not over somebody else\'s', async () => {
+  const namespace = await fleet().namespace();
+  const seen = await fleet().createPool(namespace, 'web', { replicas: 1, paused: true });
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await changeTemplate(fleet().kube, seen, { template: templateWith(1), cause: 'a test' }, 'none');
+  expect((await fleet().pool(namespace, 'web'))!).toMatchObject({
+    metadata: { annotations: { 'kubernetes.io/change-cause': 'a test' } },
+    spec: { replicas: 2, template: templateWith(1) },
+  });
+  const late = changeTemplate(fleet().kube, seen, { template: templateWith(2), cause: 'late' }, 'none');
+  await expect(late).rejects.toThrow('pool web has just got another template by somebody else, and keeps that: look again');
+  expect(await template(namespace)).toEqual(templateWith(1));
 });
 
 test('the history tells what drover has done, from what to what, who asked and how it ended', async () => {

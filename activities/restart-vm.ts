@@ -24,7 +24,8 @@ export async function restartVm(client: KubeClient, vm: VmView, guest: VmiView):
       throw error;
     }
   }
-  if (vm.changingState) return undefined;
+  // KubeVirt stops a halted one by itself.
+  if (vm.changingState || vm.runStrategy === 'Halted') return undefined;
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/restart`;
   try {
     await client.request({ method: 'PUT', path, body: {}, signal });

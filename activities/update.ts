@@ -150,8 +150,8 @@ class Hand {
     if (take.disrupts) this.#down.add(held.name);
     if (held.act === 'replace') return null;
 
-    if (take.writes) await this.#write(vm);
-    if (take.restarts !== null) this.#vmis = later(this.#vmis, await restartVm(client, view, take.restarts));
+    const now = take.writes ? await this.#write(vm) : view;
+    if (take.restarts !== null) this.#vmis = later(this.#vmis, await restartVm(client, now, take.restarts));
     if (held.act !== 'write') return null;
     const guest = liveVmi(own);
     if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
@@ -176,7 +176,8 @@ class Hand {
     });
   }
 
-  async #write(vm: Stored<VirtualMachine>): Promise<void> {
+  /** The VM as it is from now on: its run strategy may be another. */
+  async #write(vm: Stored<VirtualMachine>): Promise<VmView> {
     const { client, fleet, revisions, key, template } = this.#in;
     const pool = fleet.pools.get(`${key.namespace}/${key.name}`)!;
     const number = numberOf(key.name, vm.metadata.name);
@@ -186,11 +187,12 @@ class Hand {
     const target = vmFromTemplate(pool, template, number);
     const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
     const patch = mergePatch(vm, merged);
-    if (patch === null) return;
+    if (patch === null) return vmView(vm);
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion } };
-    const written = await client.patch(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });
+    const written = await client.patch<VirtualMachine>(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
+    return vmView(written);
   }
 
   /** A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision. */

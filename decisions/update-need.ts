@@ -1,9 +1,10 @@
 import type { Disruption, VmTemplate } from '../api/pool.ts';
-import { isMeantToRun, liveVmi, type VmiOf } from './availability.ts';
+import { isMeantToRun, liveVmi, runsByItself, type VmiOf } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
 import { effortBetween, exceeds, startsOrStops, type Effort } from './effort.ts';
 import { liveRefusal } from './live-update.ts';
 import { numberOf } from './naming.ts';
+import { powerOf } from './power.ts';
 import type { VmView } from './vm.ts';
 
 /** What one VM needs to be of a revision. */
@@ -39,15 +40,18 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
     return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
   }
   if (guest === undefined) {
-    const comesUp = isMeantToRun(vm, vmiOf(vm)) || switchesPower(vm, goal);
+    const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));
     return { need: 'act', act: comesUp && goal.limit !== null ? 'restart' : 'write' };
   }
   if (goal.limit === null) return { need: 'left', why: 'it runs, and is updated when it stops' };
 
   const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
-  if (switchesPower(vm, goal)) return atMost('Restart', vm, goal);
+  // Its spec alone would already set these off.
+  if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
+    if (exceeds('Restart', goal.limit)) return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
+    return { need: 'act', act: 'restart' };
+  }
   if (effort === 'Live' && exceeds(effort, goal.limit)) {
-    // Its spec alone would already set the live update off.
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
   return atMost(effort, vm, goal);
@@ -85,13 +89,14 @@ function compare(revision: string | null, { template, templateOf, strategy, revi
   return from === undefined ? 'Restart' : effortBetween(from, template, strategy);
 }
 
-function switchesPower(vm: VmView, { template, templateOf }: Goal): boolean {
+/** True where the VM gets another run strategy by the change: one that a person has given it stays. */
+function isPoweredAnew(vm: VmView, { template, templateOf }: Goal): boolean {
   const from = vm.revision === null ? undefined : templateOf(vm.revision);
-  return from !== undefined && startsOrStops(from, template);
+  return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');
 }
 
 /** Why nobody may touch the VM now; a wish of its owner lasts, a state passes. */
-function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
+export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
   if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isWish: true };
   if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isWish: false };
   if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isWish: false };

@@ -13,20 +13,27 @@ export interface Review {
   };
 }
 
+/** How a guest's PCI slots are laid out: KubeVirt notes it in a new VM's template, so that it stays. */
+const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
+
 type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
 
 /**
  * What KubeVirt's admission fills in of a VM that others write: a machine type, whenever there is none, and on creation a
- * firmware UUID. The VM controller's finalizer comes with them, which saves the write that would add it.
+ * firmware UUID, a serial number and an annotation of the template. The VM controller's finalizer comes with them, which saves the write that
+ * would add it.
  */
 export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined): JsonPatch {
   const machine = request.object as VirtualMachine;
-  const { spec } = machine.spec.template;
+  const { spec, metadata } = machine.spec.template;
   const { domain } = withDefaults(spec, defaultMachineType(kubevirt), spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
   const patch: JsonPatch = [{ op: 'add', path: '/spec/template/spec/domain/machine', value: domain.machine }];
   if (request.operation !== 'CREATE') return patch;
+  const firmware = { serial: uuidFrom(`${request.uid} serial`), ...domain.firmware };
+  const annotations = { [PCI_TOPOLOGY]: 'v3', ...metadata?.annotations };
   const { finalizers = [] } = machine.metadata;
-  patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: domain.firmware });
+  patch.push({ op: 'add', path: '/spec/template/metadata', value: { ...metadata, annotations } });
+  patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: firmware });
   patch.push({ op: 'add', path: '/metadata/finalizers', value: [...new Set([...finalizers, VM_CONTROLLER_FINALIZER])] });
   return patch;
 }

@@ -62,7 +62,7 @@ export class GarbageCollector {
       case 'nothing':
         return;
       case 'delete':
-        return this.#delete(object);
+        return this.#delete(object, 'Background');
       case 'disown':
         return this.#setOwners(object, collection.keep);
       case 'orphan':
@@ -76,7 +76,7 @@ export class GarbageCollector {
         }
         return this.#removeFinalizer(object, ORPHAN);
       case 'foreground':
-        for (const dependent of collection.remove) await unlessGone(this.#delete(dependent));
+        for (const dependent of collection.remove) await unlessGone(this.#delete(dependent, this.#policyBelow(dependent)));
         if (collection.waitFor === 0) await this.#removeFinalizer(object, FOREGROUND);
     }
   }
@@ -105,8 +105,12 @@ export class GarbageCollector {
     }
   }
 
-  async #delete({ resource, namespace, name, uid }: Tracked): Promise<undefined> {
-    const propagationPolicy = this.#graph.dependentsOf(uid).length > 0 ? 'Foreground' : 'Background';
+  /** An owner that waits also waits for what its dependents own. */
+  #policyBelow({ uid }: Tracked): 'Foreground' | 'Background' {
+    return this.#graph.dependentsOf(uid).length > 0 ? 'Foreground' : 'Background';
+  }
+
+  async #delete({ resource, namespace, name, uid }: Tracked, propagationPolicy: 'Foreground' | 'Background'): Promise<undefined> {
     await this.#cluster.client.delete(resource, { namespace, name }, { uid, propagationPolicy });
   }
 

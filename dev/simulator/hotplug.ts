@@ -1,70 +1,47 @@
-import type { Stored } from '../../kubernetes/objects.ts';
-import { conditionOf, timestamp, withCondition, withoutCondition } from './conditions.ts';
+import { conditionOf, isTrue, withCondition, withoutCondition } from './conditions.ts';
 import { amountOf } from './quantity.ts';
-import type { VirtualMachineInstance } from './types.ts';
+import type { Domain, TimedCondition, VirtualMachineInstance } from './types.ts';
 
-type Instance = Stored<VirtualMachineInstance>;
+const plug = (type: string): TimedCondition => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: null });
 
-/** How long a guest takes to see sockets or memory that were plugged in. */
-const PLUG_MS = 1000;
-
-interface Growth {
-  instance: Instance;
-  wakeAt?: number;
-}
-
-/** A running guest on its way to the sockets and the memory that its spec has been changed to. */
-export function growth(instance: Instance, now: number): Growth {
-  const cpu = plugged(instance, 'HotVCPUChange', needsSockets(instance), now);
-  const memory = plugged(cpu.instance, 'HotMemoryChange', needsMemory(instance), now);
-  const grown = withTopology(memory.instance, !cpu.pending && needsSockets(instance), !memory.pending && needsMemory(instance));
-  const pending = cpu.pending || memory.pending;
-  return { instance: grown, ...(pending ? { wakeAt: Math.max(cpu.due, memory.due) } : {}) };
-}
-
-function plugged(
-  instance: Instance,
-  type: string,
-  needed: boolean,
-  now: number,
-): { instance: Instance; pending: boolean; due: number } {
-  const conditions = instance.status?.conditions ?? [];
-  const begun = conditionOf(instance, type);
-  const told = (list: typeof conditions): Instance => ({ ...instance, status: { ...instance.status, conditions: list } });
-  if (!needed)
-    return { instance: begun === undefined ? instance : told(withoutCondition(conditions, type)), pending: false, due: 0 };
-  if (begun === undefined) {
-    const condition = { type, status: 'True' as const, lastProbeTime: null, lastTransitionTime: timestamp(now) };
-    return { instance: told(withCondition(conditions, condition)), pending: true, due: now + PLUG_MS };
-  }
-  const due = Date.parse(begun.lastTransitionTime ?? timestamp(now)) + PLUG_MS;
-  return due > now
-    ? { instance, pending: true, due }
-    : { instance: told(withoutCondition(conditions, type)), pending: false, due };
-}
-
-function needsSockets({ spec, status }: Instance): boolean {
-  const current = status?.currentCPUTopology?.sockets;
-  return current !== undefined && spec.domain.cpu?.sockets !== undefined && spec.domain.cpu.sockets !== current;
-}
-
-function needsMemory({ spec, status }: Instance): boolean {
-  const current = status?.memory?.guestCurrent;
-  const wanted = spec.domain.memory?.guest;
-  return current !== undefined && wanted !== undefined && amountOf(wanted) !== amountOf(current);
-}
-
-function withTopology(instance: Instance, sockets: boolean, memory: boolean): Instance {
-  if (!sockets && !memory) return instance;
+/** The instance with the conditions that say what of its spec its guest has yet to get; only a migration gives it that. */
+export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
   const { spec, status } = instance;
-  const wanted = spec.domain.memory?.guest;
-  const { sockets: count } = spec.domain.cpu ?? {};
+  const before = status?.conditions ?? [];
+  let conditions = before;
+  const cpu = spec.domain.cpu;
+  if (cpu?.maxSockets && vcpus(cpu) !== vcpus(status?.currentCPUTopology ?? cpu)) conditions = once(conditions, 'HotVCPUChange');
+  const { guest, maxGuest } = spec.domain.memory ?? {};
+  const requested = status?.memory?.guestRequested;
+  if (guest !== undefined && maxGuest !== undefined && requested !== undefined && amountOf(guest) !== amountOf(requested))
+    conditions = once(conditions, 'HotMemoryChange');
+  return conditions === before ? instance : { ...instance, status: { ...status, conditions } };
+}
+
+/** True for an instance that a migration would give what it has yet to get. */
+export const waitsForPlugs = (instance: VirtualMachineInstance): boolean =>
+  conditionOf(instance, 'HotVCPUChange') !== undefined || isTrue(instance, 'HotMemoryChange');
+
+/** The instance as it arrives on another node: with all that its spec says. */
+export function plugged<T extends VirtualMachineInstance>(instance: T): T {
+  if (!waitsForPlugs(instance)) return instance;
+  const { spec, status } = instance;
+  const { sockets, cores, threads } = status?.currentCPUTopology ?? {};
+  const cpu = spec.domain.cpu;
+  const guest = spec.domain.memory?.guest;
+  const conditions = withoutCondition(withoutCondition(status?.conditions ?? [], 'HotVCPUChange'), 'HotMemoryChange');
   return {
     ...instance,
     status: {
       ...status,
-      ...(sockets && count !== undefined ? { currentCPUTopology: { ...status?.currentCPUTopology, sockets: count } } : {}),
-      ...(memory && wanted !== undefined ? { memory: { ...status?.memory, guestCurrent: wanted, guestRequested: wanted } } : {}),
+      conditions,
+      currentCPUTopology: { sockets: cpu?.sockets ?? sockets ?? 0, cores: cpu?.cores ?? cores ?? 0, threads: cpu?.threads ?? threads ?? 0 },
+      ...(guest === undefined ? {} : { memory: { ...status?.memory, guestCurrent: guest, guestRequested: guest } }),
     },
   };
 }
+
+const vcpus = ({ sockets, cores, threads }: NonNullable<Domain['cpu']>): number => (sockets || 1) * (cores || 1) * (threads || 1);
+
+const once = (conditions: TimedCondition[], type: string): TimedCondition[] =>
+  conditions.some((condition) => condition.type === type) ? conditions : withCondition(conditions, plug(type));

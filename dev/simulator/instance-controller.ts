@@ -60,8 +60,11 @@ export class InstanceController {
     if (around.missingClaim !== undefined && phaseOf(instance) === 'Pending') this.#withoutClaim.add(key);
     const move = nextMove(instance, around);
     if (move.instance !== instance) {
-      const written = instances.remember(await client.update<VirtualMachineInstance>(instances.resource, move.instance));
+      const written = await client.update<VirtualMachineInstance>(instances.resource, move.instance);
       if (written.status?.nodeName !== instance.status?.nodeName) this.#lastNode = written.status?.nodeName;
+      // Deleted and without a finalizer, it is no more.
+      if (isDeleting(written) && (written.metadata.finalizers ?? []).length === 0) return undefined;
+      instances.remember(written);
       return 0;
     }
     return move.wakeAt === undefined ? undefined : move.wakeAt - now;

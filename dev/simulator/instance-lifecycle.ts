@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../kubernetes/objects.ts';
 import { timestamp, withCondition, withoutCondition } from './conditions.ts';
-import { growth } from './hotplug.ts';
+import { withPlugs } from './hotplug.ts';
 import {
   hasRun,
   INSTANCE_FINALIZER,
@@ -60,7 +60,7 @@ export function nextMove(instance: Instance, around: Surroundings): Move {
 /** An instance that no VM made has yet to get what admission gives it. */
 function admitted(instance: Instance, { now }: Surroundings): Instance {
   const finalizers = [...(instance.metadata.finalizers ?? []), INSTANCE_FINALIZER];
-  return { ...instance, metadata: { ...instance.metadata, finalizers }, status: { ...instance.status, ...pending(now) } };
+  return { ...instance, metadata: { ...instance.metadata, finalizers }, status: { ...instance.status, ...pending(instance.spec, now) } };
 }
 
 /** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
@@ -88,17 +88,7 @@ function boot(instance: Instance, around: Surroundings): Move {
   if (around.now < due) return { instance, wakeAt: due };
   if (around.failing) return { instance: entered(instance, 'Failed', around.now) };
   const { spec, status } = instance;
-  const { cpu, memory } = spec.domain;
-  const guest = memory?.guest;
-  const booted: Instance = {
-    ...instance,
-    status: {
-      ...status,
-      machine: { type: around.machineType },
-      currentCPUTopology: { sockets: cpu?.sockets ?? 1, cores: cpu?.cores ?? 1, threads: cpu?.threads ?? 1 },
-      ...(guest === undefined ? {} : { memory: { guestAtBoot: guest, guestCurrent: guest, guestRequested: guest } }),
-    },
-  };
+  const booted: Instance = { ...instance, status: { ...status, machine: { type: around.machineType } } };
   const running = entered(booted, 'Running', around.now);
   const started =
     spec.startStrategy === 'Paused'
@@ -121,9 +111,8 @@ function run(instance: Instance, around: Surroundings): Move {
       ),
     };
   }
-  const grown = growth(withReadiness(instance, around.now), around.now);
-  const wakeAt = Math.min(ends, grown.wakeAt ?? Infinity);
-  return { instance: withMigratability(grown.instance, around), ...(wakeAt === Infinity ? {} : { wakeAt }) };
+  const plugged = withPlugs(withReadiness(instance, around.now));
+  return { instance: withMigratability(plugged, around), ...(ends === Infinity ? {} : { wakeAt: ends }) };
 }
 
 function withReadiness(instance: Instance, now: number): Instance {

@@ -3,8 +3,9 @@ import type { Stored } from '../../kubernetes/objects.ts';
 import { timestamp } from './conditions.ts';
 import { GENERATION_ANNOTATION, INSTANCE_FINALIZER, VM_CONTROLLER_FINALIZER } from './instance.ts';
 import { STARTED_FROM } from './knobs.ts';
-import { startedFrom, withRoomToGrow } from './rollout.ts';
+import { withRoomToGrow } from './room-to-grow.ts';
 import { asksToStartPaused } from './run-strategy.ts';
+import { startedFrom } from './started-from.ts';
 import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from './types.ts';
 
 /** What admission fills in of a VM's template, where it is left open: the machine type, and a firmware UUID that stays. */
@@ -29,7 +30,9 @@ export function uuidFrom(text: string): string {
 
 /** The VMI that a VM starts: named as the VM and owned by it. */
 export function instanceOf(machine: Stored<VirtualMachine>, kubevirt: KubeVirt | undefined, now: number): VirtualMachineInstance {
-  const { metadata, spec } = machine.spec.template;
+  const { template } = machine.spec;
+  const { metadata } = template;
+  const spec = withRoomToGrow(template.spec, kubevirt);
   const { name, namespace, uid, generation } = machine.metadata;
   return {
     metadata: {
@@ -39,19 +42,20 @@ export function instanceOf(machine: Stored<VirtualMachine>, kubevirt: KubeVirt |
       annotations: {
         ...metadata?.annotations,
         [GENERATION_ANNOTATION]: String(generation ?? 1),
-        [STARTED_FROM]: startedFrom(spec),
+        [STARTED_FROM]: startedFrom(template),
       },
       ownerReferences: [
         { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true },
       ],
       finalizers: [VM_CONTROLLER_FINALIZER, INSTANCE_FINALIZER],
     },
-    spec: { ...withRoomToGrow(spec, kubevirt), ...(asksToStartPaused(machine) ? { startStrategy: 'Paused' } : {}) },
-    status: pending(now),
+    spec: { ...spec, ...(asksToStartPaused(machine) ? { startStrategy: 'Paused' } : {}) },
+    status: pending(spec, now),
   };
 }
 
-export const pending = (now: number): InstanceStatus => ({
+/** What admission says of the state of a new VMI. */
+export const pending = ({ domain: { cpu, memory } }: InstanceSpec, now: number): InstanceStatus => ({
   phase: 'Pending',
   phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: timestamp(now) }],
   conditions: [
@@ -64,4 +68,8 @@ export const pending = (now: number): InstanceStatus => ({
       lastTransitionTime: timestamp(now),
     },
   ],
+  ...(cpu === undefined ? {} : { currentCPUTopology: { sockets: cpu.sockets ?? 0, cores: cpu.cores ?? 0, threads: cpu.threads ?? 0 } }),
+  ...(memory?.guest === undefined
+    ? {}
+    : { memory: { guestAtBoot: memory.guest, guestCurrent: memory.guest, guestRequested: memory.guest } }),
 });

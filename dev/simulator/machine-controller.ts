@@ -5,14 +5,16 @@ import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import type { Cluster } from './cluster.ts';
 import { claimDataVolumes } from './data-volume-templates.ts';
 import { hasFinalizer, removeFinalizer } from './finalizers.ts';
-import { hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from './instance.ts';
+import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from './instance.ts';
 import { instanceOf, uuidFrom, withDefaults } from './instance-template.ts';
 import { FAIL_STARTS_DONE, failingStarts } from './knobs.ts';
-import { machineStatus } from './machine-status.ts';
+import { machineStatus, type RestartRequired } from './machine-status.ts';
 import { defaultMachineType } from './machine-type.ts';
-import { isLiveUpdate, planRollout } from './rollout.ts';
+import { isLiveUpdate } from './room-to-grow.ts';
+import { planRollout } from './rollout.ts';
 import { nextStep, runStrategyOf } from './run-strategy.ts';
 import { backoffFactorOf } from './start-failure.ts';
+import { isTheSame } from './started-from.ts';
 import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 import { claimsOf, dataVolumesOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -23,6 +25,14 @@ type Instance = Stored<VirtualMachineInstance>;
 /** A DataVolume that is somebody else's tells nothing of itself to the VM that waits for it. */
 const VOLUMES_AGAIN_MS = 5000;
 const START_AGAIN_MS = 1000;
+const PLUG_AGAIN_MS = 1000;
+
+interface Findings {
+  failure?: Failure | undefined;
+  restartRequired?: RestartRequired;
+  starting?: boolean;
+}
+type Failure = { reason: string; message: string };
 
 /** Keeps each VM's VMI as its run strategy says, and its status as its VMI is. */
 export class MachineController {
@@ -122,21 +132,26 @@ export class MachineController {
         await this.#becomeAlways(machine);
         return undefined;
       case 'start': {
-        const started = await this.#start(machine);
-        await this.#writeStatus(machine, started.instance, { failure: started.failure });
-        return started.failure === undefined ? undefined : START_AGAIN_MS;
+        const failure = await this.#start(machine);
+        // As KubeVirt, it does not look at what it has just made: that is the next pass's.
+        await this.#writeStatus(machine, undefined, { failure, restartRequired: 'none', starting: failure === undefined });
+        return failure === undefined ? undefined : START_AGAIN_MS;
       }
       case 'stop':
         // What the instance came to is noted down before it goes.
-        await this.#writeStatus(machine, instance, {});
+        await this.#writeStatus(machine, instance, { restartRequired: this.#rolloutOf(machine, instance!).restartRequired });
         await this.#delete(instance!);
         return undefined;
       case 'wait':
       case 'nothing': {
-        const { instance: current, restartRequired } = await this.#rollOut(machine, instance);
-        await this.#writeStatus(machine, current, { restartRequired });
-        if (current !== undefined) await this.#release(current);
-        return step.do === 'wait' ? step.until - Date.now() : undefined;
+        if (instance === undefined) {
+          await this.#writeStatus(machine, undefined, {});
+          return step.do === 'wait' ? step.until - Date.now() : undefined;
+        }
+        const { current, restartRequired, failure } = await this.#rollOut(machine, instance);
+        await this.#writeStatus(machine, current, { restartRequired, failure });
+        await this.#release(current);
+        return failure === undefined ? undefined : PLUG_AGAIN_MS;
       }
     }
   }
@@ -162,15 +177,16 @@ export class MachineController {
     return machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
   }
 
-  async #start(machine: Machine): Promise<{ instance?: Instance; failure?: { reason: string; message: string } }> {
+  async #start(machine: Machine): Promise<Failure | undefined> {
     const { client, instances, kubevirt } = this.#cluster;
     try {
       const created = await client.create<VirtualMachineInstance>(instances.resource, instanceOf(machine, kubevirt, Date.now()));
-      return { instance: instances.remember(created) };
+      instances.remember(created);
+      return undefined;
     } catch (error) {
       // Whatever the API server refuses shows in the VM's status, as KubeVirt shows it.
       if (!(error instanceof KubeError)) throw error;
-      return { failure: { reason: 'FailedCreate', message: `Failure while starting VMI: ${error.message}` } };
+      return { reason: 'FailedCreate', message: `Failure while starting VMI: ${error.message}` };
     }
   }
 
@@ -192,17 +208,21 @@ export class MachineController {
     await removeFinalizer(this.#cluster, instances, current, VM_CONTROLLER_FINALIZER);
   }
 
-  async #rollOut(
-    machine: Machine,
-    instance: Instance | undefined,
-  ): Promise<{ instance: Instance | undefined; restartRequired?: string | undefined }> {
-    const { client, instances, kubevirt } = this.#cluster;
-    if (instance === undefined || isDeleting(instance) || isFinal(instance)) return { instance };
-    const { restartRequired, live } = planRollout(machine, instance, isLiveUpdate(kubevirt));
-    if (live === undefined) return { instance, restartRequired };
-    return {
-      instance: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, { ...instance, spec: live })),
-    };
+  #rolloutOf(machine: Machine, instance: Instance): ReturnType<typeof planRollout> {
+    return planRollout(machine, instance, isLiveUpdate(this.#cluster.kubevirt));
+  }
+
+  /** What of the VM's template its guest can take while it runs; and that the VM is no other than its guest was started from. */
+  async #rollOut(machine: Machine, instance: Instance): Promise<{ current: Instance; restartRequired: RestartRequired; failure?: Failure | undefined }> {
+    const { client, instances } = this.#cluster;
+    const { live, restartRequired, failure } = this.#rolloutOf(machine, instance);
+    const generation = String(machine.metadata.generation ?? 1);
+    const { annotations } = instance.metadata;
+    const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isTheSame(instance, machine.spec.template);
+    if (live === undefined && isOf) return { current: instance, restartRequired, failure };
+    const metadata = isOf ? instance.metadata : { ...instance.metadata, annotations: { ...annotations, [GENERATION_ANNOTATION]: generation } };
+    const next = { ...instance, metadata, spec: live ?? instance.spec };
+    return { current: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, next)), restartRequired, failure };
   }
 
   async #requestStart(machine: Machine): Promise<Machine> {
@@ -218,14 +238,7 @@ export class MachineController {
     machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
   }
 
-  async #writeStatus(
-    machine: Machine,
-    instance: Instance | undefined,
-    {
-      failure,
-      restartRequired,
-    }: { failure?: { reason: string; message: string } | undefined; restartRequired?: string | undefined },
-  ): Promise<void> {
+  async #writeStatus(machine: Machine, instance: Instance | undefined, found: Findings): Promise<void> {
     if (instance !== undefined && isAboutToStop(instance)) return;
     const { dataVolumes, claims, kubevirt } = this.#cluster;
     const { namespace } = machine.metadata;
@@ -238,8 +251,9 @@ export class MachineController {
       instance,
       dataVolumePhases: volumes.map((volume) => volume.status?.phase),
       unboundClaim: claimsOf(spec).some((name) => (claims.get(`${namespace}/${name}`)?.status?.phase ?? 'Bound') !== 'Bound'),
-      restartRequired,
-      failure,
+      restartRequired: found.restartRequired ?? 'kept',
+      starting: found.starting ?? false,
+      failure: found.failure,
       now: Date.now(),
       random: Math.random(),
       backoffFactor: backoffFactorOf(kubevirt),

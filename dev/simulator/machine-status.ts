@@ -6,12 +6,17 @@ import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
 import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 
+/** What becomes of RestartRequired: it stays as it is, goes, or is set; with `anew`, its time is that of this pass. */
+export type RestartRequired = 'kept' | 'none' | { why: string; anew?: true };
+
 export interface Seen extends Chance {
   machine: VirtualMachine;
   instance: VirtualMachineInstance | undefined;
   dataVolumePhases: readonly (string | undefined)[];
   unboundClaim: boolean;
-  restartRequired: string | undefined;
+  restartRequired: RestartRequired;
+  /** Its VMI has just been made, and is not in sight yet. */
+  starting?: boolean;
   /** What kept this pass from doing what it should. */
   failure: { reason: string; message: string } | undefined;
 }
@@ -47,25 +52,24 @@ function generations(machine: VirtualMachine, instance: VirtualMachineInstance |
   return Number.isInteger(observed) && desired !== undefined ? { observedGeneration: observed, desiredGeneration: desired } : {};
 }
 
-/** Written anew each time, so that a condition from elsewhere does not stay. */
+/** Written anew each time that it has a VMI, so that a condition from elsewhere does not stay. */
 function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen): TimedCondition[] {
   const time = timestamp(now);
+  const before = machine.status?.conditions ?? [];
   const wanted: TimedCondition[] = [readyCondition(instance, time)];
   if (failure !== undefined)
     wanted.push({ type: 'Failure', status: 'True', ...failure, lastProbeTime: null, lastTransitionTime: time });
-  if (restartRequired !== undefined) {
-    wanted.push({
-      type: 'RestartRequired',
-      status: 'True',
-      message: restartRequired,
-      lastProbeTime: null,
-      lastTransitionTime: time,
-    });
+  if (typeof restartRequired === 'object') {
+    const message = restartRequired.why;
+    wanted.push({ type: 'RestartRequired', status: 'True', message, lastProbeTime: null, lastTransitionTime: time });
   }
   for (const condition of instance?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);
   const types = new Set(wanted.map(({ type }) => type));
-  const kept = (machine.status?.conditions ?? []).filter(({ type }) => types.has(type));
-  return wanted.reduce<TimedCondition[]>(withCondition, kept);
+  const stays = ({ type }: TimedCondition): boolean => {
+    if (type === 'RestartRequired') return restartRequired === 'kept' || (typeof restartRequired === 'object' && restartRequired.anew !== true);
+    return types.has(type) || (instance === undefined && !OWN.has(type));
+  };
+  return wanted.reduce<TimedCondition[]>(withCondition, before.filter(stays));
 }
 
 function readyCondition(instance: VirtualMachineInstance | undefined, time: string): TimedCondition {

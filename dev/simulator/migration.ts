@@ -1,5 +1,6 @@
 import type { Stored } from '../../kubernetes/objects.ts';
 import { timestamp } from './conditions.ts';
+import { plugged } from './hotplug.ts';
 import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './instance.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from './types.ts';
 
@@ -65,7 +66,7 @@ export function ended(instance: Instance, succeeded: boolean, now: number): Inst
   const target = migrationState.targetNode;
   if (!succeeded || target === undefined) return { ...instance, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
-  return { ...instance, metadata: { ...metadata, labels }, status: { ...status, migrationState, nodeName: target } };
+  return plugged({ ...instance, metadata: { ...metadata, labels }, status: { ...status, migrationState, nodeName: target } });
 }
 
 export function inPhase(migration: Stored<Migration>, phase: MigrationPhase, now: number): Stored<Migration> {

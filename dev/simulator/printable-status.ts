@@ -11,6 +11,8 @@ export interface Shown {
   dataVolumePhases: readonly (string | undefined)[];
   /** A claim of the VM's exists and has no volume yet. */
   unboundClaim: boolean;
+  /** Its VMI has just been made, and is not in sight yet. */
+  starting?: boolean;
 }
 
 const FILLED = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation', 'Failed']);
@@ -28,7 +30,7 @@ const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
   ['ErrorUnschedulable', ({ instance }) => isFalse(instance, 'PodScheduled', 'Unschedulable')],
   ['Provisioning', ({ dataVolumePhases }) => dataVolumePhases.some((phase) => !FILLED.has(phase ?? ''))],
   ['WaitingForVolumeBinding', (shown) => shown.unboundClaim && isSetToStart(shown)],
-  ['Starting', ({ instance }) => instance !== undefined && !isFinal(instance)],
+  ['Starting', ({ instance, starting }) => (instance === undefined ? starting === true : !isFinal(instance))],
   ['CrashLoopBackOff', ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine))],
   ['Stopped', () => true],
 ];

@@ -16,10 +16,19 @@ const FACTORS: Record<string, number> = {
   Pi: 2 ** 50,
   Ei: 2 ** 60,
 };
+const POWERS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
 /** A Kubernetes quantity as a number; NaN for what is none. */
 export function amountOf(quantity: Quantity): number {
   if (typeof quantity === 'number') return quantity;
   const parts = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(quantity);
   return parts === null ? NaN : Number(parts[1]) * (FACTORS[parts[2]!] ?? NaN);
+}
+
+/** A number of bytes as Kubernetes writes it: by the largest power of 1024 that divides it. */
+export function binary(bytes: number): string {
+  let rest = bytes;
+  let power = 0;
+  for (; rest !== 0 && rest % 1024 === 0 && power < POWERS.length - 1; power++) rest /= 1024;
+  return `${rest}${POWERS[power]}`;
 }

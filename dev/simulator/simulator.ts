@@ -16,6 +16,7 @@ import { OwnedKinds } from './owned-kinds.ts';
 import { reachable, register } from './register.ts';
 import { serve } from './server.ts';
 import { perform } from './subresources.ts';
+import { WorkloadUpdates } from './workload-updates.ts';
 
 export interface SimulatorOptions {
   port: number;
@@ -46,6 +47,7 @@ export async function startSimulator(
     new InstanceController(cluster, concurrency),
     new DataVolumeController(cluster, concurrency),
     new MigrationController(cluster, concurrency),
+    new WorkloadUpdates(cluster),
     new ClaimController(cluster, concurrency),
     nodeController,
     new NamespaceController(cluster),

@@ -26,7 +26,8 @@ export interface Volume {
 
 export interface Domain {
   cpu?: { sockets?: number; cores?: number; threads?: number; maxSockets?: number; [field: string]: unknown };
-  memory?: { guest?: Quantity; maxGuest?: Quantity; [field: string]: unknown };
+  memory?: { guest?: Quantity; maxGuest?: Quantity; hugepages?: { pageSize?: string }; [field: string]: unknown };
+  resources?: { requests?: Record<string, Quantity>; limits?: Record<string, Quantity>; [field: string]: unknown };
   machine?: { type?: string };
   firmware?: { uuid?: string; [field: string]: unknown };
   [field: string]: unknown;
@@ -165,6 +166,7 @@ export interface KubeVirt extends KubeObject {
       vmRolloutStrategy?: 'Stage' | 'LiveUpdate' | null;
       machineType?: string;
       architectureConfiguration?: { amd64?: { machineType?: string } };
+      migrations?: { parallelMigrationsPerCluster?: number; [field: string]: unknown };
       liveUpdateConfiguration?: { maxHotplugRatio?: number; maxCpuSockets?: number; maxGuest?: Quantity };
       [field: string]: unknown;
     };

@@ -12,7 +12,12 @@ describe('admission', () => {
   test('fills in what a new VM leaves open', () => {
     expect(admitMachine(review('CREATE', bare), undefined)).toEqual([
       { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
-      { op: 'add', path: '/spec/template/spec/domain/firmware', value: { uuid: expect.stringMatching(/^[0-9a-f-]{36}$/) } },
+      { op: 'add', path: '/spec/template/metadata', value: { annotations: { 'kubevirt.io/pci-topology-version': 'v3' } } },
+      {
+        op: 'add',
+        path: '/spec/template/spec/domain/firmware',
+        value: { uuid: expect.stringMatching(/^[0-9a-f-]{36}$/), serial: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      },
       { op: 'add', path: '/metadata/finalizers', value: ['kubevirt.io/virtualMachineControllerFinalize'] },
     ]);
   });

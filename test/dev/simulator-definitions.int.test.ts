@@ -100,7 +100,7 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
       instance: failed,
       dataVolumePhases: [],
       unboundClaim: false,
-      restartRequired: 'why',
+      restartRequired: { why: 'why' },
       failure: { reason: 'FailedCreate', message: 'why not' },
       now: Date.now(),
       random: 0,

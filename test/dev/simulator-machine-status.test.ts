@@ -7,7 +7,7 @@ const seen = (some: Partial<Seen>): Seen => ({
   instance: undefined,
   dataVolumePhases: [],
   unboundClaim: false,
-  restartRequired: undefined,
+  restartRequired: 'none',
   failure: undefined,
   now: NOW,
   random: 0,
@@ -30,6 +30,8 @@ describe('printableStatus', () => {
     ['DataVolumeError', { dataVolumePhases: ['ImportInProgress', 'Failed'] }],
     ['WaitingForVolumeBinding', { unboundClaim: true }],
     ['Stopped', { unboundClaim: true, machine: machine({ runStrategy: 'Halted' }) }],
+    ['Starting', { starting: true }],
+    ['Starting', { starting: true, machine: machine(undefined, { startFailure: failure }) }],
     ['Starting', { instance: instance('Pending') }],
     ['Starting', { instance: instance('Scheduled') }],
     [
@@ -104,8 +106,14 @@ describe('conditions', () => {
     expect(after).toBe(before);
   });
 
+  test('those that came from an instance stay as long as there is none', () => {
+    const migratable = condition('LiveMigratable', 'True');
+    const status = machineStatus(seen({ machine: machine(undefined, { conditions: [migratable, condition('Failure', 'True')] }) }));
+    expect(status.conditions?.map(({ type }) => type)).toEqual(['LiveMigratable', 'Ready']);
+  });
+
   test('RestartRequired has a message and no reason, and goes when it is no longer so', () => {
-    const first = machineStatus(seen({ instance: instance('Running', ready), restartRequired: 'why' }));
+    const first = machineStatus(seen({ instance: instance('Running', ready), restartRequired: { why: 'why' } }));
     expect(first.conditions).toContainEqual({
       type: 'RestartRequired',
       status: 'True',
@@ -115,6 +123,18 @@ describe('conditions', () => {
     });
     const second = machineStatus(seen({ machine: machine(undefined, first), instance: instance('Running', ready) }));
     expect(second.conditions?.map(({ type }) => type)).toEqual(['Ready']);
+  });
+
+  test.each([
+    ['keeps its first time and message', { why: 'another' } as const, 'why', at(0)],
+    ['that is set anew has another time and message', { why: 'another', anew: true } as const, 'another', at(60)],
+    ['that nobody has looked at stays', 'kept' as const, 'why', at(0)],
+  ])('RestartRequired %s', (_what, restartRequired, message, lastTransitionTime) => {
+    const before = machineStatus(seen({ instance: instance('Running', ready), restartRequired: { why: 'why' } }));
+    for (const guest of [instance('Running', ready), undefined]) {
+      const after = machineStatus(seen({ machine: machine(undefined, before), instance: guest, restartRequired, now: NOW + 60_000 }));
+      expect(after.conditions).toContainEqual(expect.objectContaining({ type: 'RestartRequired', message, lastTransitionTime }));
+    }
   });
 
   test('what kept the VM from starting shows as Failure', () => {

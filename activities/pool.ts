@@ -2,6 +2,7 @@ import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
+import type { HealingState } from '../decisions/healing-plan.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
@@ -43,14 +44,15 @@ export interface PlanRequest {
   failure: Failure | null;
   rollout: RolloutStatus | null;
   batches: Batch[];
+  healing: HealingState | null;
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;
   /** The workflow's clock, in milliseconds since the epoch: what it is told to wait for is measured by it. */
   now: number;
 }
 
-/** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts. */
-type Told = Omit<PoolPlan, 'rollout' | 'wakeAt'> & Partial<Pick<PoolPlan, 'rollout' | 'wakeAt'>>;
+/** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts and healing. */
+type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt'> & Partial<Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>>;
 
 /** `generation` is that of the spec that the plan was made for. */
 export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);

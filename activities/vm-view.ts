@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, HAS_RUN_ANNOTATION, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import { placementOf } from '../decisions/live-update.ts';
 import type { VmView } from '../decisions/vm.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
@@ -43,11 +43,19 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
     startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+    notReadySince: notReadySince(status?.conditions),
+    hasRun: metadata.annotations?.[HAS_RUN_ANNOTATION] !== undefined,
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
+}
+
+function notReadySince(conditions: Condition[] = []): number | null {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const since = ready === undefined || ready.status === 'True' ? NaN : Date.parse(ready.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? null : since;
 }
 
 function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {

@@ -10,6 +10,7 @@ export interface VirtualMachineInstance extends KubeObject {
   spec?: {
     domain?: { cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
     nodeSelector?: Record<string, string>;
+    livenessProbe?: { initialDelaySeconds?: number; periodSeconds?: number; timeoutSeconds?: number; failureThreshold?: number };
     affinity?: unknown;
     tolerations?: unknown;
   };
@@ -18,6 +19,7 @@ export interface VirtualMachineInstance extends KubeObject {
     reason?: string;
     nodeName?: string;
     conditions?: Condition[];
+    phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
     machine?: { type?: string };
     currentCPUTopology?: { sockets?: number };
     memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
@@ -43,6 +45,9 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     phase: status?.phase ?? '',
     ready: ready?.status === 'True',
     readySince: timeOf(ready),
+    runningSince: sincePhase(status, 'Running'),
+    endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
+    probationMs: probationOf(spec?.livenessProbe),
     revision: metadata.labels?.[REVISION_LABEL] ?? null,
     paused: find(conditions, 'Paused')?.status === 'True',
     migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
@@ -59,6 +64,18 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     placement: placementOf(spec),
     trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
   };
+}
+
+function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
+  const time = Date.parse(status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+/** What a guest whose probe fails from the first time on has until it is ended, with KubeVirt's defaults, and as much again. */
+function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {
+  if (probe === undefined) return null;
+  const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  return 2 * 1000 * (initialDelaySeconds + (periodSeconds + timeoutSeconds) * failureThreshold);
 }
 
 /** What names a cause comes first: a Ready that is false says little more than that. */

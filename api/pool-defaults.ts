@@ -43,7 +43,7 @@ export const DEFAULT_AUTOHEALING: HealingRules = {
   maxAttempts: null,
   maxConcurrent: null,
   maxUnhealthy: '40%',
-  preserveStorage: false,
+  preserveStorage: null,
 };
 
 export type UpdateRules =
@@ -65,7 +65,8 @@ export interface HealingRules {
   maxAttempts: number | null;
   maxConcurrent: IntOrPercent | null;
   maxUnhealthy: IntOrPercent;
-  preserveStorage: boolean;
+  /** `null`: of a VM that has run well before, and of no other. */
+  preserveStorage: boolean | null;
 }
 
 /** A pool's spec in which everything is said. */

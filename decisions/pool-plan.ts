@@ -1,11 +1,13 @@
 import type { PoolStatus, RolloutStatus, VmTemplate } from '../api/pool.ts';
-import { isStaying, type VmiOf } from './availability.ts';
+import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
+import { heldBack, noHealing, planHealing, type HealingPlan, type HealingState } from './healing-plan.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
 import { revisionOf } from './revision.ts';
 import { planRollout, type PlannedBatch, type RolloutPlan } from './rollout-plan.ts';
 import { planDeletion, planScale } from './scale-plan.ts';
+import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import { isHalted, type VmView } from './vm.ts';
 
@@ -27,6 +29,8 @@ export type PoolStep =
   | ({ kind: 'update' } & PlannedBatch)
   /** The template is kept as a ControllerRevision, should it change. */
   | { kind: 'keep'; reason: string }
+  /** VMs that have run well for the first time. */
+  | { kind: 'mark'; vms: { name: string; uid: string }[]; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'prune'; revisions: string[]; reason: string };
 
@@ -46,6 +50,8 @@ export interface PoolPlanInput {
   /** How the rollout stands; null where only the pool's status may tell it. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];
+  /** How healing stands; absent where only the pool's status may tell it. */
+  healing?: HealingState | null;
   /** No batch begins before; milliseconds since the epoch. */
   batchesNotBefore: number;
   /** Milliseconds since the epoch. */
@@ -66,6 +72,7 @@ export interface PoolPlan {
   phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'RollingOut' | 'Waiting' | 'Paused' | 'Undoing' | 'Failed';
   counts: PoolCounts;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'goal' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
+  healing: HealingPlan;
   /** When time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
@@ -86,7 +93,20 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   for (const { revision, template } of input.revisions) if (template !== null) templates.set(revision, template);
   templates.set(revisionOf(pool.spec.template), pool.spec.template);
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
-  const scale = { ...input, inHand: new Set(batches.flatMap((batch) => batch.vms.map((vm) => vm.name))) };
+  const inBatches = batches.flatMap((batch) => batch.vms.map((vm) => vm.name));
+  const healing = planHealing({
+    pool,
+    vms,
+    vmiOf,
+    state: input.healing ?? { ...noHealing, ...pool.status?.healing },
+    busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches]),
+    unproven: unprovenRevision(input),
+    excess: excessOf(input),
+    burst,
+    now,
+  });
+  const sick = healing.state.cycles.map(({ vm }) => vm);
+  const scale = { ...input, inHand: new Set([...inBatches, ...heldBack(healing.state)]) };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
@@ -98,7 +118,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     strategy,
     state: input.rollout,
     batches,
-    busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving]),
+    busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving, ...sick]),
     notBefore: batchesNotBefore,
     burst,
     now,
@@ -106,9 +126,10 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
   const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
+  if (healing.mark.length > 0) steps.push({ kind: 'mark', vms: healing.mark.slice(0, burst), reason: `note that ${healing.mark.length} VMs have run well` });
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   const failure = stillStands(input) ? input.failure : null;
-  const status = poolStatus(pool, vms, failure, plan, new Date(now).toISOString());
+  const status = poolStatus(pool, vms, failure, plan, healing, new Date(now).toISOString());
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
     steps,
@@ -117,8 +138,25 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     phase: phaseOf(input, phase),
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
-    wakeAt: isDeleted ? null : plan.wakeAt,
+    healing,
+    wakeAt: isDeleted ? null : earlier(plan.wakeAt, healing.wakeAt),
   };
+}
+
+/** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */
+function unprovenRevision({ pool, vms, vmiOf, rollout }: PoolPlanInput): string | null {
+  const newest = revisionOf(pool.spec.template);
+  const { currentRevision = newest, rollout: told } = pool.status ?? {};
+  const isHalted = (rollout ?? told)?.halted !== undefined;
+  if (newest === currentRevision || isHalted) return null;
+  return vms.some((vm) => vm.revision === newest && isReady(vm, vmiOf(vm))) ? null : newest;
+}
+
+/** How many VMs more there are than wanted, with those that are being replaced. */
+function excessOf({ pool, vms, healing }: PoolPlanInput): number {
+  const present = new Set(vms.map((vm) => vm.name));
+  const absent = (healing?.cycles ?? []).filter(({ vm, phase }) => phase !== 'Ending' && !present.has(vm)).length;
+  return vms.filter(isStaying).length + absent - pool.spec.replicas;
 }
 
 function tidyRevisions({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {

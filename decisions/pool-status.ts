@@ -1,6 +1,8 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { Condition, PoolStatus } from '../api/pool.ts';
 import { canonical } from './canonical.ts';
+import { healingConditions, healingStatus } from './healing-conditions.ts';
+import type { HealingPlan } from './healing-plan.ts';
 import { rolloutConditions } from './rollout-conditions.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -14,10 +16,10 @@ export interface Failure {
   since: string;
 }
 
-const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded']);
+const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded', 'Healing', 'HealingSuspended']);
 
 /** What the pool's status should say, of the VMs that it owns. `now` is RFC 3339. */
-export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Failure | null, plan: RolloutPlan, now: string): PoolStatus {
+export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Failure | null, plan: RolloutPlan, healing: HealingPlan, now: string): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
@@ -29,7 +31,8 @@ export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Fa
     currentRevision: plan.current,
     updateRevision: plan.newest,
     rollout: plan.state,
-    conditions: [...others, ...rolloutConditions(pool, plan, now), ...(failure === null ? [] : [replicaFailure(failure)])],
+    ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
+    conditions: [...others, ...rolloutConditions(pool, plan, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
   };
 }
 

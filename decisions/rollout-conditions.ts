@@ -1,4 +1,5 @@
 import type { Condition } from '../api/pool.ts';
+import { withTime, type Untimed } from './conditions.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
@@ -11,8 +12,6 @@ const MESSAGE_LENGTH = 2_048;
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
   return [progressing(plan), paused(pool, plan), degraded(plan)].map((condition) => withTime(pool, condition, now));
 }
-
-type Untimed = Omit<Condition, 'lastTransitionTime'> & { reason: string };
 
 function progressing({ phase, state, goal, waits, updated }: RolloutPlan): Untimed {
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
@@ -54,10 +53,4 @@ function degraded({ state, phase }: RolloutPlan): Untimed {
   if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
   const message = failures.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
   return { type: 'Degraded', status: 'True', reason: 'VmsFailed', message: message.slice(0, MESSAGE_LENGTH) };
-}
-
-/** Kubernetes' rule: the time of a condition is that of its last change of status. */
-function withTime({ status }: StoredPool, condition: Untimed, now: string): Condition {
-  const before = status?.conditions?.find(({ type }) => type === condition.type);
-  return { ...condition, lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now };
 }

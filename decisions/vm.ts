@@ -26,6 +26,10 @@ export interface VmView {
   state: string;
   /** KubeVirt's `status.startFailure.consecutiveFailCount`. */
   startFailures: number;
+  /** Since when KubeVirt says that it is not ready, in milliseconds since the epoch; null where it is, or nothing is said. */
+  notReadySince: number | null;
+  /** Marked by drover as having run well once. */
+  hasRun: boolean;
   /** Its owner asked by annotation that nothing disrupts it. */
   optedOut: boolean;
   /** KubeVirt's RestartRequired: since when (milliseconds since the epoch, null where it doesn't say), and why. */

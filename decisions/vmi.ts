@@ -15,6 +15,11 @@ export interface VmiView {
   ready: boolean;
   /** Since when it has been ready, or not ready, in milliseconds since the epoch; null where KubeVirt doesn't say. */
   readySince: number | null;
+  /** When its guest began to run, and when it ended, in milliseconds since the epoch; null where it has not. */
+  runningSince: number | null;
+  endedAt: number | null;
+  /** How long a guest may take until its liveness probe has judged it, in milliseconds; null without one. */
+  probationMs: number | null;
   /** The revision of the pool's template that the guest runs: of its start, or of the last live update. */
   revision: string | null;
   paused: boolean;

@@ -5,6 +5,7 @@ import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOp
 import { withFailures } from '../activities/failure.ts';
 import { Fleet } from '../activities/fleet.ts';
 import { createAwaitActivities } from '../activities/await-vms.ts';
+import { createHealActivities } from '../activities/heal.ts';
 import { createPoolActivities } from '../activities/pool.ts';
 import { Revisions } from '../activities/revisions.ts';
 import { createUpdateActivities } from '../activities/update.ts';
@@ -55,6 +56,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       activities: withFailures({
         ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
+        ...createHealActivities({ client, fleet }),
         ...createAwaitActivities({ client, fleet, revisions }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),

@@ -1,4 +1,5 @@
 /** The workflow types that drover's workers serve. */
+export { healVm } from './heal-vm.ts';
 export { pool } from './pool.ts';
 export { updateBatch } from './update-batch.ts';
 export { watch } from './watch.ts';

@@ -1,6 +1,7 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { UpdateOutcome } from '../decisions/batch.ts';
-import type { RolloutStatus } from '../api/pool.ts';
+import type { Verdict } from '../decisions/healing-plan.ts';
+import type { HealingStatus, RolloutStatus } from '../api/pool.ts';
 import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -14,6 +15,7 @@ export interface PoolRef {
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
+export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)}/heal/${vm}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string => `${poolIdOf(ref)}/update/${revision}/${n}`;
 
 /**
@@ -48,6 +50,28 @@ export interface BatchEnd {
 export const batchEnded = defineSignal<[BatchEnd]>('batchEnded');
 /** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
 export const supersede = defineSignal('supersede');
+
+/** Begins no further replacement of a VM, and lets none go on, until `healResume`. */
+export const healPause = defineSignal<[Asking?]>('healPause');
+export const healResume = defineSignal<[Asking?]>('healResume');
+
+/** To the cycle of one VM: do not wait for the rest of the delay. */
+export const healNow = defineSignal<[Asking?]>('healNow');
+/** To the cycle of one VM: leave it as it is. */
+export const healSkip = defineSignal<[Asking?]>('healSkip');
+/** A pool to a cycle: what has become of its VM. */
+export const verdict = defineSignal<[Verdict]>('verdict');
+/** A pool to a cycle: begin no replacement while this is true. */
+export const healHold = defineSignal<[boolean]>('healHold');
+
+/** A cycle to its pool. */
+export type CycleNews =
+  /** It waits until then before the next VM is made; RFC 3339. */
+  | { vm: string; news: 'Waits'; nextAt: string }
+  /** The delay is over: the VM may be made. */
+  | { vm: string; news: 'Provision' }
+  | { vm: string; news: 'Ended'; end: HealingStatus['spent'][number]['end']; attempts: number; uid: string; why: string };
+export const cycleNews = defineSignal<[CycleNews]>('cycleNews');
 
 /** A failure as a person reads it. */
 export interface Trouble {

@@ -1,4 +1,5 @@
 import { ActivityFailure, log, proxyActivities } from '@temporalio/workflow';
+import type { HealActivities } from '../activities/heal.ts';
 import type { Done, PoolActivities, PoolKey } from '../activities/pool.ts';
 import { vmName } from '../decisions/naming.ts';
 import type { PoolStep, Target } from '../decisions/pool-plan.ts';
@@ -26,7 +27,7 @@ const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
-export const { writeStatus, keepRevision, pruneRevisions } = proxyActivities<PoolActivities>({
+export const { writeStatus, keepRevision, pruneRevisions, markHasRun } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '60s',
   // What can't be written gives way to what the next plan finds.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
@@ -71,6 +72,8 @@ export function begin(step: PoolStep, context: StepContext): void {
       return;
     case 'keep':
       return tidy(context, reason, () => keepRevision.executeWithOptions({ summary }, [key]));
+    case 'mark':
+      return tidy(context, reason, () => markHasRun.executeWithOptions({ summary }, [key, step.vms]));
     case 'prune':
       return tidy(context, reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
     case 'hold':

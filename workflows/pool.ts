@@ -9,11 +9,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Planned, PoolActivities } from '../activities/pool.ts';
+import type { HealingState } from '../decisions/healing-plan.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
 import { begin } from './pool-steps.ts';
+import { Healings } from './healings.ts';
 import { Rollouts, type RolloutsState } from './rollouts.ts';
 import { DroverPhase, DroverRevision } from './search-attributes.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
@@ -22,7 +24,7 @@ import { UnderWay } from './under-way.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState };
+  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState; healing?: HealingState | null };
 }
 
 const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
@@ -67,6 +69,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     onChange: stir,
     onTrouble: (message) => setbacks.note('BatchNotBegun', message),
   });
+  const healings = new Healings({ ref, state: carried?.healing ?? null, underWay, onChange: stir });
   const laneEnded = (newer: Seen | null): void => {
     inDoubt ||= newer === null;
     stir(newer ?? {});
@@ -97,6 +100,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       allowance: setbacks.allowance(busy),
       failure: asked.failure,
       ...rollouts.request(),
+      ...healings.request(),
     });
     if (!planned.gone) {
       const { key, steps, status } = planned;
@@ -109,6 +113,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       // A person who has asked for something meanwhile is heard first.
       const isCurrent = rollouts.taken(planned);
       for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, { key, seen, underWay, setbacks, rollouts, onEnd: laneEnded });
+      healings.taken(key, planned);
       stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, status);
       if (planned.rollout !== undefined && planned.rollout.goal !== goal) upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
@@ -118,7 +123,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
     if (workflowInfo().continueAsNewSuggested) {
       await condition(() => underWay.isEmpty && allHandlersFinished());
-      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state } });
+      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
     }
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;

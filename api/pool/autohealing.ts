@@ -35,7 +35,10 @@ export const Autohealing = z
     maxUnhealthy: IntOrPercent.describe(
       'When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.',
     ).exactOptional(),
-    preserveStorage: z.boolean().describe('Keep the disks of a VM that is replaced. false by default.').exactOptional(),
+    preserveStorage: z
+      .boolean()
+      .describe('Whether the disks of a VM that is replaced are kept. By default those of VMs that have run well before are.')
+      .exactOptional(),
   })
   .describe('Replaces VMs that fail to start. Off where it is absent.');
 export type Autohealing = z.infer<typeof Autohealing>;

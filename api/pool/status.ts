@@ -53,6 +53,41 @@ export const RolloutStatus = z.strictObject({
 });
 export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
+/** How the healing of a pool's VMs stands. It outlives the workflow that leads it: a new run takes up from here. */
+export const HealingStatus = z.strictObject({
+  paused: z.strictObject(Act).describe('By whom healing was paused.').exactOptional(),
+  cycles: z
+    .array(
+      z.strictObject({
+        vm: z.string(),
+        uid: z.string().describe('Of the VM that is replaced.'),
+        attempt: count('Which replacement it is, since the VM was last well.'),
+        phase: z
+          .enum(['Removing', 'Waiting', 'Provisioning', 'Ending'])
+          .describe('Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.'),
+        why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
+        startedAt: time('When the cycle began.'),
+        nextAt: time('When the delay ends.').exactOptional(),
+      }),
+    )
+    .max(250)
+    .describe('VMs that are being replaced.'),
+  spent: z
+    .array(
+      z.strictObject({
+        vm: z.string(),
+        uid: z.string(),
+        attempts: count('Replacements that it took.'),
+        end: z.enum(['Healed', 'GivenUp', 'Skipped', 'Left']),
+        why: z.string().max(1024),
+        at: time('When it ended.'),
+      }),
+    )
+    .max(250)
+    .describe('Cycles that have ended: the next of the same VM goes on where this one was, unless a quiet time lies between.'),
+});
+export type HealingStatus = z.infer<typeof HealingStatus>;
+
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
@@ -62,6 +97,7 @@ export const PoolStatus = z.strictObject({
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
+  healing: HealingStatus.describe('Replacements of VMs that fail; where the pool has autohealing.').exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)

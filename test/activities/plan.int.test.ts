@@ -36,6 +36,7 @@ const request = (namespace: string, seen = {}, inDoubt = false) => ({
   failure: null,
   rollout: null,
   batches: [],
+  healing: null,
   batchesNotBefore: 0,
   now: Date.now(),
 });

@@ -12,10 +12,10 @@ import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { ResourceQuotas, VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { KubeVirts, ResourceQuotas, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
-import { pause, poolIdOf, promote, resume, updateBatchIdOf, watchIdOf } from '../../workflows/messages.ts';
+import { healVmIdOf, pause, poolIdOf, promote, resume, updateBatchIdOf, watchIdOf } from '../../workflows/messages.ts';
 
 /**
  * Plays a pool's life on a stack of its own, with a failure in it, and keeps the histories of its workflows:
@@ -108,13 +108,21 @@ try {
   await change({ template: template('five') });
   await until(async () => (await status()).currentRevision === revisionOf(template('five')));
   await scale(2);
+  // A VM that never starts, until it is replaced.
+  await kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } } });
+  await change({ autohealing: { startupFailureThreshold: 2, backoff: { initial: '1s', jitter: 0 }, maxUnhealthy: '100%', preserveStorage: false } });
+  const [sick] = (await kube.list(VirtualMachines, { namespace: key.namespace })).items;
+  const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
+  await kube.patch(VirtualMachines, sick!.metadata, 'merge', { spec: { template: { metadata } } });
+  await kube.delete(VirtualMachineInstances, sick!.metadata);
+  await until(async () => (await status()).healing?.spent.length === 1);
   await kube.delete(VirtualMachinePools, key);
   await until(() => kube.get(VirtualMachinePools, key).then(() => false, isNotFound));
   await pool.result();
   mkdirSync(join(import.meta.dirname, 'histories'), { recursive: true });
   const superseded = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(slow), lastBatch));
   const firstBatch = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(template('two')), 1));
-  const kept = { pool, watch: client.workflow.getHandle(watchIdOf('default')), 'update-batch': firstBatch, 'update-batch-superseded': superseded };
+  const kept = { pool, watch: client.workflow.getHandle(watchIdOf('default')), 'update-batch': firstBatch, 'update-batch-superseded': superseded, 'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name)) };
   for (const [type, handle] of Object.entries(kept)) {
     const history = historyToJSON(await handle.fetchHistory());
     writeFileSync(join(import.meta.dirname, 'histories', `${type}-${label}.json.gz`), gzipSync(history, { level: 9 }));

@@ -129,7 +129,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   if (healing.mark.length > 0) steps.push({ kind: 'mark', vms: healing.mark.slice(0, burst), reason: `note that ${healing.mark.length} VMs have run well` });
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   const failure = stillStands(input) ? input.failure : null;
-  const status = poolStatus(pool, vms, failure, plan, healing, new Date(now).toISOString());
+  const status = poolStatus({ pool, vms, failure, rollout: plan, healing, now: new Date(now).toISOString() });
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
     steps,

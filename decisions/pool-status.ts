@@ -18,21 +18,32 @@ export interface Failure {
 
 const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded', 'Healing', 'HealingSuspended']);
 
-/** What the pool's status should say, of the VMs that it owns. `now` is RFC 3339. */
-export function poolStatus(pool: StoredPool, vms: readonly VmView[], failure: Failure | null, plan: RolloutPlan, healing: HealingPlan, now: string): PoolStatus {
+export interface StatusInput {
+  pool: StoredPool;
+  /** All VMs that the pool owns. */
+  vms: readonly VmView[];
+  failure: Failure | null;
+  rollout: RolloutPlan;
+  healing: HealingPlan;
+  /** RFC 3339. */
+  now: string;
+}
+
+/** What the pool's status should say. */
+export function poolStatus({ pool, vms, failure, rollout, healing, now }: StatusInput): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
     replicas: staying.length,
     readyReplicas: staying.filter((vm) => vm.ready).length,
-    updatedReplicas: plan.updated,
+    updatedReplicas: rollout.updated,
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
-    currentRevision: plan.current,
-    updateRevision: plan.newest,
-    rollout: plan.state,
+    currentRevision: rollout.current,
+    updateRevision: rollout.newest,
+    rollout: rollout.state,
     ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
-    conditions: [...others, ...rolloutConditions(pool, plan, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
+    conditions: [...others, ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
   };
 }
 

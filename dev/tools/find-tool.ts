@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import type { Tool } from './catalog.ts';
 
 /** The path that the environment gives for the tool. Throws where nothing there can be run. */
-export function givenPath(tool: Tool, env: NodeJS.ProcessEnv): string | undefined {
+export function givenPath(tool: Pick<Tool, 'variable'> & { name: string }, env: NodeJS.ProcessEnv): string | undefined {
   const given = env[tool.variable];
   if (!given || isProgram(given)) return given || undefined;
   throw new Error(`${tool.variable} is ${given}, which is not a program that can be run; give the path of ${tool.name}, or unset it`);

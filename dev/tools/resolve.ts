@@ -1,10 +1,9 @@
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { LockHeld, takeLock } from '../lock.ts';
+import { join } from 'node:path';
 import { catalog, type Tool, type ToolName } from './catalog.ts';
 import { findOnPath, givenPath, isProgram, isSuitable } from './find-tool.ts';
 import { goBuild, type BuildContext } from './go-build.ts';
+import { inWords, madeOnce } from './made-once.ts';
 import { PublishedBinaries } from './published.ts';
 import { SOURCES, type Sources } from './release-archives.ts';
 
@@ -21,8 +20,6 @@ interface Search extends BuildContext {
   /** undefined where nothing may be downloaded. */
   published: PublishedBinaries | undefined;
 }
-
-const LOCK_POLL_MS = 500;
 
 /**
  * The path of each tool: the one that the environment names, else one on PATH of a version that will do, else the
@@ -54,7 +51,7 @@ async function make(tools: Tool[], folder: string, options: ResolveOptions & { e
     mkdirSync(folder, { recursive: true });
     const sources = sourcesIn(options.env);
     if (sources !== undefined) published = new PublishedBinaries({ sources, folder, onProgress: options.onProgress, signal: options.signal });
-    for (const tool of tools) made[tool.name] = await makeOnce(tool, cachedPath(tool, folder), { ...options, published });
+    for (const tool of tools) made[tool.name] = await madeOnce(cachedPath(tool, folder), options, (program) => put(tool, program, { ...options, published }));
     return made;
   } catch (error) {
     throw inWords(error, options.cache);
@@ -69,24 +66,8 @@ function sourcesIn(env: NodeJS.ProcessEnv): Sources | undefined {
   return { temporal: env['DROVER_TEMPORAL_RELEASES'] || SOURCES.temporal, envtest: env['DROVER_ENVTEST_INDEX'] || SOURCES.envtest };
 }
 
-/** Puts the tool into the cache, or waits until another process has done so. */
-async function makeOnce(tool: Tool, target: string, search: Search): Promise<string> {
-  const folder = dirname(target);
-  const unfinished = `${folder}.unfinished`;
-  const lock = await waitForLock(tool, `${folder}.lock`, search);
-  try {
-    if (isProgram(target)) return target;
-    rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(unfinished);
-    const program = join(unfinished, tool.name);
-    if (!(await fetched(tool, program, search))) await goBuild(tool, program, search);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(unfinished, folder);
-    return target;
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
-    lock.release();
-  }
+async function put(tool: Tool, program: string, search: Search): Promise<void> {
+  if (!(await fetched(tool, program, search))) await goBuild(tool, program, search);
 }
 
 /** A release may be made for another C library, or be damaged in a way that its checksum covers: it must run here. */
@@ -99,28 +80,4 @@ async function fetched(tool: Tool, program: string, { published, onProgress }: S
   onProgress(`the published ${tool.name} does not run here`);
   rmSync(program);
   return false;
-}
-
-async function waitForLock(tool: Tool, file: string, { onProgress, signal }: Search): Promise<{ release: () => void }> {
-  for (let told = false; ; told = true) {
-    try {
-      return takeLock(file);
-    } catch (error) {
-      if (!(error instanceof LockHeld)) throw error;
-      if (!told) onProgress(`waiting for process ${error.holder.pid}, which is making ${tool.name}`);
-      await sleep(LOCK_POLL_MS, undefined, { signal });
-    }
-  }
-}
-
-/** What a full disk, or a folder of someone else's, means here. */
-function inWords(error: unknown, cache: string): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new Error(`the disk of the cache ${cache} is full: make room, or set DROVER_CACHE to a folder on another disk`, { cause: error });
-  }
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'EEXIST') {
-    return new Error(`the cache ${cache} can't be written (${code}): set DROVER_CACHE to a folder that can`, { cause: error });
-  }
-  return error;
 }

@@ -1,0 +1,19 @@
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.temporal.internal.testservice.GRPCServerHelper;
+import io.temporal.internal.testservice.TestServicesStarter;
+import java.net.InetSocketAddress;
+
+/**
+ * Temporal's test server at a port of the loopback address alone: its own main class listens to the whole network. It ends
+ * with the process that has started it, even where that is killed.
+ */
+public final class TimeSkippingServer {
+  public static void main(String[] args) throws Exception {
+    ProcessHandle.current().parent().ifPresent(parent -> parent.onExit().thenRun(() -> Runtime.getRuntime().halt(0)));
+    // Time is skipped only while a client asks for it, and begins now.
+    TestServicesStarter services = new TestServicesStarter(true, 0);
+    NettyServerBuilder builder = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", Integer.parseInt(args[0])));
+    GRPCServerHelper.registerServicesAndHealthChecks(services.getServices(), builder);
+    builder.build().start();
+  }
+}

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { lastLines } from '../log-file.ts';
+import { givenPath, isProgram } from './find-tool.ts';
+import { inWords, madeOnce, type MakeOptions } from './made-once.ts';
+
+export interface TestServerOptions extends MakeOptions {
+  /** Folder of what is kept between runs. */
+  cache: string;
+  env?: NodeJS.ProcessEnv;
+}
+
+const NAME = 'temporal-test-server';
+const VARIABLE = 'DROVER_TEMPORAL_TEST_SERVER';
+const SOURCES = fileURLToPath(new URL(NAME, import.meta.url));
+/** Its version stands in the pom. */
+const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies';
+const TIMEOUT_MS = 10 * 60_000;
+const WAY_OUT = `install a JDK of version 17 or newer and Maven, or give a server with ${VARIABLE}`;
+
+/** The shell gives way to the server, so that who ends the script ends the server. A compiler less makes it start sooner. */
+const SCRIPT = `#!/bin/sh
+here=\${0%/*}
+exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$here/classes:$here/lib/*" TimeSkippingServer "$@"
+`;
+
+/** Why it could not be made, in words, by what Maven or javac said. Tried in this order. */
+const REASONS: readonly [RegExp, string][] = [
+  [/no space left on device|disk quota exceeded/i, "the disk is full: make room (some 100 MB, in DROVER_CACHE and Maven's repository)"],
+  [/release version 17 not supported|invalid target release|Unsupported class file/i, `this Java is too old: ${WAY_OUT}`],
+  [/Could not transfer|Unknown host|offline mode|Network is unreachable|timed out|Connection refused/i,
+    `what it is made of could not be fetched, as there is no network: connect it, set Maven up for a mirror, or give a server with ${VARIABLE}`],
+  [/permission denied|read-only file system/i, "a folder can't be written: set DROVER_CACHE to one that can"],
+];
+
+/**
+ * The path of Temporal's test server, in which time is skipped: the one that the environment names, else the cache's; else it
+ * is put there, from Maven's repositories. It takes a port. Throws with a sentence that says what to do.
+ */
+export async function resolveTestServer(options: TestServerOptions): Promise<string> {
+  const { cache, env = process.env } = options;
+  const given = givenPath({ name: NAME, variable: VARIABLE }, env);
+  if (given !== undefined) return given;
+  const folder = join(cache, 'tools');
+  const version = pinnedVersion();
+  const target = join(folder, `${NAME}-${version}`, NAME);
+  const missing = (isProgram(target) ? ['java'] : ['java', 'javac', 'mvn']).filter((name) => !isOnPath(name, env));
+  if (missing.length > 0) throw new Error(`${NAME} ${version} needs Java and Maven, and there is no ${missing.join(', ')} on PATH: ${WAY_OUT}`);
+  if (isProgram(target)) return target;
+  try {
+    mkdirSync(folder, { recursive: true });
+    return await madeOnce(target, options, (program) => make(program, version, { ...options, env }));
+  } catch (error) {
+    throw inWords(error, cache);
+  }
+}
+
+async function make(program: string, version: string, { onProgress, signal, env }: TestServerOptions & { env: NodeJS.ProcessEnv }): Promise<void> {
+  const started = Date.now();
+  const folder = dirname(program);
+  const run = async (tool: string, ...args: string[]): Promise<void> => {
+    try {
+      await promisify(execFile)(tool, args, { env, timeout: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) });
+    } catch (error) {
+      signal?.throwIfAborted();
+      const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
+      // Maven explains itself at length, and says what is wrong first.
+      const output = `${stdout}${stderr}`.trim().split(/\n(?:\[ERROR\] )?\n/)[0] || message;
+      const reason = REASONS.find(([pattern]) => pattern.test(output))?.[1] ?? `${tool} failed`;
+      throw new Error(`${NAME} ${version} could not be made: ${reason}; ${tool} said:\n${lastLines(output)}`, { cause: error });
+    }
+  };
+  onProgress(`fetching ${NAME} ${version} with Maven, once`);
+  const quietly = ['--batch-mode', '--quiet', '-Dstyle.color=never'];
+  await run('mvn', ...quietly, '-f', join(SOURCES, 'pom.xml'), GOAL, '-DincludeScope=runtime', `-DoutputDirectory=${join(folder, 'lib')}`);
+  await run('javac', '--release', '17', '-cp', join(folder, 'lib', '*'), '-d', join(folder, 'classes'), join(SOURCES, 'TimeSkippingServer.java'));
+  writeFileSync(program, SCRIPT);
+  chmodSync(program, 0o755);
+  onProgress(`fetched ${NAME} ${version} in ${Math.round((Date.now() - started) / 1000)} s`);
+}
+
+/** What Maven fetches: the pom alone decides it. */
+function pinnedVersion(): string {
+  const version = /<artifactId>temporal-test-server<\/artifactId>\s*<version>([\w.-]+)<\/version>\s*<\/dependency>/.exec(readFileSync(join(SOURCES, 'pom.xml'), 'utf8'))?.[1];
+  if (version === undefined) throw new Error(`${SOURCES}/pom.xml does not depend on ${NAME}`);
+  return version;
+}
+
+const isOnPath = (name: string, env: NodeJS.ProcessEnv): boolean =>
+  (env['PATH'] ?? '').split(delimiter).some((folder) => folder !== '' && isProgram(join(folder, name)));

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal, Context } from '@temporalio/activity';
 import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
@@ -9,6 +8,7 @@ import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound } from '../kubernetes/errors.ts';
 import { VirtualMachineInstances } from '../kubernetes/resources.ts';
+import { Changes } from './changes.ts';
 import type { Fleet } from './fleet.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 import type { PoolKey } from './pool.ts';
@@ -46,7 +46,8 @@ export function createAwaitActivities({ client, fleet, revisions }: AwaitOptions
       const { heartbeat } = Context.current();
       const outcomes: UpdateOutcome[] = [];
       const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
-      const changes = new Changes(fleet, key.namespace, new Set(vms.map((vm) => vm.name)));
+      const names = new Set(vms.map((vm) => vm.name));
+      const changes = new Changes(fleet, ({ kind, namespace, name }) => kind !== 'pool' && namespace === key.namespace && names.has(name));
       try {
         await fleet.catchUp(seen);
         const template = await revisions.find(key, revision);
@@ -67,7 +68,7 @@ export function createAwaitActivities({ client, fleet, revisions }: AwaitOptions
             } else if (standing.state === 'waiting' && standing.until !== undefined) wakeAt = Math.min(wakeAt, standing.until);
           }
           if (pending.size === 0) return { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
-          await changes.next(Math.max(wakeAt - Date.now(), 1));
+          await changes.next(Math.max(wakeAt - Date.now(), 1), SETTLE_MS);
         }
       } finally {
         clearInterval(beat);
@@ -111,36 +112,5 @@ function outcomeOf({ name: vm }: HeldVm, standing: Standing, isLate: boolean): U
       return null;
     case 'waiting':
       return isLate ? { vm, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` } : null;
-  }
-}
-
-/** Changes of some VMs and of their VMIs. */
-class Changes {
-  readonly #unsubscribe: () => void;
-  #changed = Promise.withResolvers<void>();
-
-  constructor(fleet: Fleet, namespace: string, names: ReadonlySet<string>) {
-    this.#unsubscribe = fleet.subscribe((change) => {
-      if (change.kind !== 'vm' && change.kind !== 'vmi') return;
-      const view = change.after ?? change.before;
-      if (view?.namespace === namespace && names.has(view.name)) this.#changed.resolve();
-    });
-  }
-
-  /** Resolves a moment after the next change, or when the time is over; rejects when the activity is cancelled. */
-  async next(timeoutMs: number): Promise<void> {
-    const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, cancellationSignal()]);
-    try {
-      const changed = this.#changed.promise.then(() => sleep(SETTLE_MS));
-      await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
-      this.#changed = Promise.withResolvers<void>();
-    } finally {
-      over.abort();
-    }
-  }
-
-  stop(): void {
-    this.#unsubscribe();
   }
 }

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../api/names.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
+import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists } from '../kubernetes/errors.ts';
-import { Events } from '../kubernetes/resources.ts';
+import { apiVersionOf, Events, VirtualMachines } from '../kubernetes/resources.ts';
 
 export interface PoolEvent {
   type: 'Normal' | 'Warning';
@@ -21,8 +22,31 @@ const NOTE_LENGTH = 1024;
  * Says on the pool what was done to it; `kubectl describe` shows it. One Event for all that an activity did, under a name
  * made from the activity, so that a retry writes no second one. An Event that can't be written stops nothing.
  */
-export async function recordEvent(client: KubeClient, pool: StoredPool, event: PoolEvent): Promise<void> {
-  const { namespace, name, uid, resourceVersion } = pool.metadata;
+export function recordEvent(client: KubeClient, { metadata }: StoredPool, event: PoolEvent): Promise<void> {
+  return record(client, { apiVersion: API_VERSION, kind: 'VirtualMachinePool', ...regarded(metadata) }, event);
+}
+
+/** The same on a VM, whoever owns it. */
+export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent): Promise<void> {
+  return record(client, { apiVersion: apiVersionOf(VirtualMachines), kind: VirtualMachines.kind, ...regarded(vm) }, event);
+}
+
+interface Regarded {
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion?: string;
+}
+
+const regarded = ({ namespace, name, uid, resourceVersion }: Regarded): Regarded => ({
+  namespace,
+  name,
+  uid,
+  ...(resourceVersion === undefined ? {} : { resourceVersion }),
+});
+
+async function record(client: KubeClient, regarding: Regarded & { apiVersion: string; kind: string }, event: PoolEvent): Promise<void> {
+  const { namespace, name } = regarding;
   const { workflowExecution, activityId } = activityInfo();
   const id = createHash('sha256').update(`${workflowExecution?.runId}/${activityId}/${event.reason}`).digest('hex').slice(0, 16);
   const object = {
@@ -34,7 +58,7 @@ export async function recordEvent(client: KubeClient, pool: StoredPool, event: P
     reason: event.reason,
     action: event.action,
     note: event.note.slice(0, NOTE_LENGTH),
-    regarding: { apiVersion: API_VERSION, kind: 'VirtualMachinePool', namespace, name, uid, resourceVersion },
+    regarding,
   };
   try {
     await client.create(Events, object);

@@ -3,6 +3,7 @@ import { isMeantToRun, isReady, liveVmi, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { liveProgress } from './live-update.ts';
 import type { VmView } from './vm.ts';
+import type { VmiView } from './vmi.ts';
 
 /** How far an update has come with one VM. */
 export type Standing =
@@ -37,15 +38,31 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
   if (held.act === 'write') return { state: 'well' };
 
   const vmi = vmiOf(vm);
-  if (!isMeantToRun(vm, vmi)) return vmi === undefined ? { state: 'well' } : { state: 'waiting', for: 'its guest to stop' };
   const guest = liveVmi(vmi);
-  if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
-  if (guest.revision !== revision) {
-    if (held.act !== 'live') return { state: 'waiting', for: 'its restart' };
+  if (held.act === 'live' && guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
     const progress = liveProgress(template, vm, guest);
     if (progress.state === 'done') return { state: 'applied' };
     return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
   }
+  return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
+}
+
+export interface RestartStandingInput {
+  vm: VmView;
+  vmi: VmiView | undefined;
+  /** Whether this guest is one that came up by the restart. */
+  isNew: (guest: VmiView) => boolean;
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** Whether a VM that is restarted runs again, or has been stopped by its owner meanwhile. */
+export function standingOfRestart({ vm, vmi, isNew, minReadyMs, now }: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
+  if (!isMeantToRun(vm, vmi)) return vmi === undefined ? { state: 'well' } : { state: 'waiting', for: 'its guest to stop' };
+  const guest = liveVmi(vmi);
+  if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
+  if (!isNew(guest)) return { state: 'waiting', for: 'its restart' };
   if (!isReady(vm, guest)) return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
   const until = (guest.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };

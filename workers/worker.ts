@@ -6,7 +6,9 @@ import { withFailures } from '../activities/failure.ts';
 import { Fleet } from '../activities/fleet.ts';
 import { createAwaitActivities } from '../activities/await-vms.ts';
 import { createHealActivities } from '../activities/heal.ts';
+import { ChosenGuests } from '../activities/chosen-guests.ts';
 import { createPoolActivities } from '../activities/pool.ts';
+import { createRestartActivities } from '../activities/restarts.ts';
 import { Revisions } from '../activities/revisions.ts';
 import { createUpdateActivities } from '../activities/update.ts';
 import { createWatchActivities } from '../activities/watch.ts';
@@ -57,6 +59,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
         ...createHealActivities({ client, fleet }),
+        ...createRestartActivities({ client, fleet, chosenGuests: new ChosenGuests(), concurrency: config.concurrency }),
         ...createAwaitActivities({ client, fleet, revisions }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),

@@ -1,5 +1,6 @@
 /** The workflow types that drover's workers serve. */
 export { healVm } from './heal-vm.ts';
 export { pool } from './pool.ts';
+export { restartVms } from './restart-vms.ts';
 export { updateBatch } from './update-batch.ts';
 export { watch } from './watch.ts';

@@ -2,6 +2,7 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { UpdateOutcome } from '../decisions/batch.ts';
 import type { Verdict } from '../decisions/healing-plan.ts';
 import type { HealingStatus, RolloutStatus } from '../api/pool.ts';
+import type { PassedOver } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -17,6 +18,8 @@ export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
 export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)}/heal/${vm}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string => `${poolIdOf(ref)}/update/${revision}/${n}`;
+/** `id` is a few letters and digits, which people type. */
+export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
 
 /**
  * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
@@ -98,3 +101,31 @@ export interface PoolProgress {
 }
 
 export const progress = defineQuery<PoolProgress>('progress');
+
+/** `Failed`: VMs have failed; where they were too many, the others were left as they are. */
+export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+
+/** VMs are named by `namespace/name`. */
+export interface RestartProgress {
+  phase: RestartPhase;
+  /** How many VMs are to be restarted. */
+  chosen: number;
+  /** How many of them at a time. */
+  maxUnavailable: number;
+  askedBy: string;
+  reason: string | null;
+  /** Seen to be ready again with another guest. */
+  restarted: string[];
+  failed: { vm: string; why: string; /** It was not ready before either. */ wasDown: boolean }[];
+  inHand: string[];
+  /** How many are still to be restarted; those that nobody may disrupt, have another guest already or don't run are not. */
+  open: number;
+  passedOver: PassedOver[];
+  /** Budgets that are full, and what fills them, so that others wait. */
+  full: string[];
+  /** `at` is RFC 3339. */
+  paused: { by: string; at: string; why: string | null } | null;
+  aborted: { by: string; at: string; why: string | null } | null;
+}
+
+export const restartProgress = defineQuery<RestartProgress>('progress');

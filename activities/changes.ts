@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import type { Fleet } from './fleet.ts';
+
+/** An object that has changed. */
+export interface Changed {
+  kind: 'pool' | 'vm' | 'vmi';
+  namespace: string;
+  name: string;
+}
+
+/** Changes in a fleet that an activity waits for. */
+export class Changes {
+  readonly #unsubscribe: () => void;
+  #changed = Promise.withResolvers<void>();
+
+  constructor(fleet: Fleet, concerns: (changed: Changed) => boolean) {
+    this.#unsubscribe = fleet.subscribe((change) => {
+      if (change.kind === 'strategy') return;
+      const { kind } = change;
+      const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
+      if (concerns({ kind, namespace, name })) this.#changed.resolve();
+    });
+  }
+
+  /**
+   * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over; rejects
+   * when the activity is cancelled.
+   */
+  async next(timeoutMs: number, settleMs: number): Promise<void> {
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, cancellationSignal()]);
+    try {
+      const changed = this.#changed.promise.then(() => sleep(settleMs));
+      await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
+      this.#changed = Promise.withResolvers<void>();
+    } finally {
+      over.abort();
+    }
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+}

@@ -1,0 +1,95 @@
+import { isDown, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import type { VmView } from './vm.ts';
+
+/** UIDs of the guests (VMIs) that are to be restarted, by `namespace/name` of their VMs. */
+export type Chosen = ReadonlyMap<string, string>;
+
+/** VMs of any owner, as new as they are known; by `namespace/name`. */
+export interface RestartPicture {
+  vmOf: (key: string) => VmView | undefined;
+  vmiOf: VmiOf;
+  /** The pool of drover's that owns the VM, and all VMs that it owns. */
+  poolOf: (vm: VmView) => OwningPool | undefined;
+}
+
+export interface OwningPool {
+  pool: StoredPool;
+  vms: readonly VmView[];
+}
+
+export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
+
+export interface RestartBudgetInput {
+  chosen: Chosen;
+  picture: RestartPicture;
+  /** VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that were not chosen count in their pools alone. */
+  inHand: Iterable<string>;
+  /** Of the chosen. */
+  maxUnavailable: number;
+}
+
+/**
+ * The room for further restarts: among the chosen, and in the pools that own them. What counts, whatever the cause, is every VM
+ * that is meant to run and isn't ready, and every one in hand. A VM that counts already costs nothing more.
+ */
+export class RestartBudget {
+  readonly #in: RestartBudgetInput;
+  readonly #inHand: Set<string>;
+  /** Of the chosen, those that count. */
+  readonly #down = new Set<string>();
+  /** By the pools' UIDs. */
+  readonly #pools = new Map<string, { most: number; count: number; names: Set<string> }>();
+
+  constructor(input: RestartBudgetInput) {
+    this.#in = input;
+    this.#inHand = new Set(input.inHand);
+    const { vmOf, vmiOf } = input.picture;
+    for (const key of input.chosen.keys()) {
+      const vm = vmOf(key);
+      if (this.#inHand.has(key) || (vm !== undefined && isStaying(vm) && isDown(vm, vmiOf(vm)))) this.#down.add(key);
+    }
+  }
+
+  /** Chosen VMs that aren't ready though nobody has them in hand. */
+  get downByThemselves(): string[] {
+    return [...this.#down].filter((key) => !this.#inHand.has(key));
+  }
+
+  counts(vm: VmView): boolean {
+    return this.#down.has(keyOf(vm));
+  }
+
+  /** What has no room for the VM; null where there is room for it. */
+  whyNot(vm: VmView): string | null {
+    const { maxUnavailable, picture } = this.#in;
+    if (!this.counts(vm) && this.#down.size >= maxUnavailable) return `${maxUnavailable} at a time`;
+    const owner = picture.poolOf(vm);
+    if (owner === undefined) return null;
+    const { most, count, names } = this.#poolOf(owner);
+    return names.has(vm.name) || count < most ? null : `${most} of pool ${keyOf(owner.pool.metadata)} at a time`;
+  }
+
+  take(vm: VmView): void {
+    const key = keyOf(vm);
+    this.#inHand.add(key);
+    this.#down.add(key);
+    const owner = this.#in.picture.poolOf(vm);
+    if (owner === undefined) return;
+    const pool = this.#poolOf(owner);
+    if (!pool.names.has(vm.name)) pool.count++;
+    pool.names.add(vm.name);
+  }
+
+  #poolOf({ pool, vms }: OwningPool): { most: number; count: number; names: Set<string> } {
+    const { uid } = pool.metadata;
+    const known = this.#pools.get(uid);
+    if (known !== undefined) return known;
+    const staying = vms.filter(isStaying);
+    // One that somebody else has asked to restart is still ready, and won't be for long.
+    const inHand = staying.filter((vm) => vm.changingState || this.#inHand.has(keyOf(vm))).map(({ name }) => name);
+    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf: this.#in.picture.vmiOf, inHand }) };
+    this.#pools.set(uid, counted);
+    return counted;
+  }
+}

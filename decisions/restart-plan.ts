@@ -1,0 +1,169 @@
+import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
+import { namesInWords } from './naming.ts';
+import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from './restart-budget.ts';
+import { revisionOf } from './revision.ts';
+import { standingOfRestart } from './standing.ts';
+import { untouchable } from './update-need.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import type { VmView } from './vm.ts';
+import { isFinal, type VmiView } from './vmi.ts';
+
+/** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
+export const MOST_IN_HAND = 250;
+/** Names of VMs that are passed over for the same reason; the rest is a number. */
+const NAMES_SHOWN = 100;
+
+/** One VM in hand: from before its guest is restarted until another guest of it is ready. */
+export interface HeldRestart {
+  /** `namespace/name`. */
+  vm: string;
+  /** Of the VM that was meant. */
+  uid: string;
+  /** It should have run and was not ready already: what becomes of it says nothing of the restart. */
+  wasDown: boolean;
+  /** Milliseconds since the epoch. */
+  takenAt: number;
+}
+
+/** How it ended for one VM. */
+export interface RestartOutcome {
+  vm: string;
+  end:
+    | 'Restarted'
+    /** Not ready in time, or KubeVirt would not restart it. */
+    | 'Failed'
+    /** Deleted or stopped by somebody meanwhile. */
+    | 'Gone'
+    /** Given back untouched: there was no room any more, or it can't be touched now. */
+    | 'Deferred';
+  why?: string;
+}
+
+/** VMs that are passed over now. */
+export interface PassedOver {
+  why: string;
+  /** Their owners will have it so; else it is waited for. */
+  isWish: boolean;
+  count: number;
+  /** The first of them. */
+  vms: string[];
+}
+
+export interface RestartPlanInput {
+  chosen: Chosen;
+  picture: RestartPicture;
+  inHand: readonly HeldRestart[];
+  /** Not to be tried again, by `namespace/name`. */
+  failed: ReadonlySet<string>;
+  maxUnavailable: number;
+  /** How long a VM may take to be ready again. */
+  deadlineMs: number;
+  /** Whether further VMs may be taken. */
+  takes: boolean;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export interface RestartPlan {
+  /** Of those in hand. */
+  settled: RestartOutcome[];
+  take: Omit<HeldRestart, 'takenAt'>[];
+  /** How many are still to be restarted and not in hand, those that are taken now included; those that wish not to be are not. */
+  open: number;
+  passedOver: PassedOver[];
+  /** What is full, so that others wait, a few words each. */
+  full: string[];
+  /** When time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/** What one chosen VM needs. */
+export type RestartNeed = { need: 'nothing' } | { need: 'restart'; guest: VmiView } | { need: 'later'; why: string } | { need: 'left'; why: string };
+
+/**
+ * A guest is restarted once: where the VM has another by now, or none, nothing is left to be done, whoever did it.
+ * `guest` is the UID that was chosen.
+ */
+export function restartNeed(guest: string, vm: VmView | undefined, vmi: VmiView | undefined, owner: OwningPool | undefined): RestartNeed {
+  const live = liveVmi(vmi);
+  if (vm === undefined || live?.uid !== guest || !isStaying(vm) || !isMeantToRun(vm, live)) return { need: 'nothing' };
+  const { why, isWish } = untouchable(vm, () => live) ?? {};
+  if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
+  if (owner !== undefined && isRollingOut(owner)) return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
+  return { need: 'restart', guest: live };
+}
+
+/** Found once for a pool, not once for each of its VMs. */
+const rolling = new WeakMap<StoredPool, boolean>();
+
+/** A rollout restarts its VMs itself, and they would go down twice. One that waits for a person, a step or a window does not. */
+function isRollingOut({ pool }: OwningPool): boolean {
+  const known = rolling.get(pool);
+  if (known !== undefined) return known;
+  const { spec, status } = pool;
+  const reason = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+  const found = status?.updateRevision !== revisionOf(spec.template) || reason === 'RollingOut' || reason === 'Undoing';
+  rolling.set(pool, found);
+  return found;
+}
+
+/** What has become of the VMs in hand, and which are taken next: never more than the budgets hold. */
+export function planRestarts(input: RestartPlanInput): RestartPlan {
+  const { chosen, picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
+  const settled = inHand.flatMap((held) => outcomeOf(held, input) ?? []);
+  const ended = new Set(settled.map(({ vm }) => vm));
+  const held = inHand.filter(({ vm }) => !ended.has(vm));
+  const holds = new Set(held.map(({ vm }) => vm));
+  const budget = new RestartBudget({ chosen, picture, inHand: holds, maxUnavailable });
+  const free: VmView[] = [];
+  const apart = new Map<string, PassedOver>();
+  let open = 0;
+  const passOver = (key: string, why: string, isWish: boolean): void => {
+    const group = apart.get(why) ?? { why, isWish, count: 0, vms: [] };
+    apart.set(why, group);
+    group.count++;
+    if (group.vms.length < NAMES_SHOWN) group.vms.push(key);
+  };
+  for (const [key, guest] of chosen) {
+    if (holds.has(key) || failed.has(key)) continue;
+    const vm = picture.vmOf(key);
+    const need = restartNeed(guest, vm, vm && picture.vmiOf(vm), vm && picture.poolOf(vm));
+    if (need.need === 'left' || need.need === 'later') passOver(key, need.why, need.need === 'left');
+    if (need.need === 'later' || need.need === 'restart') open++;
+    if (need.need === 'restart') free.push(vm!);
+  }
+  const full = new Set<string>();
+  const take: RestartPlan['take'] = [];
+  for (const vm of takes ? inOrder(free, budget, chosen) : []) {
+    if (held.length + take.length >= MOST_IN_HAND) break;
+    const why = budget.whyNot(vm);
+    if (why === null) {
+      take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: budget.counts(vm) });
+      budget.take(vm);
+    } else full.add(why);
+  }
+  if (full.size > 0 && budget.downByThemselves.length > 0) full.add(`${namesInWords(budget.downByThemselves)} not ready`);
+  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
+  return { settled, take, open, passedOver: [...apart.values()], full: [...full], wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
+}
+
+/** Those that are down already first, which costs nothing more; the others scattered, so that no application goes down as a whole. */
+function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen): VmView[] {
+  const rank = new Map(free.map((vm) => [vm, (budget.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
+  return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
+}
+
+function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, now, deadlineMs }: RestartPlanInput): RestartOutcome | null {
+  const vm = picture.vmOf(key);
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
+  const vmi = picture.vmiOf(vm);
+  const isMeant = isMeantToRun(vm, vmi);
+  // The VM's own word besides: what is known of its VMI may be older.
+  const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
+  if (!isMeant && hasStopped) return { vm: key, end: 'Gone', why: 'it was stopped' };
+  const standing = isMeant
+    ? standingOfRestart({ vm, vmi, isNew: (guest) => guest.uid !== chosen.get(key), minReadyMs: 0, now })
+    : ({ state: 'waiting', for: 'its guest to stop' } as const);
+  if (standing.state === 'well') return { vm: key, end: 'Restarted' };
+  return now < takenAt + deadlineMs ? null : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` };
+}

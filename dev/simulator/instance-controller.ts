@@ -20,6 +20,8 @@ export class InstanceController {
   readonly #queue: WorkQueue;
   readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
+  /** UIDs of those that have been let go, until the watch shows that they are no more. */
+  readonly #gone = new Set<string>();
   #lastNode: string | undefined;
 
   constructor(cluster: Cluster, concurrency: number) {
@@ -30,7 +32,10 @@ export class InstanceController {
       onError: (key, error) => cluster.log.warn(`VirtualMachineInstance ${key}: ${error.message}`),
     });
     cluster.instances.subscribe((key, before, after) => {
-      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#clock.forget(before.metadata.uid);
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) {
+        this.#clock.forget(before.metadata.uid);
+        this.#gone.delete(before.metadata.uid);
+      }
       this.#queue.add(key);
     });
     cluster.nodes.subscribe((_key, before, after) => {
@@ -54,7 +59,7 @@ export class InstanceController {
     const { client, instances } = this.#cluster;
     const instance = instances.get(key);
     this.#withoutClaim.delete(key);
-    if (instance === undefined) return undefined;
+    if (instance === undefined || this.#gone.has(instance.metadata.uid)) return undefined;
     const now = Date.now();
     const around = this.#surroundings(instance, now);
     if (around.missingClaim !== undefined && phaseOf(instance) === 'Pending') this.#withoutClaim.add(key);
@@ -62,8 +67,10 @@ export class InstanceController {
     if (move.instance !== instance) {
       const written = await client.update<VirtualMachineInstance>(instances.resource, move.instance);
       if (written.status?.nodeName !== instance.status?.nodeName) this.#lastNode = written.status?.nodeName;
-      // Deleted and without a finalizer, it is no more.
-      if (isDeleting(written) && (written.metadata.finalizers ?? []).length === 0) return undefined;
+      if (isDeleting(written) && (written.metadata.finalizers ?? []).length === 0) {
+        this.#gone.add(written.metadata.uid);
+        return undefined;
+      }
       instances.remember(written);
       return 0;
     }

@@ -7,7 +7,8 @@ import { ofKnownKind } from './known-kind.ts';
 import { ageOf, plain, table } from './output.ts';
 import { readProgress, workflowUrl, type Progress } from './progress.ts';
 import { rolloutLines } from './rollout/lines.ts';
-import { rolloutView } from './rollout/view.ts';
+import { knownRevisions } from './rollout/revisions.ts';
+import { rolloutView, type RolloutView } from './rollout/view.ts';
 import type { Session } from './session.ts';
 
 const EVENTS = 20;
@@ -17,14 +18,15 @@ const SICK = 10;
 export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
   const kube = await session.kube();
   const { namespace = '', name, uid } = pool.metadata;
-  const [vms, events, workflow] = await Promise.all([
+  const [vms, events, workflow, revisions] = await Promise.all([
     ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(
       ({ items }) => vmsByPool(items).get(uid) ?? [],
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
     workflowLines(session, namespace, name),
+    knownRevisions(kube, pool),
   ]);
-  return [...headLines(pool), ...rolloutSection(pool), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
+  return [...headLines(pool), ...rolloutSection(rolloutView(pool, revisions)), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
 }
 
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
@@ -47,8 +49,7 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
   ];
 }
 
-function rolloutSection(pool: Stored<Pool>): string[] {
-  const view = rolloutView(pool);
+function rolloutSection(view: RolloutView): string[] {
   const { startedAt, completedAt, batches } = view;
   if (startedAt === null && view.paused === null) return [];
   const began = startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];

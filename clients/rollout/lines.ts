@@ -36,7 +36,7 @@ function fromTo({ target, current, end }: RolloutView): string {
 }
 
 function stepLines({ step, end }: RolloutView, now: Now): string[] {
-  if (step === null || end === 'Complete' || step.passed >= step.of) return [];
+  if (step === null || end !== null || step.passed >= step.of) return [];
   const at = `step ${step.passed + 1} of ${step.of}`;
   return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`];
 }

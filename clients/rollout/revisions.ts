@@ -34,6 +34,9 @@ export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>
     .sort((one, other) => one.number - other.number);
 }
 
+/** As `readRevisions`, for their numbers alone: without the right to read them people see hashes. */
+export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> => readRevisions(kube, pool).catch(() => []);
+
 /** Nothing of an object that is not as drover writes them. */
 function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevision>): Revision[] {
   const { labels = {}, annotations = {}, creationTimestamp: createdAt } = metadata;

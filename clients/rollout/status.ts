@@ -8,14 +8,14 @@ import { bar } from '../status-view.ts';
 import { printData, type DataFormat } from './data.ts';
 import { followPools } from './follow-pools.ts';
 import { rolloutLines } from './lines.ts';
-import { readRevisions, type Revision } from './revisions.ts';
+import { knownRevisions, type Revision } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 const REDRAW_MS = 1_000;
 
 /** How rollouts stand now. */
 export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
-  const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await readRevisions(kube, pool))));
+  const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await knownRevisions(kube, pool))));
   if (output === undefined) print(views.map((view) => blockOf(view, Date.now()).join('\n')).join('\n\n'));
   else await printData(asData(views), output);
 }
@@ -127,8 +127,7 @@ class Board {
     }
   }
 
-  /** Looks up the numbers of the pool's revisions; without the right to read them there are hashes. */
   async #learn(pool: Stored<Pool>): Promise<void> {
-    this.#revisions.set(pool.metadata.uid, await readRevisions(this.#kube, pool).catch(() => []));
+    this.#revisions.set(pool.metadata.uid, await knownRevisions(this.#kube, pool));
   }
 }

@@ -76,7 +76,7 @@ describe('status', () => {
     expect((await rolloutIn(namespace)('status')).stdout).toMatch(/^ {2}web-\d failed \d+s ago: /m);
 
     const described = (await run(['describe', 'pool', 'web', '-n', namespace], env())).stdout;
-    expect(described).toMatch(/^Rollout:\n {2}Failed: revision \w+, from \w+: .+\n {2}web-\d failed \d+s ago: .+\n {2}began \d+s ago, 1 batch$/m);
+    expect(described).toMatch(/^Rollout:\n {2}Failed: revision 2 \(\w+\), from 1 \(\w+\): .+\n {2}web-\d failed \d+s ago: .+\n {2}began \d+s ago, 1 batch$/m);
     const [headers = '', row = ''] = (await run(['get', 'pool', 'web', '-n', namespace, '-o', 'wide'], env())).stdout.split('\n');
     const cells = row.split(/ {2,}/);
     expect(Object.fromEntries(headers.split(/ +/).map((header, index) => [header, cells[index]]))).toMatchObject({ ROLLOUT: 'Failed', STEP: '<none>', FAILED: '1' });
@@ -227,6 +227,16 @@ describe('restart', () => {
     expect(await apply(namespace, spec)).toMatchObject({ code: 0 });
     expect(await template(namespace)).toEqual(restarted);
   });
+});
+
+test('an undo heals a pool that is broken altogether, whatever its budget', async () => {
+  const namespace = await aPool({ maxUnavailable: 1 });
+  // Annotations alone restart nobody, and so reach all guests at once.
+  await fleet().patchPool(namespace, 'web', { template: templateWith(1, { 'sim.drover.dev/never-ready': 'true' }) });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 3, readyReplicas: 0 }));
+  expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0 });
+  expect(await rolloutIn(namespace)('status', '--watch', '--timeout', '30s')).toMatchObject({ code: 0 });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(3));
 });
 
 test('after an undo a manifest changes and removes what it brought back', async () => {

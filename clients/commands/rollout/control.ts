@@ -59,20 +59,22 @@ const control = (name: string, which: Which): Command =>
     );
 
 async function steer(session: Session, words: string[], which: Which, options: ControlOptions): Promise<void> {
-  const [{ namedPools }, all, { rolloutLines }, { rolloutView }] = await Promise.all([
+  const [{ namedPools }, all, { rolloutLines }, { knownRevisions }, { rolloutView }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/control.ts'),
     import('../../rollout/lines.ts'),
+    import('../../rollout/revisions.ts'),
     import('../../rollout/view.ts'),
   ]);
   const asked = which(all, options);
   const pools = await namedPools(session, words);
+  const kube = await session.kube();
   for (const pool of pools) {
     const after = await all.controlRollout(session, pool, asked, options);
     const { name } = pool.metadata;
     print(`${labelOf(Pools.resource, name)} ${asked.done}${dryRunRemark(options.dryRun)}`);
     if (options.dryRun !== 'none') continue;
-    for (const line of rolloutLines(rolloutView(after), Date.now())) print(`  ${line}`);
+    for (const line of rolloutLines(rolloutView(after, await knownRevisions(kube, after)), Date.now())) print(`  ${line}`);
     all.checkAfter(asked, after);
   }
 }

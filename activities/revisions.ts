@@ -1,3 +1,4 @@
+import { askerOf } from '../api/asked-by.ts';
 import { API_VERSION, ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import { canonical } from '../decisions/canonical.ts';
@@ -105,7 +106,8 @@ export class Revisions {
 
   /** Who asked for the pool's template, and why, as far as the pool says it: else by whose hand it was written. */
   async #originOf(pool: StoredPool, revision: string): Promise<{ askedBy?: string | undefined; changeCause?: string | undefined }> {
-    const { [ASKED_BY_ANNOTATION]: askedBy, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
+    const { [ASKED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
+    const askedBy = askerOf(stamp, revision);
     if (askedBy !== undefined) return { askedBy, changeCause };
     const live = await this.#client.get<KubeObject>(VirtualMachinePools, pool.metadata).catch(unless(isNotFound));
     const isSame = live?.metadata.uid === pool.metadata.uid && revisionOf((live as unknown as StoredPool).spec.template) === revision;

@@ -1,3 +1,4 @@
+import { askedByStamp } from '../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../api/names.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
@@ -6,11 +7,11 @@ import type { Pool } from './fleet.ts';
 /** The field of the stamp, as the API server names it in a conflict. */
 export const STAMP = `.metadata.annotations.${ASKED_BY_ANNOTATION}`;
 
-/** `pool` with the name of who asked for its template; as it is where nobody is named. */
-export function stamped(pool: KubeObject, by: string | undefined): KubeObject {
-  if (by === undefined) return pool;
+/** `pool` with this stamp; as it is where there is none. */
+export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject {
+  if (stamp === undefined) return pool;
   const { metadata } = pool;
-  return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: by } } };
+  return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: stamp } } };
 }
 
 /** The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is another's. */
@@ -24,6 +25,9 @@ export function stampOf(pool: Stored | undefined, manager: string): string | und
 /** True where somebody asks for other VMs than there were. */
 export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
   before?.metadata.uid !== after.metadata.uid || revisionOf((before as Pool).spec.template) !== revisionOf((after as Pool).spec.template);
+
+/** The stamp of who asks for the pool's template as the server has it. */
+export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, revisionOf((pool as Pool).spec.template));
 
 /** Kubernetes' FieldsV1. */
 interface Fields {

@@ -2,7 +2,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, KubeError, KubeUnreachable } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/resources.ts';
-import { asksForOtherVms, STAMP, stamped, stampOf } from './apply-stamp.ts';
+import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './apply-stamp.ts';
 import { askedBy } from './asked-by.ts';
 import { Failure, sentenceOf } from './failure.ts';
 import type { Pool } from './fleet.ts';
@@ -59,7 +59,8 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
   const by = asksForOtherVms(before, after) ? askedBy() : undefined;
-  return { ...kept, object: stamped(kept.object, by), ...appliedTo(before, after), askedBy: by };
+  const stamp = by === undefined ? undefined : newStamp(by, after);
+  return { ...kept, object: stamped(kept.object, stamp), ...appliedTo(before, after), askedBy: by };
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */

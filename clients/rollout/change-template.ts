@@ -1,4 +1,5 @@
 import { updateRules } from '../../api/pool-defaults.ts';
+import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { VmTemplate } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
@@ -59,7 +60,7 @@ export function remarksOn(pool: Stored<Pool>): string[] {
 
 /** A merge patch would keep what the other template has and this one has not. */
 function patchOf({ metadata }: Stored<Pool>, { template, cause }: TemplateChange): object[] {
-  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedBy(), [CHANGE_CAUSE_ANNOTATION]: cause };
+  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedByStamp(askedBy(), revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
   return [
     // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Revisions } from '../../activities/revisions.ts';
+import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
@@ -85,7 +86,8 @@ test('an earlier template is found again, gets the highest number and says who w
   const [before] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
 
   const annotations = { [ASKED_BY_ANNOTATION]: 'anna', [CHANGE_CAUSE_ANNOTATION]: 'b was slow' };
-  await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations } });
+  const stamp = { ...annotations, [ASKED_BY_ANNOTATION]: askedByStamp('anna', revisionOf(templateOf('a'))) };
+  await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations: stamp } });
   await worker.revisions.keep(await changed(first, 'a'));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 3, [nameFor('b')]: 2 });
   const [after] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
@@ -98,6 +100,8 @@ test('the hand that wrote the template is named, not one that wrote something el
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
+  const stamp = { [ASKED_BY_ANNOTATION]: askedByStamp('anna', revisionOf(pool.spec.template)) };
+  await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: stamp } });
   const edited = { spec: { template: templateOf('b') } };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', edited, { fieldManager: 'kubectl-edit' });
   const scaled = await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { spec: { replicas: 2 } }, { fieldManager: 'hpa' });

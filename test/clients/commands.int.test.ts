@@ -4,6 +4,9 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { askedByStamp, askerOf } from '../../api/asked-by.ts';
+import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import { revisionOf } from '../../decisions/revision.ts';
 import { Events, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
@@ -91,7 +94,11 @@ describe('apply', () => {
     const namespace = await fleet().namespace();
     const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
       run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: name }, text);
-    const askedBy = async (): Promise<unknown> => (await fleet().pool(namespace, 'web'))?.metadata.annotations?.['drover.dev/asked-by'];
+    /** Who asked for the template that the pool has. */
+    const askedBy = async (): Promise<string | undefined> => {
+      const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
+      return askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template));
+    };
     const other = manifest('web', { template: runningTemplate });
 
     expect(await by('ann', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
@@ -110,7 +117,7 @@ describe('apply', () => {
     expect(await askedBy()).toBe('ben');
 
     // By other means somebody else has become the last one who asked, and now nobody has to take over their field by force.
-    const annotations = { 'drover.dev/asked-by': 'cleo' };
+    const annotations = { [ASKED_BY_ANNOTATION]: askedByStamp('cleo', revisionOf(runningTemplate)) };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
     expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
     expect(await askedBy()).toBe('cleo');
@@ -121,8 +128,8 @@ describe('apply', () => {
   test('names the user and the machine where nobody else is named', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));
-    const { annotations } = (await fleet().pool(namespace, 'web'))!.metadata;
-    expect(annotations).toMatchObject({ 'drover.dev/asked-by': `${userInfo().username}@${hostname()}` });
+    const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
+    expect(askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template))).toBe(`${userInfo().username}@${hostname()}`);
   });
 
   test('says what it converted, apart from what it did', async () => {

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import type { PoolSpec } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import { chaosProxy, type Fate } from './chaos-proxy.ts';
+import { aFleet, namesUpTo, until } from './fleet.ts';
+import { ReadinessWatch } from './readiness-watch.ts';
+
+const fleet = aFleet({ workers: 0, ephemeral: false });
+const VMS = 60;
+const NAMES = namesUpTo('web', VMS);
+const KILLS = 20;
+/** A rollout that something stood in the way of ends all the same. */
+const ENDS_WITHIN_MS = 300_000;
+
+const templateOf = (cores: number): PoolSpec['template'] => ({
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': '500ms', 'sim.drover.dev/stop-time': '100ms' } },
+      spec: { domain: { devices: {}, cpu: { cores } } },
+    },
+  },
+});
+const NEXT = templateOf(2);
+const REVISION = revisionOf(NEXT);
+
+/** A pool of 60 VMs that run, watched. */
+async function running(maxUnavailable: number): Promise<{ namespace: string; watch: ReadinessWatch }> {
+  const namespace = await fleet().namespace();
+  const watch = await ReadinessWatch.start(fleet().kube, namespace);
+  onTestFinished(() => watch.stop());
+  await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable, template: templateOf(1) });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS }), ENDS_WITHIN_MS);
+  await watch.startRecording();
+  return { namespace, watch };
+}
+
+const restartsIn = (watch: ReadinessWatch): number => NAMES.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
+const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
+  until(async () => expect(restartsIn(watch)).toBeGreaterThanOrEqual(restarts), ENDS_WITHIN_MS);
+
+/** The rollout ends by itself, each VM has been restarted once, and never were more down than may be. */
+async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailable: number): Promise<void> {
+  await until(async () => {
+    const { status } = (await fleet().pool(namespace, 'web'))!;
+    expect(status).toMatchObject({ updatedReplicas: VMS, readyReplicas: VMS, currentRevision: REVISION, updateRevision: REVISION });
+  }, ENDS_WITHIN_MS);
+  await watch.caughtUp();
+  for (const name of NAMES) {
+    const restarts = watch.log.restartsOf(name).map(({ startedWith }) => startedWith);
+    expect({ name, restarts, history: restarts.length === 1 ? [] : watch.log.history(name) }).toEqual({ name, restarts: [REVISION], history: [] });
+  }
+  const peak = watch.log.peak({ replicas: VMS });
+  expect(peak.unavailable, `${peak.names.join(', ')} were down at version ${peak.version}`).toBeLessThanOrEqual(maxUnavailable);
+}
+
+/** The same numbers in [0, 1) for the same seed. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeout: 900_000 }, async () => {
+  const seed = Number(process.env['DROVER_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  console.log(`DROVER_TEST_SEED=${seed}`);
+  const random = seeded(seed);
+  let worker = await fleet().startWorker();
+  const { namespace, watch } = await running(3);
+  const began = Date.now();
+  await fleet().patchPool(namespace, 'web', { template: NEXT });
+  // Each after so many restarts, all over the rollout, and a moment later: in the middle of whatever comes then.
+  const instants = Array.from({ length: KILLS }, () => ({ restarts: Math.floor(random() * (VMS - 3)), later: random() * 700 }));
+  for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
+    await underWay(watch, restarts);
+    await sleep(later);
+    expect(restartsIn(watch)).toBeLessThan(VMS);
+    await worker.kill();
+    worker = await fleet().startWorker();
+  }
+  await expectDone(namespace, watch, 3);
+  console.log(`the rollout took ${Math.round((Date.now() - began) / 1000)} s`);
+  expect(watch.gaps).toEqual([]);
+  await worker.stop();
+});
+
+test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 }, async () => {
+  const worker = await fleet().startWorker();
+  const { namespace, watch } = await running(6);
+  await fleet().patchPool(namespace, 'web', { template: NEXT });
+  for (const restarts of [9, 30]) {
+    await underWay(watch, restarts);
+    fleet().stack.kill('temporal', 'SIGKILL');
+    await fleet().stack.restart('temporal');
+    expect(restartsIn(watch)).toBeLessThan(VMS);
+  }
+  await expectDone(namespace, watch, 6);
+  expect(watch.gaps).toEqual([]);
+  await worker.stop();
+});
+
+test('the API server is gone for 30 s in the middle of a rollout', { timeout: 600_000 }, async () => {
+  const worker = await fleet().startWorker();
+  const { namespace, watch } = await running(6);
+  await fleet().patchPool(namespace, 'web', { template: NEXT });
+  await underWay(watch, 20);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await sleep(30_000);
+  await fleet().stack.restart('kube-apiserver');
+  expect(restartsIn(watch)).toBeLessThan(VMS);
+  await expectDone(namespace, watch, 6);
+  await worker.stop();
+});
+
+test('the worker alone loses the API server for 30 s: calls hang, break off, or are done without an answer', { timeout: 600_000 }, async () => {
+  let away = false;
+  const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
+  let calls = 0;
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, (): Fate => (away ? fates[calls++ % fates.length]! : 'pass'));
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  const { namespace, watch } = await running(6);
+  await fleet().patchPool(namespace, 'web', { template: NEXT });
+  await underWay(watch, 20);
+  away = true;
+  proxy.cut();
+  await sleep(30_000);
+  away = false;
+  proxy.cut();
+  expect(restartsIn(watch)).toBeLessThan(VMS);
+  await expectDone(namespace, watch, 6);
+  expect(watch.gaps).toEqual([]);
+  await worker.stop();
+});

@@ -3,7 +3,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { durationMs } from '../api/duration.ts';
 import { withDefaults, type CompletePoolSpec } from '../api/pool-defaults.ts';
 import type { RolloutStatus, VmTemplate } from '../api/pool.ts';
-import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, runsByItself, unavailability, type VmiOf } from './availability.ts';
 import type { Batch, HeldVm, UpdateAct } from './batch.ts';
 import { namesInWords } from './naming.ts';
 import { revisionOf } from './revision.ts';
@@ -100,6 +100,31 @@ interface Candidate {
 }
 
 class Rollout {
+interface Needs {
+  /** VMs that may be taken. */
+  free: Candidate[];
+  /** How many are left alone. */
+  left: number;
+  /** How many must be waited for, and how many of these run, or should. */
+  later: number;
+  laterRunning: number;
+}
+
+/** VMs in the hand of batches, by name. */
+interface InHand {
+  all: ReadonlySet<string>;
+  /** Those that may still go down, or have not come back. */
+  unsettled: ReadonlySet<string>;
+}
+
+/** Below a step. */
+interface StepLimit {
+  /** How many more running VMs may be brought to the goal. */
+  room: number;
+  /** Those that count already, by name. */
+  counted: ReadonlySet<string>;
+}
+
   readonly #in: RolloutInput;
   readonly #spec: CompletePoolSpec;
   readonly #staying: readonly VmView[];
@@ -121,10 +146,11 @@ class Rollout {
   plan(): RolloutPlan {
     const { batches, vmiOf } = this.#in;
     const goal = this.#goal();
-    const { free, left, later } = this.#needs(goal);
-    const unsettled = this.#unsettled();
+    const needs = this.#needs(goal);
+    const { free, left, later } = needs;
+    const inHand = this.#inHand();
     const nothingToDo = free.length === 0 && later === 0 && batches.length === 0;
-    const limit = this.#stepLimit(goal, free.length === 0 && later === 0 && unsettled.size === 0);
+    const limit = this.#stepLimit(goal, needs, inHand);
     const kind = this.#state.halted?.kind;
     const isOver = nothingToDo && limit === null && (kind === undefined || kind === 'Undoing');
     if (isOver && this.#state.completedAt === undefined) this.#state = { ...this.#state, completedAt: this.#at() };
@@ -132,7 +158,7 @@ class Rollout {
       const { completedAt: _completedAt, ...state } = this.#state;
       this.#state = state;
     }
-    const update = free.length === 0 || this.#held() ? null : this.#next(goal, free, unsettled, limit);
+    const update = this.#isStopped() ? null : this.#next(goal, free, inHand, limit);
     const current = isOver && left === 0 && goal.revision === this.#newest ? goal.revision : this.#current;
     const phase = this.#phase(isOver, goal);
     return {
@@ -183,14 +209,14 @@ class Rollout {
     return { revision, template, templateOf, strategy: this.#spec.vmRolloutStrategy ?? this.#in.strategy, limit };
   }
 
-  /** The VMs that may be taken, and how many are left alone, or must be waited for. */
-  #needs(goal: Goal): { free: Candidate[]; left: number; later: number } {
+  #needs(goal: Goal): Needs {
     const { vmiOf, busy } = this.#in;
     const free: Candidate[] = [];
     const apart = new Map<string, string[]>();
     let left = 0;
     let later = 0;
-    if (this.#spec.update.kind === 'unmanaged') return { free, later, left: this.#unmanaged(goal) };
+    let laterRunning = 0;
+    if (this.#spec.update.kind === 'unmanaged') return { free, later, laterRunning, left: this.#unmanaged(goal) };
     const inHand = new Set(this.#in.batches.flatMap((batch) => batch.vms.map((vm) => vm.name)));
     const given = new Set(this.#state.failures.map(({ vm }) => vm));
     const setApart = (vm: VmView, why: string): void => void apart.set(why, [...(apart.get(why) ?? []), vm.name]);
@@ -204,13 +230,14 @@ class Rollout {
       } else if (need.need === 'later') {
         later++;
         setApart(vm, need.why);
+        if (isMeantToRun(vm, vmiOf(vm))) laterRunning++;
       } else if (given.has(vm.name)) {
         left++;
         setApart(vm, 'it has failed in this rollout');
       } else free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
     }
     for (const [why, names] of apart) this.#waits.push({ kind: 'Left', words: `${namesInWords(names)}: ${why}` });
-    return { free, left, later };
+    return { free, left, later, laterRunning };
   }
 
   #unmanaged({ revision }: Goal): number {
@@ -219,70 +246,96 @@ class Rollout {
     return others.length;
   }
 
-  /** VMs in the hand of batches that may still go down, or have not come back. */
-  #unsettled(): Set<string> {
+  /** What batches have in hand and have not done with. */
+  #inHand(): InHand {
     const { batches, vmiOf, now, pool } = this.#in;
     const byName = new Map(this.#in.vms.map((vm) => [vm.name, vm]));
     const minReadyMs = this.#spec.rollout.minReadySeconds * 1000;
     const unsettled = new Set<string>();
+    const all = new Set<string>();
     for (const { revision, vms } of batches) {
       const template = this.#in.templateOf(revision) ?? pool.spec.template;
       for (const held of vms) {
-        if (held.act === 'write') continue;
         const standing = standingOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
         if (standing.state === 'well' || standing.state === 'gone') continue;
-        unsettled.add(held.name);
+        all.add(held.name);
+        if (held.act !== 'write') unsettled.add(held.name);
         if (standing.state === 'waiting' && standing.until !== undefined) this.#wake(standing.until);
       }
     }
-    return unsettled;
+    return { all, unsettled };
   }
 
   /**
-   * How many running VMs may be of the goal before the next step; null where no step is left. Passes a step whose time
-   * is over, and notes when one is reached.
+   * How many more running VMs may be brought to the goal before the next step; null where no step is left. Passes a step
+   * whose time is over, and notes when one is reached.
    */
-  #stepLimit(goal: Goal, nothingLeft: boolean): number | null {
+  #stepLimit(goal: Goal, { free, later, laterRunning }: Needs, inHand: InHand): StepLimit | null {
     const { steps } = this.#spec.rollout;
     if (this.#spec.update.kind !== 'proactive' || goal.revision !== this.#newest) return null;
+    const { vmiOf, now } = this.#in;
     for (;;) {
+    const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
+    // Where all is of the goal already, there is nothing to be careful about.
+    if (isDone && (this.#state.batches === 0 || this.#state.completedAt !== undefined)) return null;
+    const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
+    const of = this.#towards(goal);
+    const wanting = new Set(free.map(({ vm }) => vm.name));
+    const well = of.filter((vm) => !isDown(vm, vmiOf(vm)) && !inHand.all.has(vm.name) && !wanting.has(vm.name)).length;
+    const counted = new Set([...inHand.all, ...of.map((vm) => vm.name)]);
       const step = steps[this.#state.step];
-      // A pool whose VMs are all of the goal has nothing to be careful about.
-      if (step === undefined || (nothingLeft && this.#state.batches === 0)) return null;
-      const limit = countOf(step.to, this.#spec.replicas, 1);
-      const reached = nothingLeft || this.#running(goal).filter((vm) => isReady(vm, this.#in.vmiOf(vm))).length >= limit;
-      if (!reached) return limit;
+      if (step === undefined) return null;
+      const most = countOf(step.to, this.#spec.replicas, 1);
+      const limit = { room: most - counted.size, counted };
+      const at = `step ${this.#state.step + 1} of ${steps.length} (${step.to})`;
+      const isReached = well >= most || !isToCome;
+      // Where drover can do nothing more either, it waits.
+      if (!isReached && (limit.room > 0 || inHand.all.size > 0)) return limit;
       if (this.#state.stepReachedAt === undefined) this.#state = { ...this.#state, stepReachedAt: this.#at() };
       const { wait } = step.then;
+      if (!isReached) {
+        this.#waits.push({ kind: 'Step', words: `${at}: ${most - well} of its VMs are not ready` });
+        return limit;
+      }
       const until = wait === undefined ? Infinity : Date.parse(this.#state.stepReachedAt!) + durationMs(wait);
-      const at = `step ${this.#state.step + 1} of ${steps.length} (${step.to})`;
-      if (until > this.#in.now) {
-        if (wait === undefined) this.#waits.push({ kind: 'Approval', words: `${at} is reached: it waits for \`drover rollout promote\`` });
-        else {
-          this.#wake(until);
-          this.#waits.push({ kind: 'Step', words: `${at} is reached: it goes on at ${new Date(until).toISOString()}` });
-        }
+      if (wait === undefined) {
+        this.#waits.push({ kind: 'Approval', words: `${at} is reached: it waits for \`drover rollout promote\`` });
+        return limit;
+      }
+      // Who has stopped it hears nothing of its clock; once it goes on, the time that has passed counts.
+      if (this.#isStopped()) return limit;
+      if (until > now) {
+        this.#wake(until);
+        this.#waits.push({ kind: 'Step', words: `${at} is reached: it goes on at ${new Date(until).toISOString()}` });
         return limit;
       }
       this.#state = promoted(this.#state, steps.length, false);
     }
   }
 
-  /** VMs that run, or should, and are of the goal. */
-  #running(goal: Goal): VmView[] {
+  /**
+   * VMs that run, or should, and have the goal's spec, or that have been stopped by it. One that isn't ready counts too, so that
+   * no other follows a guest that crashes at its step; only one that has failed is made up for.
+   */
+  #towards(goal: Goal): VmView[] {
     const { vmiOf } = this.#in;
-    return this.#staying.filter((vm) => this.#isOf(vm, goal.revision, vmiOf) && isMeantToRun(vm, vmiOf(vm)));
+    const failed = new Set(this.#state.failures.map(({ vm }) => vm));
+    const mayStop = !runsByItself(goal.template);
+    return this.#staying.filter(
+      (vm) => vm.revision === goal.revision && (mayStop || isMeantToRun(vm, vmiOf(vm))) && !(failed.has(vm.name) && isDown(vm, vmiOf(vm))),
+    );
   }
 
   /** A person, a failure or the pool itself holds every further batch back. */
   #isStopped(): boolean {
     const kind = this.#state.halted?.kind;
-    return this.#spec.paused || this.#state.paused !== undefined || (kind !== undefined && kind !== 'Undoing');
+    const isDeleted = this.#in.pool.metadata.deletionTimestamp !== undefined;
+    return isDeleted || this.#spec.paused || this.#state.paused !== undefined || (kind !== undefined && kind !== 'Undoing');
   }
 
-  #held(): boolean {
-    const { now, notBefore, pool } = this.#in;
-    if (this.#isStopped() || pool.metadata.deletionTimestamp !== undefined) return true;
+  /** A batch that could begin has to wait for its time. */
+  #isTooEarly(): boolean {
+    const { now, notBefore } = this.#in;
     const window = windowAt(this.#spec.rollout.windows, now);
     if (!window.open) {
       if (window.next !== null) this.#wake(window.next);
@@ -296,14 +349,13 @@ class Rollout {
     return true;
   }
 
-  #next(goal: Goal, free: readonly Candidate[], unsettled: ReadonlySet<string>, limit: number | null): PlannedBatch | null {
+  #next(goal: Goal, free: readonly Candidate[], inHand: InHand, limit: StepLimit | null): PlannedBatch | null {
     const { pool, vmiOf, batches, burst, now } = this.#in;
     const most = maxUnavailableOf(pool);
-    const { count: unavailable } = unavailability({ pool, vms: this.#staying, vmiOf, inHand: unsettled });
-    const inHand = batches.reduce((sum, batch) => sum + batch.vms.length, 0);
+    const { count: unavailable } = unavailability({ pool, vms: this.#staying, vmiOf, inHand: inHand.unsettled });
     let room = most - unavailable;
-    let places = Math.min(burst - inHand, MOST_IN_BATCH);
-    let toStep = limit === null ? Infinity : limit - this.#towardsStep(goal, unsettled);
+    let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
+    let toStep = limit?.room ?? Infinity;
     const chosen: Candidate[] = [];
     let paid = 0;
     let wanting = 0;
@@ -311,23 +363,24 @@ class Rollout {
       const { vm, act, down } = candidate;
       const runs = isMeantToRun(vm, vmiOf(vm));
       // Below a step only guests that run say something of the new revision.
-      if (limit !== null && (!runs || toStep <= 0)) continue;
+      const isCounted = limit?.counted.has(vm.name) ?? true;
+      if (limit !== null && (!runs || (!isCounted && toStep <= 0))) continue;
       const cost = act === 'write' || down ? 0 : 1;
-      if (cost > room || places === 0) {
+      if (cost > Math.max(room, 0) || places === 0) {
         wanting++;
         continue;
       }
       room -= cost;
       paid += cost;
       places--;
-      toStep--;
+      if (!isCounted) toStep--;
       chosen.push(candidate);
     }
     if (wanting > 0 && chosen.length === 0) {
       this.#waits.push({ kind: 'Budget', words: `${unavailable} of at most ${most} are unavailable, or in hand` });
       return null;
     }
-    if (chosen.length === 0) return null;
+    if (chosen.length === 0 || this.#isTooEarly()) return null;
     const lastBegan = Math.max(...batches.map((batch) => batch.startedAt));
     if (wanting > 0 && paid === chosen.length && paid < Math.ceil(most / 4) && now < lastBegan + GATHER_MS) {
       this.#wake(lastBegan + GATHER_MS);
@@ -350,12 +403,6 @@ class Rollout {
       deadlineMs: this.#spec.rollout.progressDeadlineSeconds * 1000,
       reason: `update ${namesInWords(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
     };
-  }
-
-  /** VMs that count as on their way to the step: those that are well, and those in hand. */
-  #towardsStep(goal: Goal, unsettled: ReadonlySet<string>): number {
-    const ready = this.#running(goal).filter((vm) => !unsettled.has(vm.name) && isReady(vm, this.#in.vmiOf(vm)));
-    return ready.length + unsettled.size;
   }
 
   /** Broken VMs first: they are counted already. */
@@ -395,7 +442,6 @@ class Rollout {
 
   #isLost({ startedAt }: Batch): boolean {
     const lostAt = startedAt + this.#spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS;
-    this.#wake(lostAt);
     return lostAt <= this.#in.now;
   }
 

@@ -54,7 +54,8 @@ export function takeVm(input: TakeInput): Take {
   const isOld = guest !== undefined && guest.revision !== revision;
   if (!writes && !isOld) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? guest : null;
-  const disrupts = restarts !== null || held.act === 'live' || held.act === 'replace';
+  // A guest of the right revision may still be stopped by what is written: its run strategy.
+  const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
   const why = whyNot(pool, revision, startedAt, vm) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }

@@ -116,6 +116,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       healings.taken(key, planned);
       stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, status);
+      else if (planned.rollout !== undefined) statusWriter.keep();
       if (planned.rollout !== undefined && planned.rollout.goal !== goal) upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;

@@ -25,6 +25,11 @@ export class StatusWriter {
     this.#options = options;
   }
 
+  /** A turn has found that the status it saw says all: of one that is still being written that may not be true. */
+  keep(): void {
+    this.#isDue ||= this.#options.underWay.has('status');
+  }
+
   write(key: PoolKey, status: PoolStatus): void {
     const { underWay, setbacks, onWritten } = this.#options;
     // Where nothing is under way, no end of a step would bring a status that is held back.

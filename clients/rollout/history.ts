@@ -1,3 +1,4 @@
+import { askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -52,7 +53,7 @@ export function history(
   const kept = new Set(revisions.map(({ hash }) => hash));
   const lost = [...new Set([...vms.keys(), ...guests.keys()])].filter((hash) => !kept.has(hash) && hash !== target).sort();
   const unknown = { number: null, createdAt: null, askedBy: null, changeCause: null };
-  const asked = { askedBy: annotations[ASKED_BY_ANNOTATION] ?? null, changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null };
+  const asked = { askedBy: askerOf(annotations[ASKED_BY_ANNOTATION], target) ?? null, changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null };
   const next = kept.has(target) ? [] : [{ ...unknown, ...asked, hash: target }];
   return [...lost.map((hash) => ({ ...unknown, hash })), ...revisions, ...next].map(({ number, hash, createdAt, askedBy, changeCause }) => ({
     number,

@@ -126,7 +126,7 @@ describe('the history', () => {
 
   test('has the template that no batch has begun to bring', () => {
     const pool = poolWith();
-    pool.metadata.annotations = { 'drover.dev/asked-by': 'ada@desk' };
+    pool.metadata.annotations = { 'drover.dev/asked-by': `ada@desk ${hashOf(2)}` };
     expect(history(pool, [revisions[1]!], new Map(), new Map()).at(-1)).toMatchObject({ number: null, hash: hashOf(2), isTarget: true, askedBy: 'ada@desk' });
   });
 

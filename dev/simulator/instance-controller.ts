@@ -95,7 +95,7 @@ export class InstanceController {
           ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked))
           : undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isOn(node.metadata, Knob.lost)),
-      failing: startFails(instance, owned ? machine : undefined),
+      failing: startFails(instance, owned ? machine : undefined) || this.#isCorrupt(instance),
       hasMachine: owned,
       machineType,
       migratable: claimsOf(instance.spec).every((claim) => {
@@ -103,6 +103,12 @@ export class InstanceController {
         return modes === undefined || modes.includes('ReadWriteMany');
       }),
     };
+  }
+
+  #isCorrupt({ metadata: { namespace }, spec }: Instance): boolean {
+    const { claims, dataVolumes } = this.#cluster;
+    const disks = claimsOf(spec).map((name) => dataVolumes.get(`${namespace}/${name}`) ?? claims.get(`${namespace}/${name}`));
+    return disks.some((disk) => disk !== undefined && isOn(disk.metadata, Knob.corrupt));
   }
 
   #since(instance: Instance, now: number): number {

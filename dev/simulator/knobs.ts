@@ -15,6 +15,8 @@ export const Knob = {
   provisionTime: 'sim.drover.dev/provision-time',
   /** On a DataVolume (template): it fails instead. */
   provisionFails: 'sim.drover.dev/provision-fails',
+  /** On a DataVolume: guests that boot from now on with this disk fail to start. */
+  corrupt: 'sim.drover.dev/corrupt',
   /** On a Node: it is lost. */
   lost: 'sim.drover.dev/lost',
 } as const;

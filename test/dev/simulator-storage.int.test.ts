@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { conditionOf } from '../../dev/simulator/conditions.ts';
+import { BACKOFF_ANNOTATION } from '../../dev/simulator/start-failure.ts';
 import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
 import {
   DataVolumes,
@@ -89,6 +90,18 @@ test('a disk that nobody owns is adopted by the VM whose template names it', asy
 test('a disk that fails shows in its VM', async () => {
   await cluster.createMachine('broken', withDisk('broken-root', { 'sim.drover.dev/provision-fails': 'true' }));
   await cluster.shows('broken', 'DataVolumeError');
+});
+
+test('a guest on a corrupt disk fails to start, and one on a fresh disk does not', async () => {
+  await cluster.configure({ metadata: { annotations: { [BACKOFF_ANNOTATION]: '0.01' } } });
+  await cluster.running('corrupt', withDisk('corrupt-root'));
+  await cluster.patch(DataVolumes, 'corrupt-root', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
+  await cluster.shows('corrupt', 'Running');
+  await cluster.delete(VirtualMachineInstances, 'corrupt');
+  await eventually(async () => expect((await cluster.machine('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1));
+  await cluster.delete(VirtualMachines, 'corrupt', 'Foreground');
+  await cluster.gone(VirtualMachines, 'corrupt');
+  await cluster.running('corrupt', withDisk('corrupt-root'));
 });
 
 test('a VM waits for a claim that is not there', async () => {

@@ -16,6 +16,7 @@ test.each([
   [['rollout', 'diff', 'pool', 'web', 'db'], 'web db: one pool at a time'],
   [['rollout', 'history', 'pool', 'web', 'db', '--revision', '3'], 'web db: one pool at a time'],
   [['rollout', 'status', 'pool', 'web', '--timeout', '3s'], '--timeout is how long --watch waits: give both, or neither'],
+  [['rollout', 'pause', 'pool', 'web', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
 ])('%j is wrong usage', async (args, sentence) => {
   expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -5,6 +5,7 @@ import type * as controls from '../../rollout/control.ts';
 import { inSession, type Session } from '../../session.ts';
 import { labelOf, Pools } from '../../targets.ts';
 import type { DryRun } from '../../values.ts';
+import { reasonOption } from './reason.ts';
 
 interface ControlOptions {
   reason?: string;
@@ -15,7 +16,7 @@ interface ControlOptions {
 export const pauseCommand = (): Command =>
   control('pause', ({ pause }) => pause)
     .description('begin no further batch until `resume`; VMs that restart already come back, and scaling and healing go on')
-    .option('--reason <words>', 'why, for those who see it')
+    .addOption(reasonOption())
     .addHelpText('after', examples(['Stop for a while', 'drover rollout pause pool web --reason "the database is slow"']));
 
 export const resumeCommand = (): Command =>
@@ -38,7 +39,7 @@ export const promoteCommand = (): Command =>
 export const abortCommand = (): Command =>
   control('abort', ({ abort }) => abort)
     .description('end the rollout where it stands: VMs stay as they are, until `resume`, `undo` or another template')
-    .option('--reason <words>', 'why, for those who see it')
+    .addOption(reasonOption())
     .addHelpText(
       'after',
       examples(

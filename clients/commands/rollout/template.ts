@@ -4,6 +4,7 @@ import { note, print } from '../../output.ts';
 import { inSession, type Session } from '../../session.ts';
 import { labelOf, Pools } from '../../targets.ts';
 import type { DryRun } from '../../values.ts';
+import { reasonOption } from './reason.ts';
 
 interface UndoOptions {
   toRevision?: string;
@@ -63,7 +64,7 @@ export const restartCommand = (): Command =>
     .description('restart all VMs of a pool that run, within its budget, as a rollout')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
-    .option('--reason <words>', 'why, for the history')
+    .addOption(reasonOption())
     .addOption(dryRunOption())
     .addHelpText(
       'after',

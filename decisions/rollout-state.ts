@@ -7,7 +7,14 @@ export interface Asked {
 }
 
 const FAILURES_KEPT = 100;
-const SOMEBODY = 'somebody';
+/** What the pool's status takes. */
+const BY_LENGTH = 256;
+const WHY_LENGTH = 1024;
+
+/** Who did it, when and why, as the status takes it: a signal may say anything at all. `at` is RFC 3339. */
+export function actOf({ by = 'somebody', why }: Asked, at: string): NonNullable<RolloutStatus['paused']> {
+  return { by: String(by).slice(0, BY_LENGTH), at, ...(why === undefined ? {} : { why: String(why).slice(0, WHY_LENGTH) }) };
+}
 
 /** A rollout that has just begun: nothing of an earlier one holds for it but a person's pause. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
@@ -20,10 +27,7 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
   ...(before?.paused === undefined ? {} : { paused: before.paused }),
 });
 
-export const paused = (state: RolloutStatus, { by = SOMEBODY, why }: Asked, at: string): RolloutStatus => ({
-  ...state,
-  paused: { by, at, ...(why === undefined ? {} : { why }) },
-});
+export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutStatus => ({ ...state, paused: actOf(asked, at) });
 
 /** Goes on, also after a failure or an abort: what has failed may be tried again. */
 export function resumed(state: RolloutStatus): RolloutStatus {
@@ -34,9 +38,9 @@ export function resumed(state: RolloutStatus): RolloutStatus {
 export const halted = (
   state: RolloutStatus,
   kind: NonNullable<RolloutStatus['halted']>['kind'],
-  { by = SOMEBODY, why }: Asked,
+  asked: Asked,
   at: string,
-): RolloutStatus => ({ ...state, halted: { kind, by, at, ...(why === undefined ? {} : { why }) } });
+): RolloutStatus => ({ ...state, halted: { kind, ...actOf(asked, at) } });
 
 /** One step further, or with `full` past all of them. */
 export function promoted(state: RolloutStatus, steps: number, full: boolean): RolloutStatus {

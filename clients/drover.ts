@@ -9,6 +9,7 @@ import { rolloutCommand } from './commands/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { setupCommand } from './commands/setup.ts';
 import { statusCommand } from './commands/status.ts';
+import { vmCommand } from './commands/vm.ts';
 import { workerCommand } from './commands/worker.ts';
 import { addGlobalOptions } from './globals.ts';
 import { examples } from './options.ts';
@@ -32,6 +33,8 @@ function droverProgram(): Command {
   for (const command of [applyCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), historyCommand(), deleteCommand()]) {
     program.addCommand(inherit(command, program));
   }
+  program.commandsGroup('VMs:');
+  program.addCommand(inherit(vmCommand(), program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
   return program;

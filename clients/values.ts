@@ -21,6 +21,13 @@ export function count(text: string): number {
   throw new InvalidArgumentError('Give a whole number, 0 or more.');
 }
 
+/** A number from 1, or a percentage such as `5%`. */
+export function atLeastOne(text: string): number | string {
+  if (/^[1-9]\d*$/.test(text) && Number(text) <= 2_147_483_647) return Number(text);
+  if (/^([1-9]\d?|100)%$/.test(text)) return text;
+  throw new InvalidArgumentError('Give a whole number from 1, or a percentage such as 5%.');
+}
+
 export function yesOrNo(text: string): boolean {
   if (['true', 'yes', '1'].includes(text)) return true;
   if (['false', 'no', '0'].includes(text)) return false;

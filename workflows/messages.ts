@@ -112,6 +112,8 @@ export interface RestartProgress {
   chosen: number;
   /** How many of them at a time. */
   maxUnavailable: number;
+  /** More failures than that of VMs that were ready before have stopped it. */
+  maxFailures: number;
   askedBy: string;
   reason: string | null;
   /** Seen to be ready again with another guest. */

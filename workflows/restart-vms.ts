@@ -80,7 +80,7 @@ export async function restartVms(input: RestartVmsInput): Promise<RestartProgres
   const progress = (): RestartProgress => {
     const { restarted, failed, open, passedOver, full, paused, aborted } = state;
     const inHand = state.inHand.map(({ vm }) => vm);
-    return { phase, chosen, maxUnavailable, askedBy, reason, restarted, failed, inHand, open, passedOver, full, paused, aborted };
+    return { phase, chosen, maxUnavailable, maxFailures, askedBy, reason, restarted, failed, inHand, open, passedOver, full, paused, aborted };
   };
   const show = (now: RestartPhase): void => {
     if (now !== phase) upsertSearchAttributes([{ key: DroverPhase, value: now }]);

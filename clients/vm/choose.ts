@@ -1,0 +1,67 @@
+import type { ChosenByNamespace } from '../../activities/chosen-guests.ts';
+import { Failure, UsageError } from '../failure.ts';
+import type { Session } from '../session.ts';
+import { namedTargetsOf, Vms } from '../targets.ts';
+import { pendingAmong } from './pending.ts';
+import { readNamed, readVms, type VmScope } from './running.ts';
+
+/** Their names and UIDs stand in one workflow's input. */
+const MOST = 10_000;
+
+export interface Choice {
+  /** Those that wait for a restart, in the place of names. */
+  pending: boolean;
+  allNamespaces: boolean;
+  selector?: string | undefined;
+}
+
+/** What a restart is to be about. */
+export interface ChosenVms {
+  guests: ChosenByNamespace;
+  /** `namespace/name`, with why it waits for a restart; null where it was named, and need not wait for any. */
+  vms: { vm: string; why: string | null }[];
+  /** Those that were named and don't run, so that nothing is to be done to them. */
+  idle: string[];
+}
+
+/** The namespaces and labels that are meant. */
+export const scopeOf = async (session: Session, { allNamespaces, selector }: Omit<Choice, 'pending'>): Promise<VmScope> => ({
+  namespace: allNamespaces ? undefined : await session.namespace(),
+  selector,
+});
+
+/** Throws `UsageError` for words that don't go together, a `KubeError` (404) for a name that is not there. */
+export async function choose(session: Session, names: string[], choice: Choice): Promise<ChosenVms> {
+  const { pending, allNamespaces, selector } = choice;
+  if (pending && names.length > 0) throw new UsageError('give names or --pending, not both');
+  if (!pending && names.length === 0) throw new UsageError('which VMs? Give their names, or --pending for all that wait for a restart');
+  if (!pending && (allNamespaces || selector !== undefined)) throw new UsageError('-A and -l choose among those that wait for a restart: give --pending');
+  const chosen = await (pending ? choosePending(session, choice) : chooseNamed(session, names));
+  const { length } = chosen.vms;
+  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: choose by namespace or -l`);
+  return chosen;
+}
+
+async function choosePending(session: Session, choice: Choice): Promise<ChosenVms> {
+  const waiting = pendingAmong(await readVms(await session.kube(), await scopeOf(session, choice)));
+  const vms = waiting.map(({ namespace, name, why }) => ({ vm: `${namespace}/${name}`, why }));
+  return { guests: guestsOf(waiting), vms, idle: [] };
+}
+
+async function chooseNamed(session: Session, words: string[]): Promise<ChosenVms> {
+  const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
+  const namespace = await session.namespace();
+  const read = await readNamed(await session.kube(), namespace, names);
+  const running = read.flatMap(({ vm, guest }) => (guest === null ? [] : [{ namespace, name: vm.metadata.name, guest: guest.metadata.uid }]));
+  return {
+    guests: guestsOf(running),
+    vms: running.map(({ name }) => ({ vm: `${namespace}/${name}`, why: null })),
+    idle: read.filter(({ guest }) => guest === null).map(({ vm }) => vm.metadata.name),
+  };
+}
+
+function guestsOf(vms: { namespace: string; name: string; guest: string }[]): ChosenByNamespace {
+  const guests: ChosenByNamespace = {};
+  for (const { namespace, name, guest } of vms) (guests[namespace] ??= {})[name] = guest;
+  return guests;
+}

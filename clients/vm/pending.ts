@@ -1,0 +1,74 @@
+import { DO_NOT_DISRUPT_ANNOTATION, GROUP, REVISION_LABEL } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import type { Vm } from '../fleet.ts';
+import { ageOf, note, print, table, type Cell } from '../output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { labelOf } from '../targets.ts';
+import type { Vmi, VmScope, VmWithGuest } from './running.ts';
+
+/** A VM that waits for a restart; `-o json` prints it as it is. */
+export interface PendingVm {
+  namespace: string;
+  name: string;
+  /** `VirtualMachinePool/web`; null for a VM that no controller owns. */
+  owner: string | null;
+  /** RFC 3339; null where nobody says. */
+  since: string | null;
+  why: string;
+  runStrategy: string;
+  node: string | null;
+  /** Its owner asked that nothing disrupts it: `drover vm restart` leaves it alone. */
+  optedOut: boolean;
+  /** UID of the VMI that is to be restarted. */
+  guest: string;
+}
+
+/** Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool of drover's has given them another spec than their guests run. */
+export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] => vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
+
+function pending(vm: Stored<Vm>, guest: Stored<Vmi>): PendingVm | null {
+  const { namespace = '', name, annotations } = vm.metadata;
+  const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
+  const reasons = [...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']), ...olderRevision(vm, guest)];
+  if (reasons.length === 0) return null;
+  const owner = controllerOf(vm);
+  return {
+    namespace,
+    name,
+    owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
+    since: condition?.lastTransitionTime ?? null,
+    why: reasons.join('; '),
+    runStrategy: vm.spec?.runStrategy ?? (vm.spec?.running === true ? 'Always' : 'Halted'),
+    node: guest.status?.nodeName ?? null,
+    optedOut: annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    guest: guest.metadata.uid,
+  };
+}
+
+function olderRevision(vm: Stored<Vm>, guest: Stored<Vmi>): string[] {
+  if (controllerOf(vm)?.apiVersion.split('/')[0] !== GROUP) return [];
+  const [wanted, running] = [vm, guest].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+  if (wanted === undefined || running === undefined || wanted === running) return [];
+  return [`its guest runs revision ${running}, its spec is of ${wanted}`];
+}
+
+export type PendingFormat = DataFormat | 'name' | 'wide';
+
+/** Prints them, or says that there are none. */
+export async function printPending(vms: PendingVm[], { namespace, selector }: VmScope, output?: PendingFormat): Promise<void> {
+  if (output === 'json' || output === 'yaml') return printData({ items: vms }, output);
+  if (vms.length === 0) {
+    const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
+    return note(`no VM${among} waits for a restart`);
+  }
+  if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)).join('\n'));
+  const wide = output === 'wide';
+  const headers = ['NAMESPACE', 'NAME', 'OWNER', 'SINCE', ...(wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : []), 'WHY'];
+  print(table(headers, vms.map((vm) => cellsOf(vm, wide))).join('\n'));
+}
+
+function cellsOf({ namespace, name, owner, since, runStrategy, node, optedOut, why }: PendingVm, wide: boolean): Cell[] {
+  const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
+  return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
+}

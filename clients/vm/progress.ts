@@ -1,0 +1,54 @@
+import { namesInWords } from '../../decisions/naming.ts';
+import type { RestartProgress } from '../../workflows/messages.ts';
+import { Failure } from '../failure.ts';
+import { paint, plain } from '../output.ts';
+import { bar } from '../status-view.ts';
+
+const FAILURES_SHOWN = 20;
+
+/** How a restart stands, in a few lines. */
+export function progressLines(id: string, progress: RestartProgress): string[] {
+  const { phase, chosen, restarted, inHand, open, failed, passedOver, full, paused, aborted } = progress;
+  const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} in hand`, `${open} to go`];
+  return [
+    `${paint('bold', id)}  ${bar(restarted.length, chosen)} ${numbers.join(', ')}${phase === 'Restarting' ? '' : `: ${phase}`}`,
+    ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
+    ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
+    ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
+    ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
+    ...passedOver.map(({ why, count, vms }) => plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`)),
+    ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
+  ];
+}
+
+/** How it ended, in a sentence. */
+export function endInWords({ restarted, chosen, failed, open, passedOver }: RestartProgress): string {
+  const left = open + passedOver.reduce((sum, { count, isWish }) => sum + (isWish ? count : 0), 0);
+  const rest = chosen - restarted.length - failed.length - left;
+  const others = rest === 0 ? '' : `; nothing was to be done to ${rest}: stopped, gone, or restarted by somebody else`;
+  return `${restarted.length} of ${chosen} VMs restarted${others}`;
+}
+
+/** What was asked for and not done, a sentence each; empty where all was. */
+export function shortfalls(id: string, { maxFailures, failed, open, aborted, passedOver, full }: RestartProgress): Failure[] {
+  const sentences = failed.slice(-FAILURES_SHOWN).map(failureInWords);
+  if (failed.length > FAILURES_SHOWN) sentences.push(`${failed.length - FAILURES_SHOWN} more VMs failed`);
+  if (open > 0) sentences.push(`${leftInWords(open)}: ${whyLeft()}`);
+  return sentences.map((sentence) => new Failure(sentence));
+
+  function whyLeft(): string {
+    if (aborted !== null) return `${id} was aborted by ${aborted.by}${because(aborted.why)}`;
+    if (failed.filter(({ wasDown }) => !wasDown).length > maxFailures) return `more than ${maxFailures} have failed`;
+    const states = passedOver.filter(({ isWish }) => !isWish).map(({ why, vms }) => `${namesInWords(vms)}: ${why}`);
+    return [...states, ...(full.length === 0 ? [] : [`no room: ${full.join(', ')}`])].join('; ');
+  }
+}
+
+/** VMs that nobody may disrupt, in words; a line for each reason. */
+export const wishes = ({ passedOver }: RestartProgress): string[] =>
+  passedOver.filter(({ isWish }) => isWish).map(({ vms, why }) => `left alone: ${namesInWords(vms)}: ${why}`);
+
+const leftInWords = (count: number): string => (count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`);
+const failureInWords = ({ vm, why, wasDown }: RestartProgress['failed'][number]): string =>
+  `${vm} failed${wasDown ? ', and was not ready before' : ''}: ${why}`;
+const because = (why: string | null): string => (why === null ? '' : `: ${why}`);

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { TypedSearchAttributes } from '@temporalio/common';
+import type { WorkflowHandle } from '@temporalio/client';
+import { countOf, type IntOrPercent } from '../../api/int-or-percent.ts';
+import { restartIdOf, taskQueueOf } from '../../workflows/messages.ts';
+import type { restartVms, RestartVmsInput } from '../../workflows/restart-vms.ts';
+import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
+import { askedBy } from '../asked-by.ts';
+import type { Session } from '../session.ts';
+import type { ChosenVms } from './choose.ts';
+
+export interface RestartOptions {
+  maxUnavailable: IntOrPercent;
+  maxFailures: number;
+  deadlineMs: number;
+  reason: string | null;
+}
+
+/** How many of the chosen may be not ready at once; at least one. */
+export const budgetOf = ({ vms }: ChosenVms, maxUnavailable: IntOrPercent): number => countOf(maxUnavailable, vms.length, 1);
+
+/** What a list of restarts shows of one, without asking its workflow. */
+export interface RestartMemo extends Record<string, unknown> {
+  askedBy: string;
+  reason: string | null;
+  vms: number;
+}
+
+/** Starts the workflow that restarts them. It goes on whoever watches it. */
+export async function startRestart(session: Session, chosen: ChosenVms, options: RestartOptions): Promise<WorkflowHandle<typeof restartVms>> {
+  const { maxUnavailable, maxFailures, deadlineMs, reason } = options;
+  const { client } = await session.temporal();
+  const { cluster } = session;
+  const memo: RestartMemo = { askedBy: askedBy(), reason, vms: chosen.vms.length };
+  const most = budgetOf(chosen, maxUnavailable);
+  const input: RestartVmsInput = { chosen: chosen.guests, maxUnavailable: most, maxFailures, deadlineMs, askedBy: memo.askedBy, reason };
+  return client.workflow.start<typeof restartVms>('restartVms', {
+    workflowId: restartIdOf(cluster, randomBytes(4).toString('hex')),
+    taskQueue: taskQueueOf(cluster),
+    args: [input],
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: DroverCluster, value: cluster },
+      { key: DroverPhase, value: 'Restarting' },
+    ]),
+    memo,
+    staticSummary: `Restart of ${memo.vms} VMs, asked for by ${memo.askedBy}${reason === null ? '' : `: ${reason}`}`.slice(0, 180),
+  });
+}

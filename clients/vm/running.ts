@@ -1,0 +1,52 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../kubernetes/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import { byName, type Vm } from '../fleet.ts';
+import { ofKnownKind } from '../known-kind.ts';
+
+/** What these commands read of a VirtualMachineInstance. */
+export interface Vmi extends KubeObject {
+  status?: { phase?: string; nodeName?: string };
+}
+
+/** A VM with its guest; null for one that has none, or whose guest ends or has ended. */
+export interface VmWithGuest {
+  vm: Stored<Vm>;
+  guest: Stored<Vmi> | null;
+}
+
+export interface VmScope {
+  /** All namespaces where there is none. */
+  namespace: string | undefined;
+  selector?: string | undefined;
+}
+
+/** All VMs of the scope, in the order of their names. */
+export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithGuest[]> {
+  const [vms, vmis] = await Promise.all([
+    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace, ...(selector === undefined ? {} : { labelSelector: selector }) })),
+    ofKnownKind(VirtualMachineInstances, kube.list<Vmi>(VirtualMachineInstances, { namespace })),
+  ]);
+  const guests = new Map(vmis.items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
+  return vms.items.sort(byName).map((vm) => ({ vm, guest: liveOrNull(guests.get(vm.metadata.uid)) }));
+}
+
+/** The VMs that are named. One that is not there is a `KubeError` (404). */
+export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithGuest[]> {
+  return Promise.all(
+    [...new Set(names)].map(async (name) => {
+      const vm = await ofKnownKind(VirtualMachines, kube.get<Vm>(VirtualMachines, { namespace, name }));
+      const vmi = await kube.get<Vmi>(VirtualMachineInstances, { namespace, name }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      return { vm, guest: vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid ? liveOrNull(vmi) : null };
+    }),
+  );
+}
+
+const ENDED = new Set(['Succeeded', 'Failed']);
+
+const liveOrNull = (vmi: Stored<Vmi> | undefined): Stored<Vmi> | null =>
+  vmi === undefined || vmi.metadata.deletionTimestamp !== undefined || ENDED.has(vmi.status?.phase ?? '') ? null : vmi;

@@ -32,8 +32,9 @@ export class StatusWriter {
 
   write(key: PoolKey, status: PoolStatus): void {
     const { underWay, setbacks, onWritten } = this.#options;
-    // Where nothing is under way, no end of a step would bring a status that is held back.
-    const tooSoon = !underWay.isEmpty && Date.now() - this.#last < GAP_MS;
+    // The end of each of these brings another turn, and with it the status that was held back; no other end does.
+    const comeAndGo = underWay.has('creating') || underWay.has('deleting');
+    const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
     this.#isDue = tooSoon || underWay.has('status');
     if (this.#isDue) return;
     this.#last = Date.now();

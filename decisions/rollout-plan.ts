@@ -1,3 +1,4 @@
+import { askerOf } from '../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../api/names.ts';
 import { countOf } from '../api/int-or-percent.ts';
 import { durationMs } from '../api/duration.ts';
@@ -83,7 +84,7 @@ export interface PlannedBatch {
 }
 
 export interface Wait {
-  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Vms' | 'Left' | 'Batch' | 'Delay';
+  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Vms' | 'Left' | 'Delay';
   words: string;
 }
 
@@ -99,7 +100,6 @@ interface Candidate {
   down: boolean;
 }
 
-class Rollout {
 interface Needs {
   /** VMs that may be taken. */
   free: Candidate[];
@@ -117,14 +117,7 @@ interface InHand {
   unsettled: ReadonlySet<string>;
 }
 
-/** Below a step. */
-interface StepLimit {
-  /** How many more running VMs may be brought to the goal. */
-  room: number;
-  /** Those that count already, by name. */
-  counted: ReadonlySet<string>;
-}
-
+class Rollout {
   readonly #in: RolloutInput;
   readonly #spec: CompletePoolSpec;
   readonly #staying: readonly VmView[];
@@ -150,17 +143,17 @@ interface StepLimit {
     const { free, left, later } = needs;
     const inHand = this.#inHand();
     const nothingToDo = free.length === 0 && later === 0 && batches.length === 0;
-    const limit = this.#stepLimit(goal, needs, inHand);
+    const stepRoom = this.#stepRoom(goal, needs, inHand);
     const kind = this.#state.halted?.kind;
-    const isOver = nothingToDo && limit === null && (kind === undefined || kind === 'Undoing');
+    const isOver = nothingToDo && stepRoom === null && (kind === undefined || kind === 'Undoing');
     if (isOver && this.#state.completedAt === undefined) this.#state = { ...this.#state, completedAt: this.#at() };
     if (!isOver && this.#state.completedAt !== undefined) {
       const { completedAt: _completedAt, ...state } = this.#state;
       this.#state = state;
     }
-    const update = this.#isStopped() ? null : this.#next(goal, free, inHand, limit);
+    const update = this.#isStopped() ? null : this.#next(goal, free, inHand, stepRoom);
     const current = isOver && left === 0 && goal.revision === this.#newest ? goal.revision : this.#current;
-    const phase = this.#phase(isOver, goal);
+    const phase = this.#phase(isOver, goal.revision === current);
     return {
       state: this.#state,
       phase,
@@ -173,7 +166,7 @@ interface StepLimit {
       lost: batches.filter((batch) => this.#isLost(batch)).map(({ n }) => n),
       waits: this.#waits,
       wakeAt: this.#wakeAt,
-      forNewVms: this.#forNewVms(goal, isOver, limit !== null),
+      forNewVms: this.#forNewVms(goal, isOver, stepRoom !== null),
       updated: this.#staying.filter((vm) => this.#isOf(vm, this.#newest, vmiOf)).length,
     };
   }
@@ -188,6 +181,8 @@ interface StepLimit {
   #tripped(state: RolloutStatus): RolloutStatus {
     const { onFailure, maxFailures } = this.#spec.rollout;
     const failures = state.failures.filter(({ wasDown }) => wasDown !== true);
+    // One that has ended under other rules is not judged by these.
+    if (state.completedAt !== undefined) return state;
     if (failures.length <= maxFailures || onFailure === 'Continue') return state;
     const { vm, why } = failures.at(-1)!;
     const words = `${failures.length} of at most ${maxFailures} failed; the last: ${vm}: ${why}`.slice(0, 1024);
@@ -212,31 +207,35 @@ interface StepLimit {
   #needs(goal: Goal): Needs {
     const { vmiOf, busy } = this.#in;
     const free: Candidate[] = [];
-    const apart = new Map<string, string[]>();
+    const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
     let left = 0;
     let later = 0;
     let laterRunning = 0;
     if (this.#spec.update.kind === 'unmanaged') return { free, later, laterRunning, left: this.#unmanaged(goal) };
     const inHand = new Set(this.#in.batches.flatMap((batch) => batch.vms.map((vm) => vm.name)));
     const given = new Set(this.#state.failures.map(({ vm }) => vm));
-    const setApart = (vm: VmView, why: string): void => void apart.set(why, [...(apart.get(why) ?? []), vm.name]);
+    const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
     for (const vm of this.#staying) {
       if (inHand.has(vm.name) || busy.has(vm.name)) continue;
       const need = updateNeed(vm, vmiOf, goal);
       if (need.need === 'nothing') continue;
       if (need.need === 'left') {
         left++;
-        setApart(vm, need.why);
+        setApart('Left', vm, need.why);
       } else if (need.need === 'later') {
         later++;
-        setApart(vm, need.why);
         if (isMeantToRun(vm, vmiOf(vm))) laterRunning++;
+        setApart('Vms', vm, need.why);
       } else if (given.has(vm.name)) {
         left++;
-        setApart(vm, 'it has failed in this rollout');
+        setApart('Left', vm, 'it has failed in this rollout');
       } else free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
     }
-    for (const [why, names] of apart) this.#waits.push({ kind: 'Left', words: `${namesInWords(names)}: ${why}` });
+    // The order of VMs in a picture says nothing, and must not change a word.
+    for (const kind of ['Vms', 'Left'] as const) {
+      const sentences = [...apart[kind]].map(([why, names]) => `${namesInWords(names)}: ${why}`).sort();
+      for (const words of sentences) this.#waits.push({ kind, words });
+    }
     return { free, left, later, laterRunning };
   }
 
@@ -251,8 +250,8 @@ interface StepLimit {
     const { batches, vmiOf, now, pool } = this.#in;
     const byName = new Map(this.#in.vms.map((vm) => [vm.name, vm]));
     const minReadyMs = this.#spec.rollout.minReadySeconds * 1000;
-    const unsettled = new Set<string>();
     const all = new Set<string>();
+    const unsettled = new Set<string>();
     for (const { revision, vms } of batches) {
       const template = this.#in.templateOf(revision) ?? pool.spec.template;
       for (const held of vms) {
@@ -267,47 +266,46 @@ interface StepLimit {
   }
 
   /**
-   * How many more running VMs may be brought to the goal before the next step; null where no step is left. Passes a step
+   * How many more running VMs may be taken before the next step; null where no step is left. Passes a step
    * whose time is over, and notes when one is reached.
    */
-  #stepLimit(goal: Goal, { free, later, laterRunning }: Needs, inHand: InHand): StepLimit | null {
+  #stepRoom(goal: Goal, { free, later, laterRunning }: Needs, inHand: InHand): number | null {
     const { steps } = this.#spec.rollout;
-    if (this.#spec.update.kind !== 'proactive' || goal.revision !== this.#newest) return null;
     const { vmiOf, now } = this.#in;
-    for (;;) {
+    if (this.#spec.update.kind !== 'proactive' || goal.revision !== this.#newest) return null;
     const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
     // Where all is of the goal already, there is nothing to be careful about.
     if (isDone && (this.#state.batches === 0 || this.#state.completedAt !== undefined)) return null;
     const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
-    const of = this.#towards(goal);
     const wanting = new Set(free.map(({ vm }) => vm.name));
-    const well = of.filter((vm) => !isDown(vm, vmiOf(vm)) && !inHand.all.has(vm.name) && !wanting.has(vm.name)).length;
-    const counted = new Set([...inHand.all, ...of.map((vm) => vm.name)]);
+    const there = this.#towards(goal).filter((vm) => !wanting.has(vm.name) && !inHand.all.has(vm.name));
+    const well = there.filter((vm) => !isDown(vm, vmiOf(vm))).length;
+    for (;;) {
       const step = steps[this.#state.step];
       if (step === undefined) return null;
       const most = countOf(step.to, this.#spec.replicas, 1);
-      const limit = { room: most - counted.size, counted };
+      const room = most - there.length - inHand.all.size;
       const at = `step ${this.#state.step + 1} of ${steps.length} (${step.to})`;
       const isReached = well >= most || !isToCome;
       // Where drover can do nothing more either, it waits.
-      if (!isReached && (limit.room > 0 || inHand.all.size > 0)) return limit;
+      if (!isReached && (room > 0 || inHand.all.size > 0)) return room;
       if (this.#state.stepReachedAt === undefined) this.#state = { ...this.#state, stepReachedAt: this.#at() };
-      const { wait } = step.then;
       if (!isReached) {
         this.#waits.push({ kind: 'Step', words: `${at}: ${most - well} of its VMs are not ready` });
-        return limit;
+        return room;
       }
-      const until = wait === undefined ? Infinity : Date.parse(this.#state.stepReachedAt!) + durationMs(wait);
+      const { wait } = step.then;
       if (wait === undefined) {
         this.#waits.push({ kind: 'Approval', words: `${at} is reached: it waits for \`drover rollout promote\`` });
-        return limit;
+        return room;
       }
       // Who has stopped it hears nothing of its clock; once it goes on, the time that has passed counts.
-      if (this.#isStopped()) return limit;
+      if (this.#isStopped()) return room;
+      const until = Date.parse(this.#state.stepReachedAt!) + durationMs(wait);
       if (until > now) {
         this.#wake(until);
         this.#waits.push({ kind: 'Step', words: `${at} is reached: it goes on at ${new Date(until).toISOString()}` });
-        return limit;
+        return room;
       }
       this.#state = promoted(this.#state, steps.length, false);
     }
@@ -349,22 +347,24 @@ interface StepLimit {
     return true;
   }
 
-  #next(goal: Goal, free: readonly Candidate[], inHand: InHand, limit: StepLimit | null): PlannedBatch | null {
+  #next(goal: Goal, free: readonly Candidate[], inHand: InHand, stepRoom: number | null): PlannedBatch | null {
     const { pool, vmiOf, batches, burst, now } = this.#in;
     const most = maxUnavailableOf(pool);
     const { count: unavailable } = unavailability({ pool, vms: this.#staying, vmiOf, inHand: inHand.unsettled });
     let room = most - unavailable;
     let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
-    let toStep = limit?.room ?? Infinity;
+    let toStep = stepRoom ?? Infinity;
     const chosen: Candidate[] = [];
     let paid = 0;
     let wanting = 0;
-    for (const candidate of this.#inOrder(free)) {
+    const inOrder = this.#inOrder(free);
+    // One that was begun already takes no other's place below a step.
+    if (stepRoom !== null) inOrder.sort((one, other) => Number(other.vm.revision === goal.revision) - Number(one.vm.revision === goal.revision));
+    for (const candidate of inOrder) {
       const { vm, act, down } = candidate;
       const runs = isMeantToRun(vm, vmiOf(vm));
       // Below a step only guests that run say something of the new revision.
-      const isCounted = limit?.counted.has(vm.name) ?? true;
-      if (limit !== null && (!runs || (!isCounted && toStep <= 0))) continue;
+      if (stepRoom !== null && (!runs || toStep <= 0)) continue;
       const cost = act === 'write' || down ? 0 : 1;
       if (cost > Math.max(room, 0) || places === 0) {
         wanting++;
@@ -373,7 +373,7 @@ interface StepLimit {
       room -= cost;
       paid += cost;
       places--;
-      if (!isCounted) toStep--;
+      toStep--;
       chosen.push(candidate);
     }
     if (wanting > 0 && chosen.length === 0) {
@@ -398,7 +398,7 @@ interface StepLimit {
     const what = [...new Set(vms.map(({ act }) => act))].join(', ');
     return {
       batch: { n, revision: goal.revision, vms },
-      askedBy: goal.revision === this.#newest ? (this.#in.pool.metadata.annotations?.[ASKED_BY_ANNOTATION] ?? null) : 'drover',
+      askedBy: goal.revision === this.#newest ? (askerOf(this.#in.pool.metadata.annotations?.[ASKED_BY_ANNOTATION], goal.revision) ?? null) : 'drover',
       minReadyMs: this.#spec.rollout.minReadySeconds * 1000,
       deadlineMs: this.#spec.rollout.progressDeadlineSeconds * 1000,
       reason: `update ${namesInWords(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
@@ -424,10 +424,10 @@ interface StepLimit {
     return hasProven ? goal.revision : this.#current;
   }
 
-  #phase(isOver: boolean, goal: Goal): RolloutPhase {
+  #phase(isOver: boolean, allAreOfIt: boolean): RolloutPhase {
     const kind = this.#state.halted?.kind;
     if (isOver && kind === 'Undoing') return 'Undone';
-    if (isOver) return this.#spec.update.kind === 'proactive' || goal.revision === this.#current ? 'Complete' : 'Idle';
+    if (isOver) return this.#spec.update.kind === 'proactive' || allAreOfIt ? 'Complete' : 'Idle';
     if (kind === 'Aborted') return 'Aborted';
     if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
     if (this.#isStopped()) return 'Paused';

@@ -1,4 +1,4 @@
-import { isDown, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { revisionOf } from './revision.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -77,16 +77,15 @@ function whyStopped({ spec, status }: StoredPool, revision: string, startedAt: n
   return `the rollout is over: ${halted.kind}`;
 }
 
-/** A VM that is down already costs nothing more. */
-function hasRoom({ held, vms: all, vmiOf, others, taken }: TakeInput, pool: StoredPool): boolean {
+/** A VM that is down already costs nothing more: as it is in this moment, which the picture may not show yet. */
+function hasRoom({ held, vm, vmi, vms: all, vmiOf, others, taken }: TakeInput, pool: StoredPool): boolean {
+  if (taken.has(held.name) || (isMeantToRun(vm!, vmi) && liveVmi(vmi)?.ready !== true)) return true;
   const vms = all.filter(isStaying);
-  const byName = new Map(vms.map((vm) => [vm.name, vm]));
-  const own = byName.get(held.name);
-  if (own === undefined || isDown(own, vmiOf(own))) return true;
+  const byName = new Map(vms.map((one) => [one.name, one]));
   const elsewhere = others.filter((other) => {
-    const vm = byName.get(other.name);
-    return vm === undefined || vm.revision !== other.revision || !isReady(vm, vmiOf(vm));
+    const one = byName.get(other.name);
+    return one === undefined || one.revision !== other.revision || !isReady(one, vmiOf(one));
   });
   const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...elsewhere.map((other) => other.name), ...taken] });
-  return names.has(held.name) || count + 1 <= maxUnavailableOf(pool);
+  return (names.has(held.name) ? count : count + 1) <= maxUnavailableOf(pool);
 }

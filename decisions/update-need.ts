@@ -28,12 +28,16 @@ export interface Goal {
 
 /** Compares what the VM's spec and its guest were made from with what they should be. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
+  const wanted = needOf(vm, vmiOf, goal);
+  const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
+  return hindrance === undefined ? wanted : { need: hindrance.isWish ? 'left' : 'later', why: hindrance.why };
+}
+
+/** Whatever state the VM is in. */
+function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
   const guest = liveVmi(vmiOf(vm));
   if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
-  const { why, isWish } = untouchable(vm, vmiOf) ?? {};
-  if (why !== undefined) return isWish === true ? { need: 'left', why } : { need: 'later', why };
-
   const stored = effortFrom(vm.revision, goal);
   if (stored === 'Replace') {
     if (goal.limit !== null && !exceeds(stored, goal.limit)) return { need: 'act', act: 'replace' };
@@ -58,7 +62,7 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
 }
 
 /** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */
-function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): UpdateNeed {
+function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
   if (effort === 'None') return { need: 'act', act: 'write' };
   if (limit !== null && !exceeds(effort, limit)) return { need: 'act', act: effort === 'Live' ? 'live' : 'restart' };
   if (vm.revision === revision) return { need: 'left', why: 'it waits for a restart, which the pool leaves to people' };

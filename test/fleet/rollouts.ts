@@ -71,9 +71,14 @@ export class TestPool {
     this.workflow = fleet.temporal.client.workflow.getHandle(poolIdOf(this.ref));
   }
 
+  /** One that is there already. */
+  static of(fleet: TestFleet, namespace: string): TestPool {
+    return new TestPool(fleet, namespace);
+  }
+
   /** Resolves once all its VMs run its template. */
   static async ready(fleet: TestFleet, spec: Partial<PoolSpec> = {}): Promise<TestPool> {
-    const pool = new TestPool(fleet, await fleet.namespace());
+    const pool = TestPool.of(fleet, await fleet.namespace());
     const { replicas = 3, template = templateOf() } = spec;
     await fleet.createPool(pool.namespace, NAME, { ...spec, replicas, template });
     await pool.untilComplete(revisionOf(template));

@@ -8,6 +8,7 @@ import { hasFinalizer, removeFinalizer } from './finalizers.ts';
 import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from './instance.ts';
 import { instanceOf, uuidFrom, withDefaults } from './instance-template.ts';
 import { FAIL_STARTS_DONE, failingStarts } from './knobs.ts';
+import { Lag } from './lag.ts';
 import { machineStatus, type RestartRequired } from './machine-status.ts';
 import { defaultMachineType } from './machine-type.ts';
 import { isLiveUpdate } from './room-to-grow.ts';
@@ -38,6 +39,7 @@ type Failure = { reason: string; message: string };
 export class MachineController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
+  readonly #lag = new Lag();
 
   constructor(cluster: Cluster, concurrency: number) {
     this.#cluster = cluster;
@@ -47,7 +49,11 @@ export class MachineController {
       onError: (key, error) => cluster.log.warn(`VirtualMachine ${key}: ${error.message}`),
     });
     const add = (key: string): void => this.#queue.add(key);
-    cluster.machines.subscribe(add);
+    cluster.machines.subscribe((key, before, after) => {
+      const ms = this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
+      if (ms !== undefined) setTimeout(() => add(key), ms).unref();
+      add(key);
+    });
     cluster.instances.subscribe(add);
     const addUsers = (_key: string, before: Stored | undefined, after: Stored | undefined): void =>
       this.#addUsersOf((after ?? before)!);
@@ -77,7 +83,7 @@ export class MachineController {
   }
 
   async #reconcile(key: string): Promise<number | undefined> {
-    const found = this.#cluster.machines.get(key);
+    const found = this.#lag.see(key, this.#cluster.machines.get(key), Date.now());
     if (found === undefined) return undefined;
     const instance = await this.#ownInstance(found);
     if (isDeleting(found)) {

@@ -1,9 +1,9 @@
 import type { RolloutStatus } from '../api/pool.ts';
 
-/** Who asked for something, and why, as far as it was said. */
+/** Who asked for something, and why, as far as it was said: a signal may say anything at all. */
 export interface Asked {
-  by?: string;
-  why?: string;
+  by?: unknown;
+  why?: unknown;
 }
 
 const FAILURES_KEPT = 100;
@@ -11,10 +11,14 @@ const FAILURES_KEPT = 100;
 const BY_LENGTH = 256;
 const WHY_LENGTH = 1024;
 
-/** Who did it, when and why, as the status takes it: a signal may say anything at all. `at` is RFC 3339. */
-export function actOf({ by = 'somebody', why }: Asked, at: string): NonNullable<RolloutStatus['paused']> {
-  return { by: String(by).slice(0, BY_LENGTH), at, ...(why === undefined ? {} : { why: String(why).slice(0, WHY_LENGTH) }) };
-}
+/** Who did it, when and why, as the status takes it. `at` is RFC 3339. */
+export const actOf = ({ by = 'somebody', why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
+  by: textOf(by, BY_LENGTH),
+  at,
+  ...(why === undefined ? {} : { why: textOf(why, WHY_LENGTH) }),
+});
+
+const textOf = (value: unknown, length: number): string => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
 /** A rollout that has just begun: nothing of an earlier one holds for it but a person's pause. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({

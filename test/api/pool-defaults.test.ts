@@ -57,7 +57,7 @@ describe('healingRules', () => {
       maxAttempts: null,
       maxConcurrent: null,
       maxUnhealthy: '40%',
-      preserveStorage: false,
+      preserveStorage: null,
     });
   });
 });

@@ -34,9 +34,11 @@ export interface AwaitOptions {
   client: KubeClient;
   fleet: Fleet;
   revisions: Revisions;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
 }
 
-export function createAwaitActivities({ client, fleet, revisions }: AwaitOptions) {
+export function createAwaitActivities({ client, fleet, revisions, stopping }: AwaitOptions) {
   return {
     /**
      * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads nothing but
@@ -47,7 +49,7 @@ export function createAwaitActivities({ client, fleet, revisions }: AwaitOptions
       const outcomes: UpdateOutcome[] = [];
       const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
       const names = new Set(vms.map((vm) => vm.name));
-      const changes = new Changes(fleet, ({ kind, namespace, name }) => kind !== 'pool' && namespace === key.namespace && names.has(name));
+      const changes = new Changes(fleet, stopping, ({ kind, namespace, name }) => kind !== 'pool' && namespace === key.namespace && names.has(name));
       try {
         await fleet.catchUp(seen);
         const template = await revisions.find(key, revision);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import type { Fleet } from './fleet.ts';
+import { workerStopping } from './stopping.ts';
 
 /** An object that has changed. */
 export interface Changed {
@@ -11,10 +12,13 @@ export interface Changed {
 
 /** Changes in a fleet that an activity waits for. */
 export class Changes {
+  readonly #stopping: AbortSignal;
   readonly #unsubscribe: () => void;
   #changed = Promise.withResolvers<void>();
 
-  constructor(fleet: Fleet, concerns: (changed: Changed) => boolean) {
+  /** `stopping` is aborted when the worker is asked to end: its waits move to another worker at once. */
+  constructor(fleet: Fleet, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
+    this.#stopping = stopping;
     this.#unsubscribe = fleet.subscribe((change) => {
       if (change.kind === 'strategy') return;
       const { kind } = change;
@@ -25,15 +29,17 @@ export class Changes {
 
   /**
    * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over; rejects
-   * when the activity is cancelled.
+   * when the activity is cancelled, or its worker asked to end.
    */
   async next(timeoutMs: number, settleMs: number): Promise<void> {
     const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, cancellationSignal()]);
+    const signal = AbortSignal.any([over.signal, cancellationSignal(), this.#stopping]);
     try {
       const changed = this.#changed.promise.then(() => sleep(settleMs));
       await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
       this.#changed = Promise.withResolvers<void>();
+    } catch (error) {
+      throw this.#stopping.aborted ? workerStopping() : error;
     } finally {
       over.abort();
     }

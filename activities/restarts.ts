@@ -80,9 +80,11 @@ export interface RestartActivityOptions {
   chosenGuests: ChosenGuests;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
 }
 
-export function createRestartActivities({ client, fleet, chosenGuests, concurrency }: RestartActivityOptions) {
+export function createRestartActivities({ client, fleet, chosenGuests, concurrency, stopping }: RestartActivityOptions) {
   const picture: RestartPicture = {
     vmOf: (key) => fleet.vms.get(key),
     vmiOf: (vm) => fleet.vmiOf(vm),
@@ -103,7 +105,7 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
       try {
         const chosen = await chosenGuests.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-        changes = new Changes(fleet, ({ namespace }) => namespaces.has(namespace));
+        changes = new Changes(fleet, stopping, ({ namespace }) => namespaces.has(namespace));
         await fleet.catchUp(request.seen);
         const began = Date.now();
         const failed = new Set(request.failed);

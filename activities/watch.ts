@@ -1,11 +1,11 @@
-import { once } from 'node:events';
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { planPool } from '../decisions/pool-plan.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 import { nudgeInterval, Nudges } from './nudges.ts';
 import { pictureOf } from './picture.ts';
+import { untilStopping } from './stopping.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
 type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string; vmis: string }) => Promise<void>;
@@ -77,7 +77,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }, resyncMs);
       log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
       try {
-        await Promise.race([context.cancelled, aborted(stopping)]);
+        await Promise.race([context.cancelled, untilStopping(stopping)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);
@@ -86,12 +86,6 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }
     },
   };
-}
-
-/** Rejects with a failure that Temporal retries elsewhere. */
-async function aborted(signal: AbortSignal): Promise<never> {
-  if (!signal.aborted) await once(signal, 'abort');
-  throw ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker ends', nextRetryDelay: 1 });
 }
 
 export type WatchActivities = ReturnType<typeof createWatchActivities>;

@@ -20,7 +20,7 @@ export class Changes {
   constructor(fleet: Fleet, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
     this.#stopping = stopping;
     this.#unsubscribe = fleet.subscribe((change) => {
-      if (change.kind === 'strategy') return;
+      if (change.kind === 'strategy' || change.kind === 'node') return;
       const { kind } = change;
       const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
       if (concerns({ kind, namespace, name })) this.#changed.resolve();

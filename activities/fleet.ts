@@ -9,8 +9,10 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isNotFound } from '../kubernetes/errors.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
-import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { ControllerRevisions, KubeVirts, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { FailedGuests } from './failed-guests.ts';
 import { kubevirtView, type KubeVirt } from './kubevirt-view.ts';
+import { nodeView, type Node, type NodeView } from './node-view.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from './revision-view.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
@@ -24,12 +26,16 @@ export interface FleetOptions {
   relistMs?: number;
   onError?: (resource: string, error: Error) => void;
   onMissed?: (resource: string, count: number) => void;
+  /** A guest that ran has failed; KubeVirt starts it anew, where its VM says so. */
+  onGuestFailed?: (guest: VmiView) => void;
 }
 
 export type FleetChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
   | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
+  /** It is lost, or is back. */
+  | { kind: 'node'; before: NodeView; after: NodeView | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
 
 type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'version'>;
@@ -43,7 +49,9 @@ export class Fleet {
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
+  readonly nodes: ListWatch<Node, NodeView>;
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #failedGuests = new FailedGuests();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #listeners = new Set<(change: FleetChange) => void>();
@@ -51,7 +59,7 @@ export class Fleet {
   #strategy: VmRolloutStrategy = strategyOf(undefined);
 
   constructor(options: FleetOptions) {
-    const { client, relistMs, onError, onMissed } = options;
+    const { client, relistMs, onError, onMissed, onGuestFailed } = options;
     const common = (resource: Resource) => ({
       client,
       resource,
@@ -69,19 +77,31 @@ export class Fleet {
       view: vmView,
       onChange: (_key, before, after) => {
         this.#vmsByOwner.change(before, after);
+        if (before !== undefined && before.uid !== after?.uid) this.#failedGuests.forget(before.uid);
         this.#tell({ kind: 'vm', before, after });
       },
     });
     this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
       ...common(VirtualMachineInstances),
       view: vmiView,
-      onChange: (_key, before, after) => this.#tell({ kind: 'vmi', before, after }),
+      onChange: (_key, before, after) => {
+        if (after !== undefined && this.#failedGuests.note(after)) onGuestFailed?.(after);
+        this.#tell({ kind: 'vmi', before, after });
+      },
     });
     this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
       view: revisionView,
       onChange: (_key, before, after) => this.#revisionsByPool.change(before ?? undefined, after ?? undefined),
+    });
+    this.nodes = new ListWatch<Node, NodeView>({
+      ...common(Nodes),
+      view: nodeView,
+      // A node that is new has no guests yet.
+      onChange: (_key, before, after) => {
+        if (before !== undefined && before.ready !== after?.ready) this.#tell({ kind: 'node', before, after });
+      },
     });
     const kubevirts = common(KubeVirts);
     this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({
@@ -99,16 +119,22 @@ export class Fleet {
   /** Resolves once all first lists are in. */
   async start(): Promise<void> {
     const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
-    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions].map((cache) => cache.start().ready())]);
+    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.nodes].map((cache) => cache.start().ready())]);
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.#kubevirts].map((cache) => cache.stop()));
+    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
   }
 
   /** The caches that a decision can't do without, by the plural of what they hold. */
   get caches(): Record<string, Pick<Cache, 'size' | 'synced'>> {
-    return { virtualmachinepools: this.pools, virtualmachines: this.vms, virtualmachineinstances: this.vmis, controllerrevisions: this.revisions };
+    return {
+      virtualmachinepools: this.pools,
+      virtualmachines: this.vms,
+      virtualmachineinstances: this.vmis,
+      controllerrevisions: this.revisions,
+      nodes: this.nodes,
+    };
   }
 
   /** The VMs that the pool of this UID owns. */
@@ -119,7 +145,18 @@ export class Fleet {
   /** The VM's own instance; one that an earlier VM of its name has left behind is not. */
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
-    return vmi?.vmUid === vm.uid ? vmi : undefined;
+    if (vmi?.vmUid !== vm.uid) return undefined;
+    return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
+  }
+
+  /** True for a node that does not answer, or is no more. */
+  isLost(node: string | null): boolean {
+    return node !== null && this.nodes.get(node)?.ready !== true;
+  }
+
+  /** Guests of the VM of this UID that ran and then failed, oldest first, as far as this worker has seen them. */
+  failedGuestsOf(vmUid: string): readonly VmiView[] {
+    return this.#failedGuests.of(vmUid);
   }
 
   /** The templates that the pool of this UID has and had, in no order. */

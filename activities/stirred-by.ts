@@ -7,7 +7,7 @@ import type { Fleet, FleetChange } from './fleet.ts';
 export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
 
 /** The pools, as `namespace/name`, that a change concerns; none where nothing changed that a decision reads. */
-export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms'>): string[] {
+export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
       return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
@@ -16,6 +16,10 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
     case 'vmi': {
       if (looksTheSame(change.before, change.after)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
+    }
+    case 'node': {
+      const guests = [...fleet.vmis.values()].filter(({ node }) => node === change.before.name);
+      return distinct(guests.flatMap((vmi) => poolOfVm(vmOf(vmi, fleet))));
     }
     case 'strategy':
       return [...fleet.pools.values()].map(keyOfPool);

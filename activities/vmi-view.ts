@@ -45,6 +45,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     phase: status?.phase ?? '',
     ready: ready?.status === 'True',
     readySince: timeOf(ready),
+    scheduledAt: sincePhase(status, 'Scheduled'),
     runningSince: sincePhase(status, 'Running'),
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
     probationMs: probationOf(spec?.livenessProbe),
@@ -53,6 +54,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
     node: status?.nodeName ?? null,
+    // Its node tells, not the VMI: `Fleet.vmiOf` fills it in.
+    nodeLost: false,
     machineType: status?.machine?.type ?? null,
     cpu: { sockets: cpu?.sockets ?? null, maxSockets: cpu?.maxSockets ?? null, current: status?.currentCPUTopology?.sockets ?? null },
     memory: {

@@ -15,6 +15,8 @@ export interface VmiView {
   ready: boolean;
   /** Since when it has been ready, or not ready, in milliseconds since the epoch; null where KubeVirt doesn't say. */
   readySince: number | null;
+  /** When it was handed to its node with all that it needs, in milliseconds since the epoch; null where it was not. */
+  scheduledAt: number | null;
   /** When its guest began to run, and when it ended, in milliseconds since the epoch; null where it has not. */
   runningSince: number | null;
   endedAt: number | null;
@@ -26,6 +28,8 @@ export interface VmiView {
   migrating: boolean;
   migratable: boolean;
   node: string | null;
+  /** Its node does not answer, or is no more. */
+  nodeLost: boolean;
   /** KubeVirt's `status.machine.type`. */
   machineType: string | null;
   cpu: { sockets: number | null; maxSockets: number | null; current: number | null };

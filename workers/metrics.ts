@@ -17,6 +17,12 @@ export function createMetrics() {
       labelNames: ['resource'],
       registers,
     }),
+    failedGuests: new Counter({
+      name: 'drover_failed_guests_total',
+      help: 'Guests of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
+      labelNames: ['namespace'],
+      registers,
+    }),
     failedNudges: new Counter({ name: 'drover_failed_nudges_total', help: 'Nudges that did not reach Temporal.', registers }),
   };
 }

@@ -58,7 +58,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       activities: withFailures({
         ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
-        ...createHealActivities({ client, fleet }),
+        ...createHealActivities({ client, fleet, concurrency: config.concurrency }),
         ...createRestartActivities({ client, fleet, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
         ...createAwaitActivities({ client, fleet, revisions, stopping: stop }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
@@ -113,6 +113,7 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
       logger.warn('a watch broke, and is made again', { resource, error: error.message });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
+    onGuestFailed: ({ namespace }) => metrics.failedGuests.inc({ namespace }),
   });
   return fleet;
 }

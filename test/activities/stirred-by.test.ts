@@ -6,9 +6,9 @@ import type { VmiView } from '../../decisions/vmi.ts';
 import type { Fleet } from '../../activities/fleet.ts';
 import { aPool, aVm } from '../decisions/fleets.ts';
 
-function fleetOf(pools: StoredPool[], vms: VmView[]): Pick<Fleet, 'pools' | 'vms'> {
+function fleetOf(pools: StoredPool[], vms: VmView[], vmis: VmiView[] = []): Pick<Fleet, 'pools' | 'vms' | 'vmis'> {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
-  return { pools: { values: () => pools.values() }, vms: { get: (key: string) => byKey.get(key) } } as unknown as Fleet;
+  return { pools: { values: () => pools.values() }, vms: { get: (key: string) => byKey.get(key) }, vmis: { values: () => vmis.values() } } as unknown as Fleet;
 }
 const vm = aVm('web-1');
 const fleet = fleetOf([aPool(), aPool({}, { name: 'db' })], [vm, aVm('lone', { owner: null })]);
@@ -23,6 +23,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   phase: 'Running',
   ready: true,
   readySince: 0,
+  scheduledAt: 0,
   runningSince: 0,
   endedAt: null,
   probationMs: null,
@@ -31,6 +32,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   migrating: false,
   migratable: true,
   node: 'node-1',
+  nodeLost: false,
   machineType: null,
   cpu: { sockets: 1, maxSockets: 4, current: 1 },
   memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
@@ -62,6 +64,16 @@ test('a VMI of no VM, of another VM of its name, or of a VM without a pool stirs
 test('one that takes the place of an earlier VM\'s stirs the pool once', () => {
   expect(stirred(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
   expect(stirred(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
+});
+
+test('a node that is lost, or is back, stirs the pools of the guests on it, each once', () => {
+  const others = [aVm('web-2'), aVm('web-3', { owner: null })];
+  const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
+  const [before, after] = [true, false].map((ready) => ({ name: 'node-1', ready }));
+  const around = fleetOf([aPool()], [vm, ...others], vmis);
+  expect(stirredBy({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
+  expect(stirredBy({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);
+  expect(stirredBy({ kind: 'node', before: { ...before!, name: 'node-2' }, after }, around)).toEqual([]);
 });
 
 test('another rollout strategy stirs all pools', () => {

@@ -44,6 +44,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     optedOut: false,
     restartRequired: null,
     changingState: false,
+    specSeen: true,
     snapshotting: false,
     ...fields,
   };
@@ -62,6 +63,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     phase: 'Running',
     ready: vm.ready,
     readySince: 0,
+    scheduledAt: 0,
     runningSince: 0,
     endedAt: null,
     probationMs: null,
@@ -70,6 +72,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     migrating: false,
     migratable: true,
     node: 'node-1',
+    nodeLost: false,
     machineType: 'pc-q35-rhel9.6.0',
     cpu: { sockets: null, maxSockets: null, current: null },
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },

@@ -1,58 +1,154 @@
-import { cancellationSignal } from '@temporalio/activity';
-import { HAS_RUN_ANNOTATION, REMOVING_ANNOTATION } from '../api/names.ts';
+import { cancellationSignal, log } from '@temporalio/activity';
+import { EVENT_REPORTER, HAS_RUN_ANNOTATION, REMOVING_ANNOTATION } from '../api/names.ts';
+import { withDefaults, type HealingRules } from '../api/pool-defaults.ts';
+import type { SickVm } from '../decisions/healing-state.ts';
+import { healthOf, isLeftAlone } from '../decisions/sickness.ts';
+import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
-import { DataVolumes, VirtualMachines } from '../kubernetes/resources.ts';
-import { recordEvent } from './events.ts';
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { inBurst } from './burst.ts';
+import { recordEvent, type PoolEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
-import type { VirtualMachine } from './vm-view.ts';
+import { vmView, type VirtualMachine } from './vm-view.ts';
+import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 
-export function createHealActivities({ client, fleet }: { client: KubeClient; fleet: Fleet }) {
+/** KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was looked at. */
+const TRIES = 10;
+const EVENTS_TOLD = 5;
+
+export type Removal =
+  /** It goes, or is gone. `events`: what Kubernetes last said of it, oldest first. */
+  | { end: 'Removed'; events: string[] }
+  /** It is not to be replaced any more. */
+  | { end: 'Kept'; why: string };
+
+export interface HealActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+}
+
+export function createHealActivities({ client, fleet, concurrency }: HealActivityOptions) {
   return {
     /**
-     * Deletes a VM of the pool with its disks; owners go after what they own, so that its end tells that of its disks. With its
-     * disks kept it is halted and marked as leaving instead, and the pool deletes it once its guest has stopped.
-     * `preserve` null: the disks are kept where they hold something, for the VM has run well or is younger than they are.
+     * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after what they
+     * own, so that its end tells that of its disks. With its disks kept it is halted and marked as leaving instead, and the pool
+     * deletes it once its guest has stopped. `at`: when it was asked for, in milliseconds since the epoch.
      */
-    async removeSickVm(key: PoolKey, { name, uid }: { name: string; uid: string }, preserve: boolean | null): Promise<void> {
-      const at = { namespace: key.namespace, name };
-      const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
-      if (vm === undefined || vm.metadata.uid !== uid || controllerOf(vm)?.uid !== key.uid) return;
-      const keepDisks = preserve ?? (await holdsSomething(vm));
-      if (keepDisks) {
-        const patch = { metadata: { uid, annotations: { [REMOVING_ANNOTATION]: 'true' } }, spec: { running: null, runStrategy: 'Halted' } };
-        await orOther(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() }));
-      } else {
-        await orOther(client.delete(VirtualMachines, at, { uid, propagationPolicy: 'Foreground', signal: cancellationSignal() }));
+    async removeSickVm(key: PoolKey, sick: SickVm, at: number): Promise<Removal> {
+      const { name, uid } = sick;
+      const address = { namespace: key.namespace, name };
+      for (let tries = 1; ; tries++) {
+        const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }));
+        if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [] };
+        const pool = await poolOf(key);
+        const verdict = await judge(vm, pool, key, sick, at);
+        if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
+        if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm) };
+        const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || (await holdsSomething(vm)));
+        if (!(await isDone(() => remove(vm, keepDisks)))) {
+          if (tries < TRIES) continue;
+          throw new Error(`${name} changes too often to be deleted as it was seen`);
+        }
+        const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
+        await recordEvent(client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
+        return { end: 'Removed', events: await lastEvents(vm) };
       }
-      const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
-      if (pool === undefined) return;
-      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks`;
-      await recordEvent(client, pool, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
     },
 
     /** Notes on VMs that they have run well once. */
     async markHasRun(key: PoolKey, vms: { name: string; uid: string }[]): Promise<void> {
-      for (const { name, uid } of vms) {
+      const mark = async ({ name, uid }: { name: string; uid: string }): Promise<void> => {
         const patch = { metadata: { uid, annotations: { [HAS_RUN_ANNOTATION]: 'true' } } };
-        await orOther(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
-      }
+        await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
+      };
+      await inBurst(vms, mark, { most: concurrency, signal: cancellationSignal() });
+    },
+
+    /** Says on the pool how its healing goes. */
+    async recordHealing(key: PoolKey, event: Omit<PoolEvent, 'action'>): Promise<void> {
+      const pool = await poolOf(key);
+      if (pool !== undefined) await recordEvent(client, pool, { ...event, action: 'Heal' });
     },
   };
 
-  async function holdsSomething(vm: Stored<VirtualMachine>): Promise<boolean> {
-    if (vm.metadata.annotations?.[HAS_RUN_ANNOTATION] !== undefined) return true;
-    const created = Date.parse(vm.metadata.creationTimestamp);
-    for (const { metadata } of vm.spec?.dataVolumeTemplates ?? []) {
+  async function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
+    const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
+    const pool = cached ?? ((await orNothing(client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined);
+    return pool?.metadata.uid === key.uid ? pool : undefined;
+  }
+
+  /** Looks once more, right before the act: what was seen when it was planned may be long ago. */
+  async function judge(vm: Stored<VirtualMachine>, pool: StoredPool | undefined, key: PoolKey, sick: SickVm, at: number): Promise<Judgement> {
+    const view = vmView(vm);
+    if (view.owner?.uid !== key.uid) return { do: 'keep', why: 'it has left the pool' };
+    if (view.deleting || view.removing) return { do: 'nothing' };
+    const rules = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec).autohealing;
+    if (rules === null) return { do: 'keep', why: 'the pool heals no more' };
+    const stored = await orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }));
+    const guest = stored && vmiView(stored);
+    const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: fleet.isLost(guest.node) } : undefined;
+    if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
+    // Not before it was asked for, whatever this machine's clock says.
+    const now = Math.max(Date.now(), at);
+    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, hasRun: sick.holdsData || sick.attempt > 1, rules, now });
+    return health.sick ? { do: 'remove', rules } : { do: 'keep', why: 'it is no longer sick' };
+  }
+
+  async function remove({ metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
+    const options = { signal: cancellationSignal() };
+    if (!keepDisks) return client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion, propagationPolicy: 'Foreground', ...options });
+    const patch = { metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } }, spec: { running: null, runStrategy: 'Halted' } };
+    return client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
+  }
+
+  /** True where a disk of it is older than the VM itself: an earlier VM of its name has left it. */
+  async function holdsSomething({ metadata: { namespace, creationTimestamp }, spec }: Stored<VirtualMachine>): Promise<boolean> {
+    for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
       if (metadata?.name === undefined) continue;
-      const disk = await orNothing(client.get<KubeObject>(DataVolumes, { namespace: vm.metadata.namespace, name: metadata.name }));
-      if (disk !== undefined && Date.parse(disk.metadata.creationTimestamp) < created) return true;
+      const claim = await orNothing(client.get<KubeObject>(PersistentVolumeClaims, { namespace, name: metadata.name }, { signal: cancellationSignal() }));
+      if (claim !== undefined && Date.parse(claim.metadata.creationTimestamp) < Date.parse(creationTimestamp)) return true;
     }
     return false;
   }
+
+  /** What Kubernetes last said of the VM and its guest, drover's own words left out. */
+  async function lastEvents({ metadata: { namespace, name } }: Stored<VirtualMachine>): Promise<string[]> {
+    try {
+      const { items } = await client.list<KubernetesEvent>(Events, { namespace, fieldSelector: `regarding.name=${name}`, signal: cancellationSignal() });
+      return items
+        .filter((event) => event.reportingController !== EVENT_REPORTER)
+        .map((event) => ({ time: timeOf(event), words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512) }))
+        .toSorted((one, other) => (one.time < other.time ? -1 : 1))
+        .slice(-EVENTS_TOLD)
+        .map(({ time, words }) => `${time} ${words}`);
+    } catch (error) {
+      log.warn('the Events of a sick VM could not be read', { vm: name, error: (error as Error).message });
+      return [];
+    }
+  }
 }
+
+type Judgement = { do: 'remove'; rules: HealingRules } | { do: 'keep'; why: string } /** It goes already. */ | { do: 'nothing' };
+
+/** The fields of `events.k8s.io/v1` that are told. */
+interface KubernetesEvent extends KubeObject {
+  reportingController?: string;
+  regarding?: { kind?: string };
+  type?: string;
+  reason?: string;
+  note?: string;
+  eventTime?: string | null;
+  series?: { lastObservedTime?: string };
+  deprecatedLastTimestamp?: string;
+}
+
+const timeOf = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Stored<KubernetesEvent>): string =>
+  series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
 
 export type HealActivities = ReturnType<typeof createHealActivities>;
 
@@ -62,10 +158,13 @@ const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
     throw error;
   });
 
-/** Where the VM is gone, or is another by now, there is nothing to do. */
-const orOther = async (call: Promise<unknown>): Promise<void> => {
-  await call.catch((error: unknown) => {
-    const isOther = isConflict(error) || (error instanceof KubeError && error.status === 422 && error.message.includes('metadata.uid'));
-    if (!isNotFound(error) && !isOther) throw error;
-  });
-};
+/** False where the VM is gone, is another by now, or has changed. */
+const isDone = (call: () => Promise<unknown>): Promise<boolean> =>
+  call().then(
+    () => true,
+    (error: unknown) => {
+      const isOther = isConflict(error) || (error instanceof KubeError && error.status === 422 && /metadata[./]uid/.test(error.message));
+      if (!isNotFound(error) && !isOther) throw error;
+      return false;
+    },
+  );

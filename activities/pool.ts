@@ -2,7 +2,7 @@ import { cancellationSignal, Context, log } from '@temporalio/activity';
 import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
-import type { HealingState } from '../decisions/healing-plan.ts';
+import type { HealingState } from '../decisions/healing-state.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';

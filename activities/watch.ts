@@ -33,8 +33,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
     const idle = { underWay: { creating: [], deleting: [] }, failure: null, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
-    const { steps, status } = planPool({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() });
-    return steps.length === 0 && status === null;
+    const { steps, status, healing } = planPool({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() });
+    return steps.length === 0 && status === null && healing.begin.length === 0 && healing.verdicts.length === 0;
   };
 
   return {

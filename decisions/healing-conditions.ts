@@ -1,34 +1,44 @@
 import type { Condition, HealingStatus } from '../api/pool.ts';
 import { withTime, type Untimed } from './conditions.ts';
-import { underWay, type HealingPlan } from './healing-plan.ts';
+import type { HealingPlan } from './healing-plan.ts';
+import { underWay } from './healing-state.ts';
 import { namesInWords } from './naming.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
 const MESSAGE_LENGTH = 2_048;
+const CYCLES_KEPT = 250;
+
+/** What of a plan its pool's status tells. */
+export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits'>;
 
 /** `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool heals none. */
-export function healingConditions(pool: StoredPool, plan: HealingPlan, now: string): Condition[] {
-  const cycles = underWay(plan.state.cycles);
+export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
+  const cycles = underWay(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const words = cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`).join('; ');
+  const names = namesInWords(cycles.map(({ vm }) => vm));
+  const words = [...cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`), ...told.waits];
+  const message = (cycles.length === 0 ? words.join('; ') : `${names}: ${words.join('; ')}`).slice(0, MESSAGE_LENGTH);
   const healing: Untimed =
     cycles.length === 0
-      ? { type: 'Healing', status: 'False', reason: 'NothingToHeal', message: plan.waits.join('; ').slice(0, MESSAGE_LENGTH) }
-      : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message: `${namesInWords(cycles.map(({ vm }) => vm))}: ${words}`.slice(0, MESSAGE_LENGTH) };
-  return [healing, suspended(plan)].map((condition) => withTime(pool, condition, now));
+      ? { type: 'Healing', status: 'False', reason: words.length === 0 ? 'NothingToHeal' : 'Waiting', message }
+      : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
+  return [healing, suspended(pool, told)].map((condition) => withTime(pool, condition, now));
 }
 
-function suspended({ state, suspended: why }: HealingPlan): Untimed {
+function suspended({ spec }: StoredPool, { state: { paused }, suspended: why }: HealingTold): Untimed {
   const type = 'HealingSuspended';
+  if (spec.paused === true) return { type, status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
+  if (paused !== undefined) return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
-  const { paused } = state;
-  if (paused === undefined) return { type, status: 'False', reason: 'NotSuspended', message: '' };
-  return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
+  return { type, status: 'False', reason: 'NotSuspended', message: '' };
 }
 
 /** What the status keeps of the healing: enough for another run of the workflow to take it up. */
-export const healingStatus = ({ state: { paused, cycles, spent } }: HealingPlan): HealingStatus => ({
+export const healingStatus = ({ state: { since, paused, cycles, spent } }: HealingTold): HealingStatus => ({
+  ...(since === undefined ? {} : { since }),
   ...(paused === undefined ? {} : { paused }),
-  cycles: underWay(cycles).slice(0, 250),
-  spent: spent.slice(-250),
+  cycles: underWay(cycles)
+    .slice(0, CYCLES_KEPT)
+    .map(({ heardAt: _heardAt, ...cycle }) => cycle),
+  spent,
 });

@@ -1,243 +1,205 @@
-import { durationMs } from '../api/duration.ts';
 import { countOf } from '../api/int-or-percent.ts';
-import { withDefaults, type HealingRules } from '../api/pool-defaults.ts';
-import type { HealingStatus } from '../api/pool.ts';
-import { isStaying, type VmiOf } from './availability.ts';
+import { withDefaults } from '../api/pool-defaults.ts';
+import { isReady, isStaying } from './availability.ts';
 import { fadesAt } from './healing-backoff.ts';
+import { cycleOf, isFinal, remembered, underWay, withVerdicts, type Cycle, type EarlyEnds, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { judge } from './healing-verdicts.ts';
+import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
-import { earlier, endedEarly, healthOf, runsWell } from './sickness.ts';
+import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
-export type HealingCycle = HealingStatus['cycles'][number];
-
-/** Guests of one VM that ended early, in a row. */
-export interface EarlyEnds {
-  vmUid: string;
-  /** UIDs of their VMIs. */
-  vmis: string[];
-}
-
-/** What a pool's workflow knows of its healing. */
-export interface HealingState extends HealingStatus {
-  earlyEnds: EarlyEnds[];
-}
-
-export interface HealingInput {
-  pool: StoredPool;
-  /** All VMs that the pool owns. */
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
-  state: HealingState;
-  /** VMs in other hands, by name. */
-  busy: ReadonlySet<string>;
-  /** A revision that no VM has run well of: its failures are the rollout's to judge. */
-  unproven: string | null;
-  /** VMs that the pool has too many, those being replaced included: their cycles end first. */
-  excess: number;
-  burst: number;
-  /** Milliseconds since the epoch. */
-  now: number;
-}
-
-/** What the pool tells the cycle of a VM. */
-export type Verdict =
-  /** The VM that was deleted is gone, with its disks. */
-  | { verdict: 'Gone' }
-  | { verdict: 'Well' }
-  /** The new VM is sick as well: the next attempt. `uid` is the VM's. */
-  | { verdict: 'Sick'; uid: string; why: string }
-  /** It is not to be healed any more. */
-  | { verdict: 'Left'; why: string };
-
-/** What a cycle goes by. */
-export type CycleRules = Pick<HealingRules, 'backoff' | 'maxAttempts' | 'preserveStorage'>;
-
-export interface SickVm {
-  name: string;
-  uid: string;
-  attempt: number;
-  why: string;
-  rules: CycleRules;
-}
-
 export interface HealingPlan {
   begin: SickVm[];
-  verdicts: ({ vm: string } & Verdict)[];
+  verdicts: ToldVerdict[];
+  /** VMs whose cycles have been silent for long: they may be there no more. */
+  ask: string[];
   /** VMs that run well for the first time, to be marked so. */
   mark: { name: string; uid: string }[];
   state: HealingState;
-  /** Why no cycle goes on; null where they may. */
+  /** Why nothing more is removed; null where it may be. */
   suspended: string | null;
-  /** VMs that are sick, or are being replaced. */
-  unhealthy: number;
   /** VMs that are sick, each with what its healing waits for, in words. */
   waits: string[];
   wakeAt: number | null;
 }
 
-export const noHealing: HealingState = { cycles: [], spent: [], earlyEnds: [] };
+/** A cycle tells of itself at each of its steps; what it waits for in between may take this long. */
+const SILENCE_MS = 10 * 60_000;
+/** What could not be marked is tried again. */
+const MARK_AGAIN_MS = 60_000;
+const WAITS_TOLD = 20;
 
 /** Which VMs to replace, and what to tell those whose cycle is under way. Empty where the pool does not heal. */
 export function planHealing(input: HealingInput): HealingPlan {
-  const { pool, state, now } = input;
-  const { autohealing: rules, rollout, replicas } = withDefaults(pool.spec);
-  const idle: HealingPlan = { begin: [], verdicts: [], mark: [], state, suspended: null, unhealthy: 0, waits: [], wakeAt: null };
-  if (rules === null || pool.metadata.deletionTimestamp !== undefined) {
-    const why = rules === null ? 'the pool heals no more' : 'the pool is deleted';
-    const verdicts = underWay(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
-    return { ...idle, verdicts, state: ending(state, verdicts) };
-  }
-  const minReadyMs = rollout.minReadySeconds * 1000;
-  const remembered = remember(input, rules, minReadyMs);
-  const { verdicts, wakeAt: nextVerdict } = judge(input, rules, remembered, minReadyMs);
-  const told = ending(remembered, verdicts);
-  const { sick, wakeAt: nextSick } = findSick(input, rules, told);
-  const unhealthy = sick.length + underWay(told.cycles).length;
-  const most = countOf(rules.maxUnhealthy, replicas, 1);
-  const suspended = unhealthy > most ? `${unhealthy} VMs are unhealthy, more than ${most}: the fault is hardly in each of them` : null;
-  const cap = Math.min(rules.maxConcurrent === null ? Infinity : countOf(rules.maxConcurrent, replicas, 1), input.burst);
-  const room = told.paused !== undefined || suspended !== null ? 0 : Math.max(cap - underWay(told.cycles).length, 0);
-  const begin = sick.slice(0, room);
-  const waits = sick.slice(room).map(({ name, why }) => `${name} is sick (${why})`);
-  const fading = told.spent.map(({ at }) => fadesAt(Date.parse(at), rules.backoff)).filter((at) => at > now);
-  const wakeAt = [nextVerdict, nextSick, fading.length === 0 ? null : Math.min(...fading)].reduce(earlier, null);
-  const cycles = [...told.cycles, ...begin.map((vm) => cycleOf(vm, now))];
-  return { begin, verdicts, mark: unmarked(input, minReadyMs), state: { ...told, cycles }, suspended, unhealthy, waits, wakeAt };
+  const { pool, vms, vmiOf, now, burst } = input;
+  const { autohealing: rules, rollout, paused } = withDefaults(pool.spec);
+  if (rules === null || pool.metadata.deletionTimestamp !== undefined) return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
+  const view: HealingView = { ...input, rules, minReadyMs: rollout.minReadySeconds * 1000, patienceMs: rollout.progressDeadlineSeconds * 1000 };
+  const remembering = remember(view);
+  const { verdicts, wakeAt: nextVerdict } = judge(view, remembering);
+  const told = withVerdicts(remembering, verdicts);
+  const found = findSick(view, told);
+  const suspended = breaker(view, found.sick.length + underWay(told.cycles).length);
+  const hold: Hold = paused || told.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
+  const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
+  const room = why === null ? roomFor(view, told) : { count: 0, full: why };
+  const begin = found.sick.slice(0, room.count);
+  const waits = [...found.waits, ...found.sick.slice(room.count).map(({ name, why: words }) => `${name} is sick (${words}): ${room.full}`)];
+  const asked = ask({ ...told, spent: found.spent, hold }, now);
+  const mark = vms
+    .filter((vm) => isStaying(vm) && !vm.hasRun && runsWell(vm, vmiOf(vm), view.minReadyMs, now))
+    .map(({ name, uid }) => ({ name, uid }))
+    .toSorted((one, other) => byName(pool, one.name, other.name));
+  const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
+  return {
+    begin,
+    verdicts,
+    ask: asked.names,
+    mark: mark.slice(0, burst),
+    state: { ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] },
+    suspended,
+    waits: waits.length > WAITS_TOLD ? [...waits.slice(0, WAITS_TOLD), `and ${waits.length - WAITS_TOLD} more`] : waits,
+    wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), markAgain].reduce(earlier, null),
+  };
 }
 
-/** Names that a cycle holds while there is no VM of it: none may be made before its delay is over. */
-export const heldBack = ({ cycles }: HealingStatus): string[] =>
-  cycles.filter(({ phase }) => phase === 'Removing' || phase === 'Waiting').map(({ vm }) => vm);
-
-export const underWay = (cycles: readonly HealingCycle[]): HealingCycle[] => cycles.filter(({ phase }) => phase !== 'Ending');
-
-const cycleOf = ({ name, uid, attempt, why }: SickVm, now: number): HealingCycle => ({
-  vm: name,
-  uid,
-  attempt,
-  phase: 'Removing',
-  why: why.slice(0, 1024),
-  startedAt: new Date(now).toISOString(),
-});
+/** Which VMs have run well is no longer known from here on, for none is marked. */
+function healsNoMore({ since: _since, ...state }: HealingState, why: string): HealingPlan {
+  const verdicts = underWay(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
+  const left = withVerdicts({ ...state, earlyEnds: [] }, verdicts);
+  return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], wakeAt: null };
+}
 
 /** Forgets what has faded, what concerns VMs that are no more, and failures of guests that run well again. */
-function remember({ vms, vmiOf, state, now }: HealingInput, rules: HealingRules, minReadyMs: number): HealingState {
-  const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis]));
+function remember(view: HealingView): HealingState {
+  const { pool, vms, vmiOf, state, rules, minReadyMs, now } = view;
+  const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
   const earlyEnds: EarlyEnds[] = [];
+  const uids = new Map<string, VmView>();
   for (const vm of vms) {
-    const vmi = vmiOf(vm);
-    const known = ends.get(vm.uid) ?? [];
-    if (runsWell(vm, vmi, minReadyMs, now)) continue;
-    const vmis = vmi !== undefined && endedEarly(vmi) && !known.includes(vmi.uid) ? [...known, vmi.uid].slice(-ENDS_KEPT) : known;
-    if (vmis.length > 0) earlyEnds.push({ vmUid: vm.uid, vmis });
+    uids.set(vm.uid, vm);
+    if (runsWell(vm, vmiOf(vm), minReadyMs, now)) continue;
+    const ends = earlyEndsOf(view, vm, known.get(vm.uid));
+    if (ends.vmis.length > 0) earlyEnds.push(ends);
   }
-  const cycles = state.cycles.map((cycle): HealingCycle => (isOverdue(cycle, rules, now) ? { ...cycle, phase: 'Provisioning' } : cycle));
-  return { ...state, cycles, earlyEnds, spent: state.spent.filter(({ at }) => fadesAt(Date.parse(at), rules.backoff) > now) };
+  const spent: Spent[] = [];
+  for (const one of state.spent) {
+    const vm = uids.get(one.uid);
+    if (isFinal(one) && vm !== undefined) {
+      const isWell = runsWell(vm, vmiOf(vm), minReadyMs, now);
+      spent.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one);
+    } else if (fadesAt(Date.parse(one.at), rules.backoff) > now) spent.push(one);
+  }
+  // The pool's own time is the API server's, as that of its VMs.
+  const since = state.since ?? (vms.length === 0 ? pool.metadata.creationTimestamp : undefined) ?? new Date(now).toISOString();
+  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted((one, other) => (one.vmUid < other.vmUid ? -1 : 1)) };
 }
 
-const ENDS_KEPT = 20;
-
-/** The news that a delay is over was lost, with the workflow that it was for. */
-function isOverdue({ phase, nextAt, startedAt }: HealingCycle, { backoff }: HealingRules, now: number): boolean {
-  const due = nextAt === undefined ? Date.parse(startedAt) + 2 * durationMs(backoff.max) : Date.parse(nextAt);
-  return phase === 'Waiting' && due + NEWS_LOST_MS < now;
+/** Adds to what is known the guests that have ended since. */
+function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, vm: VmView, known: EarlyEnds | undefined): EarlyEnds {
+  let ends: EarlyEnds = known ?? { vmUid: vm.uid, vmis: [], endedAt: 0 };
+  const guest = vmiOf(vm);
+  const guests = guest?.phase === 'Failed' ? [...failedGuestsOf(vm), guest] : failedGuestsOf(vm);
+  for (const failed of guests) {
+    const { uid, endedAt } = failed;
+    if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;
+    const isNext = isNextAfter(ends.endedAt, failed, minReadyMs);
+    const before = isNext ? ends.vmis : [];
+    ends = { vmUid: vm.uid, vmis: endedEarly(failed, minReadyMs) ? [...before, uid].slice(-rules.startupFailureThreshold) : [], endedAt };
+  }
+  return ends;
 }
 
-const NEWS_LOST_MS = 60_000;
+/** Why no more may be removed, where so many are sick or being replaced. */
+function breaker({ rules, pool }: HealingView, unhealthy: number): string | null {
+  const most = countOf(rules.maxUnhealthy, pool.spec.replicas, 1);
+  return unhealthy > most ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them` : null;
+}
 
-function judge(
-  { vms, vmiOf, excess, now }: HealingInput,
-  rules: HealingRules,
-  { cycles, earlyEnds }: HealingState,
-  minReadyMs: number,
-): { verdicts: HealingPlan['verdicts']; wakeAt: number | null } {
-  const byName = new Map(vms.map((vm) => [vm.name, vm]));
-  const verdicts: HealingPlan['verdicts'] = [];
+/** How many more cycles may begin, and what keeps the next one. */
+function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
+  const { pool, vms, vmiOf, rules, burst } = view;
+  const cycles = underWay(state.cycles);
+  const inCycles = new Set(cycles.map(({ vm }) => vm));
+  const leaving = vms.filter((vm) => !isStaying(vm) && !inCycles.has(vm.name)).length;
+  const limits = [{ count: burst - leaving - cycles.length, full: 'others are in flight' }];
+  if (rules.maxConcurrent !== null) limits.push({ count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length, full: 'others are healed first' });
+  // Where none has ever run, the fault is hardly in one of them: one is tried.
+  const hasProven = vms.some((vm) => isReady(vm, vmiOf(vm)) || holdsData(vm, state));
+  if (!hasProven) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
+  const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
+  return { ...least, count: Math.max(least.count, 0) };
+}
+
+interface Found {
+  sick: SickVm[];
+  spent: Spent[];
+  waits: string[];
+  wakeAt: number | null;
+}
+
+/** VMs that are sick and in nobody's hand, in the order of their numbers; those that are not to be replaced are told in words. */
+function findSick(view: HealingView, state: HealingState): Found {
+  const { pool, vms, vmiOf, busy, rules, now } = view;
+  const healing = new Set(state.cycles.map(({ vm }) => vm));
+  const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis.length]));
+  const all: { vm: VmView; sick: SickVm }[] = [];
   let wakeAt: number | null = null;
-  let surplus = excess;
-  for (const { vm: name, uid, phase } of cycles) {
-    const vm = byName.get(name);
-    if (phase === 'Removing' && vm?.uid !== uid) verdicts.push({ vm: name, verdict: 'Gone' });
-    else if (phase === 'Waiting' && vm === undefined && surplus > 0) {
-      surplus--;
-      verdicts.push({ vm: name, verdict: 'Left', why: 'the pool needs fewer VMs now' });
-    } else if (phase === 'Provisioning' && vm !== undefined && vm.uid !== uid) {
-      if (!isStaying(vm)) verdicts.push({ vm: name, verdict: 'Left', why: 'it leaves the pool' });
-      else if (vm.optedOut) verdicts.push({ vm: name, verdict: 'Left', why: 'its owner asked that nothing disrupts it' });
-      else if (runsWell(vm, vmiOf(vm), minReadyMs, now)) verdicts.push({ vm: name, verdict: 'Well' });
-      else {
-        const health = healthOf(vm, vmiOf(vm), endsOf(earlyEnds, vm), rules, now);
-        if (health.sick) verdicts.push({ vm: name, verdict: 'Sick', uid: vm.uid, why: health.why });
-        else wakeAt = earlier(wakeAt, earlier(health.at, wellAt(vm, vmiOf, minReadyMs, now)));
-      }
-    } else if (phase === 'Provisioning' && vm === undefined && surplus > 0) {
-      surplus--;
-      verdicts.push({ vm: name, verdict: 'Left', why: 'the pool needs fewer VMs now' });
-    }
+  for (const vm of vms) {
+    const isForeign = numberOf(pool.metadata.name, vm.name) === null;
+    if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || isLeftAlone(vm, vmiOf(vm))) continue;
+    const earlyEnds = ends.get(vm.uid) ?? 0;
+    const holds = holdsData(vm, state);
+    const health = healthOf({ vm, vmi: vmiOf(vm), earlyEnds, hasRun: holds, rules, now });
+    const { name, uid } = vm;
+    if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds } });
+    else wakeAt = earlier(wakeAt, health.at);
   }
-  return { verdicts, wakeAt };
+  return { ...replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name))), wakeAt };
 }
 
-/** When a guest that is ready has been so for long enough. */
-function wellAt(vm: VmView, vmiOf: VmiOf, minReadyMs: number, now: number): number | null {
-  const vmi = vmiOf(vm);
-  if (vmi?.ready !== true) return null;
-  const at = Math.max((vmi.readySince ?? now) + minReadyMs, (vmi.runningSince ?? now) + (vmi.probationMs ?? 0));
-  return at > now ? at : null;
-}
-
-/** The cycles as they are once these verdicts are told. */
-function ending(state: HealingState, verdicts: HealingPlan['verdicts']): HealingState {
-  const byVm = new Map(verdicts.map((verdict) => [verdict.vm, verdict]));
-  const cycles = state.cycles.map((cycle): HealingCycle => {
-    const verdict = byVm.get(cycle.vm);
-    if (verdict === undefined) return cycle;
-    if (verdict.verdict === 'Gone') return { ...cycle, phase: 'Waiting' };
-    if (verdict.verdict === 'Sick') {
-      const { nextAt: _nextAt, ...rest } = cycle;
-      return { ...rest, uid: verdict.uid, attempt: cycle.attempt + 1, phase: 'Removing', why: verdict.why.slice(0, 1024) };
-    }
-    return { ...cycle, phase: 'Ending' };
-  });
-  return { ...state, cycles };
-}
-
-function findSick(
-  { vms, vmiOf, busy, unproven, now }: HealingInput,
-  rules: HealingRules,
-  { cycles, spent, earlyEnds }: HealingState,
-): { sick: SickVm[]; wakeAt: number | null } {
-  const { backoff, maxAttempts, preserveStorage } = rules;
-  const healing = new Set(cycles.map(({ vm }) => vm));
-  const memory = new Map(spent.map((one) => [one.vm, one]));
+function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'wakeAt'> {
+  const { unproven, rules, now } = view;
+  const memory = new Map(state.spent.map((one) => [one.vm, one]));
   const sick: SickVm[] = [];
-  let wakeAt: number | null = null;
-  for (const vm of vms) {
-    if (!isStaying(vm) || healing.has(vm.name) || busy.has(vm.name) || isLeftAlone(vm, vmiOf)) continue;
-    const health = healthOf(vm, vmiOf(vm), endsOf(earlyEnds, vm), rules, now);
-    if (!health.sick) {
-      wakeAt = earlier(wakeAt, health.at);
-      continue;
-    }
-    if (vm.revision !== null && vm.revision === unproven) continue;
-    const last = memory.get(vm.name);
-    if (last?.uid === vm.uid && (last.end === 'GivenUp' || last.end === 'Skipped')) continue;
-    sick.push({ name: vm.name, uid: vm.uid, attempt: (last?.attempts ?? 0) + 1, why: health.why, rules: { backoff, maxAttempts, preserveStorage } });
+  const waits: string[] = [];
+  let { spent } = state;
+  let surplus = surplusOf(view, state);
+  for (const { vm, sick: one } of all) {
+    const { name, uid, why } = one;
+    const wait = (reason: string): void => void waits.push(`${name} is sick (${why}): ${reason}`);
+    const last = memory.get(name);
+    const attempts = last?.attempts ?? 0;
+    if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? last.why : 'a person wants it left as it is');
+    else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
+    else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
+      const givenUp = `given up after ${attempts} replacements`;
+      spent = remembered(spent, { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: new Date(now).toISOString() });
+      wait(givenUp);
+    } else if (surplus-- > 0) wait('the pool has more VMs than it wants');
+    else sick.push({ ...one, attempt: attempts + 1 });
   }
-  return { sick, wakeAt };
+  return { sick, spent, waits };
 }
 
-/** Its owner's wish, or a state in which KubeVirt works on it. */
-function isLeftAlone(vm: VmView, vmiOf: VmiOf): boolean {
-  const vmi = vmiOf(vm);
-  const isForeign = vm.owner === null || numberOf(vm.owner.name, vm.name) === null;
-  return isForeign || vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
+/** The cycles that have been silent for too long, and when the next will have been. */
+function ask(state: HealingState, now: number): { names: string[]; state: HealingState; wakeAt: number | null } {
+  const isSilent = ({ heardAt }: Cycle): boolean => heardAt === undefined || heardAt + SILENCE_MS <= now;
+  const cycles = state.cycles.map((cycle) => (isSilent(cycle) ? { ...cycle, heardAt: now } : cycle));
+  const next = cycles.map(({ heardAt }) => heardAt! + SILENCE_MS);
+  return { names: state.cycles.filter(isSilent).map(({ vm }) => vm), state: { ...state, cycles }, wakeAt: next.length === 0 ? null : Math.min(...next) };
 }
 
-const endsOf = (earlyEnds: readonly EarlyEnds[], vm: VmView): number => earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
+/** When the next memory fades; what is kept with its VM does not. */
+function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): number | null {
+  const uids = new Set(vms.map(({ uid }) => uid));
+  const times = spent.filter((one) => !isFinal(one) || !uids.has(one.uid)).map(({ at }) => fadesAt(Date.parse(at), rules.backoff));
+  return times.filter((at) => at > now).reduce<number | null>(earlier, null);
+}
 
-function unmarked({ vms, vmiOf, now }: HealingInput, minReadyMs: number): HealingPlan['mark'] {
-  const fresh = vms.filter((vm) => isStaying(vm) && !vm.hasRun && runsWell(vm, vmiOf(vm), minReadyMs, now));
-  return fresh.map(({ name, uid }) => ({ name, uid }));
+/** In the order of their numbers. */
+function byName({ metadata: { name } }: StoredPool, one: string, other: string): number {
+  return (numberOf(name, one) ?? 0) - (numberOf(name, other) ?? 0) || (one < other ? -1 : one > other ? 1 : 0);
 }

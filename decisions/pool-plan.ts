@@ -1,15 +1,19 @@
+import { updateRules } from '../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus, VmTemplate } from '../api/pool.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
-import { heldBack, noHealing, planHealing, type HealingPlan, type HealingState } from './healing-plan.ts';
+import { planHealing, type HealingPlan } from './healing-plan.ts';
+import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
+import { namesInWords } from './naming.ts';
 import { revisionOf } from './revision.ts';
 import { planRollout, type PlannedBatch, type RolloutPlan } from './rollout-plan.ts';
 import { planDeletion, planScale } from './scale-plan.ts';
 import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import { isHalted, type VmView } from './vm.ts';
+import type { VmiView } from './vmi.ts';
 
 /** One VM that a step is about: the UID keeps another of its name safe, the version one that has changed since. */
 export interface Target {
@@ -43,6 +47,8 @@ export interface PoolPlanInput {
   /** Names that activities are working on in this moment. */
   underWay: { creating: readonly string[]; deleting: readonly string[] };
   vmiOf: VmiOf;
+  /** Guests of a VM that ran and then failed, oldest first; absent where nobody has seen any. */
+  failedGuestsOf?: (vm: VmView) => readonly VmiView[];
   /** The revisions of the pool's template that are kept. */
   revisions: readonly KeptRevision[];
   /** How KubeVirt takes changes in running VMs. */
@@ -69,10 +75,10 @@ export interface PoolPlan {
   status: PoolStatus | null;
   /** The failure that still stands: one to create passes when nothing is missing, one to delete when nothing is too many. */
   failure: Failure | null;
-  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'RollingOut' | 'Waiting' | 'Paused' | 'Undoing' | 'Failed';
+  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'RollingOut' | 'Waiting' | 'Paused' | 'Undoing' | 'Failed' | 'Healing';
   counts: PoolCounts;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'goal' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
-  healing: HealingPlan;
+  healing: Omit<HealingPlan, 'mark'>;
   /** When time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
@@ -94,19 +100,21 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   templates.set(revisionOf(pool.spec.template), pool.spec.template);
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batches.flatMap((batch) => batch.vms.map((vm) => vm.name));
-  const healing = planHealing({
+  const { mark, ...healing } = planHealing({
     pool,
     vms,
     vmiOf,
+    failedGuestsOf: input.failedGuestsOf ?? (() => []),
+    isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
     busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches]),
     unproven: unprovenRevision(input),
-    excess: excessOf(input),
     burst,
     now,
   });
   const sick = healing.state.cycles.map(({ vm }) => vm);
-  const scale = { ...input, inHand: new Set([...inBatches, ...heldBack(healing.state)]) };
+  const inHand = new Set([...inBatches, ...heldBack(healing.state)]);
+  const scale = { ...input, inHand, sick: new Set(sick), first: toBeMade(healing.state) };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
@@ -126,7 +134,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
   const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
-  if (healing.mark.length > 0) steps.push({ kind: 'mark', vms: healing.mark.slice(0, burst), reason: `note that ${healing.mark.length} VMs have run well` });
+  if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note that ${namesInWords(mark.map(({ name }) => name))} run well` });
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   const failure = stillStands(input) ? input.failure : null;
   const status = poolStatus({ pool, vms, failure, rollout: plan, healing, now: new Date(now).toISOString() });
@@ -135,7 +143,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     steps,
     failure,
     status: saysTheSame(pool.status, status) ? null : status,
-    phase: phaseOf(input, phase),
+    phase: phaseOf(input, phase, cyclesUnderWay(healing.state.cycles).length > 0),
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
     healing,
@@ -145,18 +153,12 @@ export function planPool(input: PoolPlanInput): PoolPlan {
 
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */
 function unprovenRevision({ pool, vms, vmiOf, rollout }: PoolPlanInput): string | null {
+  if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(pool.spec.template);
   const { currentRevision = newest, rollout: told } = pool.status ?? {};
   const isHalted = (rollout ?? told)?.halted !== undefined;
   if (newest === currentRevision || isHalted) return null;
   return vms.some((vm) => vm.revision === newest && isReady(vm, vmiOf(vm))) ? null : newest;
-}
-
-/** How many VMs more there are than wanted, with those that are being replaced. */
-function excessOf({ pool, vms, healing }: PoolPlanInput): number {
-  const present = new Set(vms.map((vm) => vm.name));
-  const absent = (healing?.cycles ?? []).filter(({ vm, phase }) => phase !== 'Ending' && !present.has(vm)).length;
-  return vms.filter(isStaying).length + absent - pool.spec.replicas;
 }
 
 function tidyRevisions({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
@@ -181,10 +183,11 @@ function stillStands({ failure, pool, vms }: PoolPlanInput): boolean {
   return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted;
 }
 
-function phaseOf({ pool, vms }: PoolPlanInput, rollout: RolloutPlan['phase']): PoolPlan['phase'] {
+function phaseOf({ pool, vms }: PoolPlanInput, rollout: RolloutPlan['phase'], heals: boolean): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if (!vms.every(isStaying) || vms.length > pool.spec.replicas) return 'ScalingIn';
+  if ((!heals && !vms.every(isStaying)) || vms.length > pool.spec.replicas) return 'ScalingIn';
   if (rollout === 'RollingOut' || rollout === 'Waiting' || rollout === 'Paused' || rollout === 'Undoing' || rollout === 'Failed') return rollout;
+  if (heals) return 'Healing';
   if (vms.length < pool.spec.replicas) return 'ScalingOut';
   return vms.some((vm) => !vm.ready && !isHalted(vm)) ? 'Starting' : 'Steady';
 }

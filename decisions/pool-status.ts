@@ -1,8 +1,7 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { Condition, PoolStatus } from '../api/pool.ts';
 import { canonical } from './canonical.ts';
-import { healingConditions, healingStatus } from './healing-conditions.ts';
-import type { HealingPlan } from './healing-plan.ts';
+import { healingConditions, healingStatus, type HealingTold } from './healing-conditions.ts';
 import { rolloutConditions } from './rollout-conditions.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -24,7 +23,7 @@ export interface StatusInput {
   vms: readonly VmView[];
   failure: Failure | null;
   rollout: RolloutPlan;
-  healing: HealingPlan;
+  healing: HealingTold;
   /** RFC 3339. */
   now: string;
 }

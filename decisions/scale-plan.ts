@@ -1,14 +1,18 @@
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../api/names.ts';
 import { scaleInRules } from '../api/pool-defaults.ts';
-import { freeNumbers, namesInWords, vmName } from './naming.ts';
+import { freeNumbers, namesInWords, numberOf, vmName } from './naming.ts';
 import type { PoolPlanInput, PoolStep, Target } from './pool-plan.ts';
 import { scaleInOrder } from './selection.ts';
 import { isHalted, type VmView } from './vm.ts';
 
 /** What scaling looks at beside the pool and its VMs. */
 export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance'> & {
-  /** VMs in the hand of an update, by name: they are neither made nor taken out beside it. */
+  /** VMs in the hand of an update or of a healing cycle, by name: they are neither made nor taken out beside it. */
   inHand: ReadonlySet<string>;
+  /** VMs that are being healed, by name: they leave before others. */
+  sick: ReadonlySet<string>;
+  /** Names that are made before others: they were the pool's. */
+  first: readonly string[];
 };
 
 /** A step of scaling; of which revision new VMs are is not its business. */
@@ -33,24 +37,28 @@ export function planScale(input: ScaleInput): ScaleStep[] {
   return steps;
 }
 
-function scaleOut({ pool, isHeldByOther, underWay, burst, allowance }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
+function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, first }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
   const count = Math.min(missing, allowance, burst - underWay.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
-  const numbers = freeNumbers(name, count, (candidate) => ours.has(candidate) || isHeldByOther(candidate));
+  const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
+  const given = first.filter((candidate) => !isTaken(candidate)).slice(0, count);
+  const others = freeNumbers(name, count - given.length, (candidate) => given.includes(candidate) || isTaken(candidate));
+  const numbers = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted((one, other) => one - other);
   const names = namesInWords(numbers.map((number) => vmName(name, number)));
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
 
 function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number): ScaleStep[] {
-  const { pool, underWay, inHand } = input;
+  const { pool, underWay, inHand, sick } = input;
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   if (rules.kind === 'unmanaged') return [];
   const free = staying.filter((vm) => !inHand.has(vm.name));
   const candidates = rules.kind === 'opportunistic' ? free.filter(isHalted) : free;
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
   const count = Math.min(excess, roomToDelete(input));
-  const chosen = scaleInOrder(candidates, policy)
+  const order = scaleInOrder(candidates, policy);
+  const chosen = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))]
     .slice(0, count)
     // A VM that is still being made is deleted once it has been.
     .filter((vm) => !underWay.creating.includes(vm.name));

@@ -18,29 +18,47 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'WaitingForVolumeBinding',
 ]);
 
-/**
- * The rules of a pool's autohealing for one VM. `earlyEnds`: guests of it in a row that ended before their liveness probe had
- * let them pass; KubeVirt counts only those that never ran.
- */
-export function healthOf(vm: VmView, vmi: VmiView | undefined, earlyEnds: number, rules: HealingRules, now: number): Health {
-  if (!isMeantToRun(vm, vmi) || isReady(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return well;
-  if (isNodeUnknown(vm, vmi)) return overdue(vm, rules.unhealthyAfter.unknownNode, 'its node does not answer', now);
+export interface HealthInput {
+  vm: VmView;
+  vmi: VmiView | undefined;
+  /** Guests of the VM in a row that ended before they had run well; KubeVirt counts only those that never ran. */
+  earlyEnds: number;
+  /** It has run well, or stands for one that has. */
+  hasRun: boolean;
+  rules: SicknessRules;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
+
+/** What the rules of a pool's autohealing say of one VM. */
+export function healthOf({ vm, vmi, earlyEnds, hasRun, rules, now }: HealthInput): Health {
+  if (!isMeantToRun(vm, vmi) || isReady(vm, vmi)) return well;
+  // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
+  if (isNodeUnknown(vm, vmi)) return overdue(vm.notReadySince, rules.unhealthyAfter.unknownNode, 'its node does not answer', now);
+  if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return well;
   const failures = vm.startFailures + earlyEnds;
   if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, vmi) };
-  const failing = failures > 0 ? overdue(vm, rules.minFailingToStartDuration ?? 'never', words('it fails to start', vmi), now) : well;
-  if (failing.sick || !vm.hasRun) return failing;
-  const notReady = overdue(vm, rules.unhealthyAfter.notReady, words('it is not ready', vmi), now);
-  return notReady.sick ? notReady : { sick: false, at: earlier(failing.at, notReady.at) };
+  const failing = failures > 0 ? overdue(vm.notReadySince, rules.minFailingToStartDuration ?? 'never', words('it fails to start', vmi), now) : well;
+  if (failing.sick || !hasRun) return failing;
+  const late = overdue(withoutWaiting(vm, vmi), rules.unhealthyAfter.notReady, words('it is not ready', vmi), now);
+  return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
 }
 
 const well: Health & { sick: false } = { sick: false, at: null };
 
-/** KubeVirt can't say what a guest does on a node that is gone: it may still run there. */
-const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean => vm.state === 'Unknown' || vmi?.phase === 'Unknown';
+const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean => vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
 
-function overdue(vm: VmView, limit: string, why: string, now: number): Health {
-  if (limit === 'never' || vm.notReadySince === null) return well;
-  const at = vm.notReadySince + durationMs(limit);
+/** Since when it is not ready although it has its node, image and disks; null where it has them not. */
+function withoutWaiting(vm: VmView, vmi: VmiView | undefined): number | null {
+  if (vm.notReadySince === null || vmi === undefined || vmi.deleting || vmi.scheduledAt === null) return null;
+  return Math.max(vm.notReadySince, vmi.scheduledAt);
+}
+
+function overdue(since: number | null, limit: string, why: string, now: number): Health {
+  if (limit === 'never' || since === null) return well;
+  const at = since + durationMs(limit);
   return at <= now ? { sick: true, why: `${why} for ${limit}` } : { sick: false, at };
 }
 
@@ -49,13 +67,32 @@ const words = (what: string, vmi: VmiView | undefined): string => (vmi?.trouble 
 export const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);
 
-/** True for a guest that ended while its liveness probe was still to judge its start. */
-export const endedEarly = ({ phase, runningSince, endedAt, probationMs }: VmiView): boolean =>
-  phase === 'Failed' && probationMs !== null && runningSince !== null && endedAt !== null && endedAt - runningSince <= probationMs;
+/** The owner's wish, or a state in which KubeVirt works on it: it is not to be touched now. */
+export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
+
+/** How long a guest runs until its start counts as well done: it has been ready for long enough, and its liveness probe has judged it. */
+const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number => Math.max(probationMs ?? 0, minReadyMs);
+
+/** True for a guest that ended while it was still to show that it runs well. */
+export function endedEarly(guest: VmiView, minReadyMs: number): boolean {
+  const { phase, runningSince, endedAt } = guest;
+  const probation = probationOf(guest, minReadyMs);
+  return phase === 'Failed' && probation > 0 && runningSince !== null && endedAt !== null && endedAt - runningSince <= probation;
+}
+
+/** Whether `guest` was started because a guest ended at `endedAt`, with none between that ran well. */
+export const isNextAfter = (endedAt: number, guest: VmiView, minReadyMs: number): boolean => guest.createdAt - endedAt <= probationOf(guest, minReadyMs);
 
 /** True for a guest that has run for long enough, and is ready: its disks hold something, and its failures are forgotten. */
 export function runsWell(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
-  if (!isReady(vm, vmi)) return false;
+  const at = wellAt(vm, vmi, minReadyMs, now);
+  return at !== null && at <= now;
+}
+
+/** When a guest that is ready runs well by the clock alone, in milliseconds since the epoch; null where it is not ready. */
+export function wellAt(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): number | null {
+  if (!isReady(vm, vmi)) return null;
   const { runningSince, readySince, probationMs } = vmi!;
-  return (readySince ?? now) + minReadyMs <= now && (runningSince ?? now) + (probationMs ?? 0) <= now;
+  return Math.max((readySince ?? now) + minReadyMs, (runningSince ?? now) + (probationMs ?? 0));
 }

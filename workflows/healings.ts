@@ -1,16 +1,16 @@
-import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
-import type { HealingCycle, HealingState, SickVm, Verdict } from '../decisions/healing-plan.ts';
+import { underWay as cyclesUnderWay, unblocked, withNews, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { healVm } from './heal-vm.ts';
-import { cycleNews, healHold, healPause, healResume, healVmIdOf, verdict, type Asking, type CycleNews, type PoolRef } from './messages.ts';
+import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type Asking, type AskingOf, type PoolRef } from './messages.ts';
+import { recordHealing } from './pool-steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from './search-attributes.ts';
 import type { UnderWay } from './under-way.ts';
 
-const SPENT_KEPT = 250;
-
 type Ask = (state: HealingState) => HealingState;
+type CycleHandle = ReturnType<typeof getExternalWorkflowHandle>;
 
 export interface HealingsOptions {
   ref: PoolRef;
@@ -27,16 +27,24 @@ export class Healings {
   readonly #options: HealingsOptions;
   /** What was told since the last plan was asked for: that plan knows nothing of it. */
   #asks: Ask[] = [];
-  #held = false;
+  /** Null before the first look. */
+  #pool: string | null = null;
+  /** What each cycle was sent last: the next waits for it, so that nothing overtakes. */
+  readonly #lines = new Map<string, Promise<void>>();
 
   constructor(options: HealingsOptions) {
     this.#options = options;
     this.state = options.state;
+    // Temporal's Web UI sends null where nothing is typed.
     setHandler(healPause, (asked?: Asking | null) => this.#ask((state) => ({ ...state, paused: actOf(asked) })), {
       description: 'Replace no sick VM until healResume.',
     });
     setHandler(healResume, () => this.#ask(({ paused: _paused, ...state }) => state), { description: 'Replace sick VMs again.' });
-    setHandler(cycleNews, (news) => this.#ask((state) => withNews(state, news)), { description: 'The healing of a VM has come further.' });
+    setHandler(healNow, (asked?: AskingOf | null) => this.#healNow(asked ?? {}), {
+      description: 'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.',
+    });
+    setHandler(healSkip, (asked?: AskingOf | null) => this.#healSkip(asked ?? {}), { description: 'End the healing of {"vm": …}: leave it as it is.' });
+    setHandler(cycleNews, (news) => this.#heard(news), { description: 'The healing of a VM has come further.' });
   }
 
   /** What a plan needs to know. */
@@ -49,26 +57,28 @@ export class Healings {
   taken(key: PoolKey, { healing }: Partial<Pick<PoolPlan, 'healing'>>): void {
     // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of healing.
     if (healing === undefined) return;
+    this.#pool = key.uid;
+    const before = this.state?.hold ?? 'None';
     const isCurrent = this.#asks.length === 0;
     const begin = isCurrent ? healing.begin : [];
-    const begun = new Set(begin.map(({ name }) => name));
-    const dropped = new Set(healing.begin.map(({ name }) => name).filter((name) => !begun.has(name)));
+    const dropped = new Set(isCurrent ? [] : healing.begin.map(({ name }) => name));
     const planned = { ...healing.state, cycles: healing.state.cycles.filter(({ vm }) => !dropped.has(vm)) };
     this.state = this.#asks.splice(0).reduce((state, ask) => ask(state), planned);
-    for (const told of healing.verdicts) this.#signal(told.vm, (handle) => handle.signal(verdict, verdictOf(told)));
-    this.#hold(healing.suspended !== null || this.state.paused !== undefined);
-    for (const vm of begin) this.#begin(key, vm);
+    for (const { vm, ...told } of healing.verdicts) this.#send(vm, (cycle) => cycle.signal(verdict, told));
+    this.#tellHold(before, planned.hold, healing.ask, new Set(begin.map(({ name }) => name)));
+    if (planned.hold !== before) this.#recordHold(key, before, planned.hold, healing.suspended);
+    for (const vm of begin) this.#begin(key, vm, planned.hold);
     if (!isCurrent) this.#options.onChange();
   }
 
-  #begin(key: PoolKey, { name, uid, attempt, why, rules }: SickVm): void {
-    const { ref, underWay, onChange } = this.#options;
-    const reason = `heal ${name}: ${why}`;
-    void underWay.run({ kind: 'batch', reason }, async () => {
+  #begin(key: PoolKey, sick: SickVm, hold: Hold): void {
+    const { ref } = this.#options;
+    const { name, why } = sick;
+    this.#inLine(name, 'batch', `heal ${name}: ${why}`, async () => {
       try {
         const child = await startChild<typeof healVm>('healVm', {
           workflowId: healVmIdOf(ref, name),
-          args: [{ ref, key, vm: { name, uid }, attempt, why, rules, held: this.#held }],
+          args: [{ ref, key, sick, hold }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: `Heals ${name}: ${why}`.slice(0, 180),
           typedSearchAttributes: [
@@ -78,36 +88,76 @@ export class Healings {
             { key: DroverPhase, value: 'Healing' },
           ],
         });
-        child.result().catch((error: unknown) => {
-          log.warn('a healing cycle was ended from outside', { vm: name, error: String(error) });
-          this.#forget(name);
-        });
+        child.result().catch((error: unknown) => this.#lost(name, error));
       } catch (error) {
-        // One that an earlier workflow of this pool began: it is told as if it were ours.
-        if (error instanceof WorkflowExecutionAlreadyStartedError) return;
-        this.#forget(name);
-        log.error('a healing cycle could not be begun', { vm: name, error: String(error) });
-        onChange();
+        // One that an earlier workflow of this pool began, or an earlier pool of this name: it tells which.
+        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }));
+        else this.#lost(name, error);
       }
     });
   }
 
-  #hold(isHeld: boolean): void {
-    if (isHeld === this.#held) return;
-    this.#held = isHeld;
-    for (const { vm } of this.state?.cycles ?? []) this.#signal(vm, (handle) => handle.signal(healHold, isHeld));
+  #heard(news: CycleNews): void {
+    if (this.#pool === null || news.pool === this.#pool) return this.#ask((state) => withNews(state, news, Date.now()));
+    // Of an earlier pool of this name.
+    if (news.news === 'Ended') this.#ask((state) => ({ ...state, cycles: state.cycles.filter(({ vm }) => vm !== news.vm) }));
+    else this.#send(news.vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
   }
 
-  #signal(vm: string, send: (handle: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>): void {
-    const handle = getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm));
-    send(handle).catch((error: unknown) => {
-      log.info('a healing cycle is not there any more', { vm, error: String(error) });
-      this.#forget(vm);
+  #healNow({ vm, ...asked }: AskingOf): void {
+    if (vm === undefined) return;
+    if (this.#isHealing(vm)) this.#send(vm, (cycle) => cycle.signal(healNow, asked));
+    else this.#ask((state) => unblocked(state, vm));
+  }
+
+  #healSkip({ vm, ...asked }: AskingOf): void {
+    if (vm !== undefined && this.#isHealing(vm)) this.#send(vm, (cycle) => cycle.signal(healSkip, asked));
+  }
+
+  #isHealing = (name: string): boolean => cyclesUnderWay(this.state?.cycles ?? []).some(({ vm }) => vm === name);
+
+  #tellHold(before: Hold, hold: Hold, ask: readonly string[], begun: ReadonlySet<string>): void {
+    for (const { vm } of this.state!.cycles) {
+      const report = ask.includes(vm);
+      if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, (cycle) => cycle.signal(healHold, { hold, report }));
+    }
+  }
+
+  #recordHold(key: PoolKey, before: Hold, hold: Hold, suspended: string | null): void {
+    const event =
+      hold === 'Removals'
+        ? { type: 'Warning' as const, reason: 'HealingSuspended', note: suspended ?? '' }
+        : before === 'Removals'
+          ? { type: 'Normal' as const, reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }
+          : null;
+    if (event === null) return;
+    void this.#options.underWay.run({ kind: 'telling', reason: event.reason }, () =>
+      recordHealing(key, event).catch((error: unknown) => log.warn('an Event was not written', { error: String(error) })),
+    );
+  }
+
+  #send(vm: string, send: (cycle: CycleHandle) => Promise<void>): void {
+    this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
+      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, error)),
+    );
+  }
+
+  /** This run ends no sooner than what is in line. */
+  #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {
+    const before = this.#lines.get(vm);
+    const line = this.#options.underWay.run({ kind, reason }, async () => {
+      await before;
+      await act();
+    });
+    this.#lines.set(vm, line);
+    void line.then(() => {
+      if (this.#lines.get(vm) === line) this.#lines.delete(vm);
     });
   }
 
-  #forget(vm: string): void {
-    this.#ask((state) => ({ ...state, cycles: state.cycles.filter((cycle) => cycle.vm !== vm) }));
+  #lost(vm: string, error: unknown): void {
+    log.info('a healing cycle is not there any more', { vm, error: String(error) });
+    this.#ask((state) => withoutCycle(state, vm, Date.now()));
   }
 
   #ask(ask: Ask): void {
@@ -117,23 +167,7 @@ export class Healings {
   }
 }
 
-function withNews(state: HealingState, news: CycleNews): HealingState {
-  if (news.news === 'Ended') {
-    const { vm, uid, attempts, end, why } = news;
-    const spent = [...state.spent.filter((one) => one.vm !== vm), { vm, uid, attempts, end, why: why.slice(0, 1024), at: now() }];
-    return { ...state, cycles: state.cycles.filter((cycle) => cycle.vm !== vm), spent: spent.slice(-SPENT_KEPT) };
-  }
-  const change = (cycle: HealingCycle): HealingCycle => (news.news === 'Waits' ? { ...cycle, nextAt: news.nextAt } : { ...cycle, phase: 'Provisioning' });
-  return { ...state, cycles: state.cycles.map((cycle) => (cycle.vm === news.vm ? change(cycle) : cycle)) };
-}
-
-function verdictOf({ vm: _vm, ...told }: { vm: string } & Verdict): Verdict {
-  return told;
-}
-
 function actOf(asked: Asking | null | undefined): NonNullable<HealingState['paused']> {
   const { by = 'somebody', why } = asked ?? {};
-  return { by, at: now(), ...(why === undefined ? {} : { why }) };
+  return { by, at: new Date(Date.now()).toISOString(), ...(why === undefined ? {} : { why }) };
 }
-
-const now = (): string => new Date(Date.now()).toISOString();

@@ -1,7 +1,7 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { UpdateOutcome } from '../decisions/batch.ts';
-import type { Verdict } from '../decisions/healing-plan.ts';
-import type { HealingStatus, RolloutStatus } from '../api/pool.ts';
+import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
+import type { RolloutStatus } from '../api/pool.ts';
 import type { PassedOver } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 
@@ -54,26 +54,25 @@ export const batchEnded = defineSignal<[BatchEnd]>('batchEnded');
 /** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
 export const supersede = defineSignal('supersede');
 
-/** Begins no further replacement of a VM, and lets none go on, until `healResume`. */
+/** To a pool: begins no further replacement of a VM, and lets none go on, until `healResume`. */
 export const healPause = defineSignal<[Asking?]>('healPause');
 export const healResume = defineSignal<[Asking?]>('healResume');
 
-/** To the cycle of one VM: do not wait for the rest of the delay. */
-export const healNow = defineSignal<[Asking?]>('healNow');
-/** To the cycle of one VM: leave it as it is. */
-export const healSkip = defineSignal<[Asking?]>('healSkip');
+/** Of a VM, by its name; a cycle knows its own. */
+export interface AskingOf extends Asking {
+  vm?: string;
+}
+
+/** To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or skipped. */
+export const healNow = defineSignal<[AskingOf?]>('healNow');
+/** To a pool, or to the cycle of one VM: leave it as it is. */
+export const healSkip = defineSignal<[AskingOf?]>('healSkip');
+
 /** A pool to a cycle: what has become of its VM. */
 export const verdict = defineSignal<[Verdict]>('verdict');
-/** A pool to a cycle: begin no replacement while this is true. */
-export const healHold = defineSignal<[boolean]>('healHold');
-
+/** A pool to a cycle: what it may do. With `report` the cycle tells how it stands. */
+export const healHold = defineSignal<[{ hold: Hold; report?: boolean }]>('healHold');
 /** A cycle to its pool. */
-export type CycleNews =
-  /** It waits until then before the next VM is made; RFC 3339. */
-  | { vm: string; news: 'Waits'; nextAt: string }
-  /** The delay is over: the VM may be made. */
-  | { vm: string; news: 'Provision' }
-  | { vm: string; news: 'Ended'; end: HealingStatus['spent'][number]['end']; attempts: number; uid: string; why: string };
 export const cycleNews = defineSignal<[CycleNews]>('cycleNews');
 
 /** A failure as a person reads it. */

@@ -1,4 +1,5 @@
 import type { Planned } from '../activities/pool.ts';
+import { underWay } from '../decisions/healing-state.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { RolloutsState } from './rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
@@ -12,6 +13,7 @@ export function poolDetails(planned: Planned, doing: readonly string[], { troubl
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
     ...rolloutDetails(planned, batches),
+    ...healingDetails(planned),
     ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${message}`),
     ...doing.map((reason) => `- ${reason}`),
     states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
@@ -32,5 +34,20 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
     ...failures.map(({ vm, why }) => `- failed: ${vm}: ${why}`),
   ];
 }
+
+function healingDetails({ healing }: Planned & { gone: false }): string[] {
+  if (healing === undefined) return [];
+  const { state, suspended, waits } = healing;
+  const cycles = underWay(state.cycles);
+  return [
+    state.paused === undefined ? '' : `**Healing** is paused by ${state.paused.by}${because(state.paused.why)}`,
+    suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
+    ...cycles.slice(0, CYCLES_TOLD).map(({ vm, attempt, phase, nextAt, why }) => `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${why}`),
+    cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
+    ...waits.map((words) => `- ${words}`),
+  ];
+}
+
+const CYCLES_TOLD = 10;
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);

@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Planned, PoolActivities } from '../activities/pool.ts';
-import type { HealingState } from '../decisions/healing-plan.ts';
+import type { HealingState } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { changed, progress, type PoolRef } from './messages.ts';

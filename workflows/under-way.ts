@@ -28,8 +28,10 @@ export class UnderWay {
 
   /** What concerns VMs, one sentence each; lanes of one step share theirs. */
   reasons(): string[] {
-    return [...new Set([...this.#lanes.values()].filter((lane) => lane.kind !== 'status' && lane.kind !== 'revisions').map((lane) => lane.reason))];
+    return [...new Set([...this.#lanes.values()].filter((lane) => !UNTOLD.has(lane.kind)).map((lane) => lane.reason))];
   }
 }
 
-export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions';
+export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions' | 'telling';
+
+const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'telling']);

@@ -55,13 +55,14 @@ export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
 /** How the healing of a pool's VMs stands. It outlives the workflow that leads it: a new run takes up from here. */
 export const HealingStatus = z.strictObject({
+  since: time('Since when VMs that run well are marked so; older ones are taken to have run.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom healing was paused.').exactOptional(),
   cycles: z
     .array(
       z.strictObject({
         vm: z.string(),
         uid: z.string().describe('Of the VM that is replaced.'),
-        attempt: count('Which replacement it is, since the VM was last well.'),
+        attempt: count('Which replacement it is, since the VM last ran without trouble for a while.'),
         phase: z
           .enum(['Removing', 'Waiting', 'Provisioning', 'Ending'])
           .describe('Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.'),
@@ -76,9 +77,11 @@ export const HealingStatus = z.strictObject({
     .array(
       z.strictObject({
         vm: z.string(),
-        uid: z.string(),
+        uid: z.string().describe('Of the VM that it left.'),
         attempts: count('Replacements that it took.'),
-        end: z.enum(['Healed', 'GivenUp', 'Skipped', 'Left']),
+        end: z
+          .enum(['Healed', 'GivenUp', 'Skipped', 'Left'])
+          .describe('GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.'),
         why: z.string().max(1024),
         at: time('When it ended.'),
       }),

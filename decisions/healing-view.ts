@@ -1,0 +1,46 @@
+import type { HealingRules } from '../api/pool-defaults.ts';
+import { isStaying, type VmiOf } from './availability.ts';
+import { underWay, type HealingState, type SickVm } from './healing-state.ts';
+import type { StoredPool } from './vm-from-template.ts';
+import type { VmView } from './vm.ts';
+import type { VmiView } from './vmi.ts';
+
+export interface HealingInput {
+  pool: StoredPool;
+  /** All VMs that the pool owns. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** Guests of a VM that ran and then failed, oldest first, as far as they are known. */
+  failedGuestsOf: (vm: VmView) => readonly VmiView[];
+  /** A VM of this name exists in the pool's namespace and is not the pool's. */
+  isHeldByOther: (name: string) => boolean;
+  state: HealingState;
+  /** VMs in other hands, by name: of batches, and those that are being made or deleted. */
+  busy: ReadonlySet<string>;
+  /** A revision that no VM has run well of: its failures are the rollout's to judge. */
+  unproven: string | null;
+  /** VMs in flight at once at most. */
+  burst: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** What the parts of a plan look at. */
+export interface HealingView extends HealingInput {
+  rules: HealingRules;
+  minReadyMs: number;
+  /** How long a new VM is watched that neither fails nor becomes ready. */
+  patienceMs: number;
+}
+
+export const cycleRules = ({ backoff, maxAttempts }: HealingRules): SickVm['rules'] => ({ backoff, maxAttempts });
+
+/** True for a VM that has run well, or may have before anybody noted such things. */
+export const holdsData = (vm: VmView, { since }: HealingState): boolean => vm.hasRun || since === undefined || vm.createdAt < Date.parse(since);
+
+/** How many VMs the pool has too many, those included that are being replaced: they come back, unless they are told not to. */
+export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
+  const staying = new Set(vms.filter(isStaying).map(({ name }) => name));
+  const coming = underWay(cycles).filter(({ vm }) => !staying.has(vm)).length;
+  return staying.size + coming - pool.spec.replicas;
+}

@@ -13,6 +13,7 @@ export interface VirtualMachine extends KubeObject {
   };
   status?: {
     created?: boolean;
+    desiredGeneration?: number;
     ready?: boolean;
     printableStatus?: string;
     startFailure?: { consecutiveFailCount?: number };
@@ -48,6 +49,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
+    specSeen: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }

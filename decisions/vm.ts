@@ -36,6 +36,8 @@ export interface VmView {
   restartRequired: { since: number | null; why: string } | null;
   /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
   changingState: boolean;
+  /** KubeVirt has taken notice of its spec: a guest that it starts from now on is of that. True too where KubeVirt doesn't say. */
+  specSeen: boolean;
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
 }

@@ -44,7 +44,7 @@ const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
 async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailable: number): Promise<void> {
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
-    expect(status).toMatchObject({ updatedReplicas: VMS, readyReplicas: VMS, currentRevision: REVISION, updateRevision: REVISION });
+    expect(status, JSON.stringify(status?.conditions)).toMatchObject({ updatedReplicas: VMS, readyReplicas: VMS, currentRevision: REVISION, updateRevision: REVISION });
   }, ENDS_WITHIN_MS);
   await watch.caughtUp();
   for (const name of NAMES) {

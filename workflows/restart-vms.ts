@@ -106,14 +106,15 @@ export async function restartVms(input: RestartVmsInput): Promise<RestartProgres
 
   showCurrent();
   for (;;) {
+    // Nothing is in flight here: what a wait has found and nobody has heard of is found again.
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof restartVms>({ ...input, carried: state });
     const found = await next();
     if (found === null) continue;
     settle(found);
     if (found.isOver && (state.paused === null || found.open === 0 || state.aborted !== null || isTripped())) break;
-    if (found.isOver) await condition(() => state.paused === null || state.aborted !== null);
+    if (found.isOver) await condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
     else if (found.take.length > 0 && takes()) await take(found.take);
     showCurrent();
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof restartVms>({ ...input, carried: state });
   }
   show(state.aborted !== null ? 'Aborted' : state.failed.length > 0 ? 'Failed' : 'Complete');
   return progress();

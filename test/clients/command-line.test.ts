@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from './drover.ts';
 
-const COMMANDS = ['apply', 'get', 'describe', 'status', 'scale', 'rollout', 'history', 'delete', 'setup', 'worker', 'dev'];
+const COMMANDS = ['apply', 'get', 'describe', 'status', 'scale', 'rollout', 'history', 'delete', 'vm', 'setup', 'worker', 'dev'];
 
 describe('help', () => {
   test('of drover names every command', async () => {

@@ -21,20 +21,19 @@ import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
-import { untilSpecSeen } from './until-spec-seen.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 
 const HEARTBEAT_MS = 2_000;
-/** KubeVirt takes notice of a spec within moments, where it is well. */
-const SEEN_WITHIN_MS = 10_000;
 /** Somebody else's hand in the same VM: it is looked at anew. */
 const TRIES = 8;
 
 export interface UpdateRequest {
   key: PoolKey;
   revision: string;
+  /** The revision that is rolled out: another in an undo. */
+  rollout: string;
   vms: HeldVm[];
   /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
@@ -65,7 +64,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
      * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
      * revision, and a guest that was restarted carries it too.
      */
-    async updateVms({ key, revision, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> {
+    async updateVms({ key, revision, rollout, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> {
       await fleet.catchUp(seen);
       const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
       if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
@@ -74,7 +73,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
       if (template === undefined) {
         return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Failed', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
       }
-      const hand = new Hand({ client, fleet, revisions, key, revision, template, startedAt, others });
+      const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
       const outcomes: UpdateOutcome[] = [];
       const { heartbeat } = Context.current();
       const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
@@ -101,6 +100,7 @@ interface HandOptions {
   revisions: Revisions;
   key: PoolKey;
   revision: string;
+  rollout: string;
   template: VmTemplate;
   startedAt: number;
   others: UpdateRequest['others'];
@@ -154,27 +154,26 @@ class Hand {
     if (held.act === 'replace') return null;
 
     const now = take.writes ? await this.#write(vm) : view;
-    if (take.restarts !== null) {
-      // KubeVirt would start the next guest from the spec that it knows.
-      if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
-        this.#down.delete(held.name);
-        return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
-      }
-      this.#vmis = later(this.#vmis, await restartVm(client, now, take.restarts));
-    }
+    if (take.restarts !== null) this.#note(await restartVm(client, now, take.restarts));
     if (held.act !== 'write') return null;
     const guest = liveVmi(own);
     if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
     return { vm: held.name, end: 'Updated' };
   }
 
+  #note({ vms, vmis }: Seen): void {
+    this.#vms = later(this.#vms, vms);
+    this.#vmis = later(this.#vmis, vmis);
+  }
+
   /** On the newest picture of the pool and its other VMs. */
   #decide(held: HeldVm, vm: VmView | undefined, vmi: VmiView | undefined): Take {
-    const { fleet, key, revision, startedAt, others } = this.#in;
+    const { fleet, key, revision, rollout, startedAt, others } = this.#in;
     const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
     return takeVm({
       held,
       revision,
+      rollout,
       startedAt,
       vm,
       vmi,

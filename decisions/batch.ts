@@ -18,6 +18,8 @@ export interface Batch {
   /** Counts the batches of a pool, from 1. */
   n: number;
   revision: string;
+  /** The revision that is rolled out, of which this is a part: another than its own in an undo. */
+  rollout: string;
   vms: HeldVm[];
   /** Milliseconds since the epoch. */
   startedAt: number;

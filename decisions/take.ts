@@ -24,8 +24,9 @@ export type Take =
 
 export interface TakeInput {
   held: HeldVm;
-  /** That the batch brings its VMs to. */
+  /** That the batch brings its VMs to, and the one that is rolled out: it is another in an undo. */
   revision: string;
+  rollout: string;
   /** When the batch was begun, in milliseconds since the epoch: what people have said before, it was begun in spite of. */
   startedAt: number;
   /** The VM of that name and its VMI, as they are in this moment. */
@@ -47,34 +48,32 @@ export interface TakeInput {
  * and so does a guest that was restarted.
  */
 export function takeVm(input: TakeInput): Take {
-  const { held, revision, startedAt, vm, pool } = input;
+  const { held, revision, vm, pool } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || vm.deleting) return { take: 'gone' };
-  const guest = liveVmi(input.vmi);
+  // One that its owner has just stopped goes by itself.
+  const guest = isMeantToRun(vm, input.vmi) ? liveVmi(input.vmi) : undefined;
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
   if (!writes && !isOld) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? guest : null;
   // A guest of the right revision may still be stopped by what is written: its run strategy.
   const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
-  const why = whyNot(pool, revision, startedAt, vm) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
+  const why = whyNot(input, pool, vm) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
-function whyNot(pool: StoredPool, revision: string, startedAt: number, vm: VmView): string | null {
+function whyNot(input: TakeInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
-  return whyStopped(pool, revision, startedAt) ?? (vm.optedOut ? 'its owner asked that nothing disrupts it' : null);
+  return whyStopped(input, pool) ?? (vm.optedOut ? 'its owner asked that nothing disrupts it' : null);
 }
 
-/** Why no VM may be taken for this revision now; null where it may. */
-function whyStopped({ spec, status }: StoredPool, revision: string, startedAt: number): string | null {
+/** Why no VM may be taken for this rollout now; null where it may. */
+function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredPool): string | null {
   if (spec.paused === true) return 'spec.paused is true';
-  const newest = revisionOf(spec.template);
-  const { paused, halted, revision: rolledOut } = status?.rollout ?? {};
-  const isUndo = halted?.kind === 'Undoing' && revision === status?.currentRevision;
-  if (revision !== newest && !isUndo) return 'the template has changed';
+  if (revisionOf(spec.template) !== rollout) return 'the template has changed';
+  const { paused, halted, revision: told } = status?.rollout ?? {};
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
-  if (rolledOut !== newest || halted === undefined || Date.parse(halted.at) <= startedAt || halted.kind === 'Undoing') return null;
-  return `the rollout is over: ${halted.kind}`;
+  return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt ? `the rollout has ended: ${halted.kind}` : null;
 }
 
 /** A VM that is down already costs nothing more: as it is in this moment, which the picture may not show yet. */

@@ -70,7 +70,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const show = (doing: string): void => setCurrentDetails(detailsOf(input, doing, waiting, outcomes));
 
   show('writes the new spec and restarts what needs it');
-  const begun = await updateVms.executeWithOptions({ summary: reason.slice(0, 180) }, [{ key, revision, vms: batch.vms, startedAt: batch.startedAt, others, seen }]);
+  const begun = await updateVms.executeWithOptions({ summary: reason.slice(0, 180) }, [{ key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, others, seen }]);
   settle(begun.outcomes, begun.seen);
   const replaced = waiting.filter(({ act }) => act === 'replace');
   if (replaced.length > 0) {

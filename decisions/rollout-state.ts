@@ -52,7 +52,10 @@ export function promoted(state: RolloutStatus, steps: number, full: boolean): Ro
   return { ...rest, step: full ? steps : Math.min(state.step + 1, steps) };
 }
 
-export const withFailures = (state: RolloutStatus, failures: RolloutStatus['failures']): RolloutStatus => ({
-  ...state,
-  failures: [...state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm)), ...failures].slice(-FAILURES_KEPT),
-});
+/** Notes what has failed in a batch that brought VMs to `revision`: nothing, where they are to be of another by now. */
+export function withFailures(state: RolloutStatus, revision: string, failures: RolloutStatus['failures']): RolloutStatus {
+  const isUndo = state.halted?.kind === 'Undoing';
+  if ((revision === state.revision) === isUndo) return state;
+  const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
+  return { ...state, failures: [...others, ...failures].slice(-FAILURES_KEPT) };
+}

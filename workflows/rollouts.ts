@@ -89,6 +89,8 @@ export class Rollouts {
     this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#forget(n);
+    // The plan that found them lost still held their VMs to be in hand.
+    if (rollout.lost.length > 0) this.#options.onChange();
     return isCurrent;
   }
 
@@ -150,7 +152,7 @@ export class Rollouts {
       const failures = outcomes
         .filter(({ end }) => end === 'Failed')
         .map(({ vm, why = '' }) => ({ vm, why: why.slice(0, 1024), at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
-      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, failures));
+      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
     this.#options.onChange(seen);
   }

@@ -3,7 +3,7 @@ import { cancellationSignal, Context } from '@temporalio/activity';
 import { liveVmi } from '../decisions/availability.ts';
 import { RestartBudget, type OwningPool, type RestartBudgetInput, type RestartPicture } from '../decisions/restart-budget.ts';
 import { planRestarts, restartNeed, type HeldRestart, type RestartOutcome, type RestartPlan } from '../decisions/restart-plan.ts';
-import { later, type Seen } from '../decisions/versions.ts';
+import { laterSeen, type Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
@@ -167,7 +167,7 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
           acting.push(key);
           sent.set(key, guest);
           try {
-            done.vmis = later(done.vmis, await restartVm(client, vm, need.guest));
+            Object.assign(done, laterSeen(done, await restartVm(client, vm, need.guest)));
           } catch (error) {
             acting.splice(acting.indexOf(key), 1);
             sent.delete(key);

@@ -12,7 +12,7 @@ export type Standing =
   | { state: 'gone' }
   /** The running guest has taken the change; its VMI doesn't say so yet. */
   | { state: 'applied' }
-  /** KubeVirt asks for a restart instead of a live update. */
+  /** Its guest needs a restart: KubeVirt would not update it live, or started it from the old spec. */
   | { state: 'refused'; why: string }
   /** `until`: when it is well by the clock alone, in milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
@@ -39,11 +39,15 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
 
   const vmi = vmiOf(vm);
   const guest = liveVmi(vmi);
-  if (held.act === 'live' && guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
+  if (guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
+    // Who waits has seen the end of the guest that was there: this one came up by itself while the spec was written.
+    if (held.act !== 'live') return vm.changingState ? { state: 'waiting', for: 'its restart' } : { state: 'refused', why: 'it was started with its old spec' };
     const progress = liveProgress(template, vm, guest);
     if (progress.state === 'done') return { state: 'applied' };
     return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
   }
+  // Of one that nobody runs any more, only the failure of the new revision is to be told.
+  if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi)) return { state: 'waiting', for: 'its guest, which has failed' };
   return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
 }
 
@@ -57,9 +61,9 @@ export interface RestartStandingInput {
   now: number;
 }
 
-/** Whether a VM that is restarted runs again, or has been stopped by its owner meanwhile. */
+/** Whether a VM that is restarted runs again, or need not any more. */
 export function standingOfRestart({ vm, vmi, isNew, minReadyMs, now }: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
-  if (!isMeantToRun(vm, vmi)) return vmi === undefined ? { state: 'well' } : { state: 'waiting', for: 'its guest to stop' };
+  if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const guest = liveVmi(vmi);
   if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
   if (!isNew(guest)) return { state: 'waiting', for: 'its restart' };

@@ -35,7 +35,8 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
 
 /** Whatever state the VM is in. */
 function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
-  const guest = liveVmi(vmiOf(vm));
+  // One that its owner has stopped goes by itself.
+  const guest = isMeantToRun(vm, vmiOf(vm)) ? liveVmi(vmiOf(vm)) : undefined;
   if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
   const stored = effortFrom(vm.revision, goal);

@@ -213,7 +213,6 @@ class Rollout {
     let laterRunning = 0;
     if (this.#spec.update.kind === 'unmanaged') return { free, later, laterRunning, left: this.#unmanaged(goal) };
     const inHand = new Set(this.#in.batches.flatMap((batch) => batch.vms.map((vm) => vm.name)));
-    const given = new Set(this.#state.failures.map(({ vm }) => vm));
     const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
     for (const vm of this.#staying) {
       if (inHand.has(vm.name) || busy.has(vm.name)) continue;
@@ -226,7 +225,7 @@ class Rollout {
         later++;
         if (isMeantToRun(vm, vmiOf(vm))) laterRunning++;
         setApart('Vms', vm, need.why);
-      } else if (given.has(vm.name)) {
+      } else if (this.#hasFailed(vm)) {
         left++;
         setApart('Left', vm, 'it has failed in this rollout');
       } else free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
@@ -317,11 +316,15 @@ class Rollout {
    */
   #towards(goal: Goal): VmView[] {
     const { vmiOf } = this.#in;
-    const failed = new Set(this.#state.failures.map(({ vm }) => vm));
     const mayStop = !runsByItself(goal.template);
     return this.#staying.filter(
-      (vm) => vm.revision === goal.revision && (mayStop || isMeantToRun(vm, vmiOf(vm))) && !(failed.has(vm.name) && isDown(vm, vmiOf(vm))),
+      (vm) => vm.revision === goal.revision && (mayStop || isMeantToRun(vm, vmiOf(vm))) && !(this.#hasFailed(vm) && isDown(vm, vmiOf(vm))),
     );
+  }
+
+  /** A later VM of the same name has not. */
+  #hasFailed({ name, createdAt }: VmView): boolean {
+    return this.#state.failures.some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));
   }
 
   /** A person, a failure or the pool itself holds every further batch back. */
@@ -397,7 +400,7 @@ class Rollout {
     this.#state = { ...this.#state, batches: this.#state.batches + 1, lastBatch: n };
     const what = [...new Set(vms.map(({ act }) => act))].join(', ');
     return {
-      batch: { n, revision: goal.revision, vms },
+      batch: { n, revision: goal.revision, rollout: this.#newest, vms },
       askedBy: goal.revision === this.#newest ? (askerOf(this.#in.pool.metadata.annotations?.[ASKED_BY_ANNOTATION], goal.revision) ?? null) : 'drover',
       minReadyMs: this.#spec.rollout.minReadySeconds * 1000,
       deadlineMs: this.#spec.rollout.progressDeadlineSeconds * 1000,

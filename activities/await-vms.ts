@@ -13,6 +13,7 @@ import type { Fleet } from './fleet.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 import type { PoolKey } from './pool.ts';
 import type { Revisions } from './revisions.ts';
+import { recordUpdates } from './update-events.ts';
 
 const HEARTBEAT_MS = 3_000;
 /** Events that come together are looked at together. */
@@ -69,7 +70,11 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
               pending.delete(held.name);
             } else if (standing.state === 'waiting' && standing.until !== undefined) wakeAt = Math.min(wakeAt, standing.until);
           }
-          if (pending.size === 0) return { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
+          if (pending.size === 0) {
+            const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+            if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
+            return { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
+          }
           await changes.next(Math.max(wakeAt - Date.now(), 1), SETTLE_MS);
         }
       } finally {

@@ -3,11 +3,11 @@ import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { effortBetween } from '../decisions/effort.ts';
 import { mergePatch, mergeVm } from '../decisions/merge-vm.ts';
-import { namesInWords, numberOf } from '../decisions/naming.ts';
+import { numberOf } from '../decisions/naming.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { takeVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
-import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
+import { vmFromTemplate } from '../decisions/vm-from-template.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
@@ -16,11 +16,11 @@ import { isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/er
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { inBurst } from './burst.ts';
-import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
+import { recordUpdates } from './update-events.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
@@ -86,7 +86,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
       } finally {
         clearInterval(beat);
       }
-      await report(client, pool, revision, vms, outcomes);
+      await recordUpdates(client, pool, revision, outcomes);
       return { outcomes, seen: hand.seen };
     },
   };
@@ -213,19 +213,6 @@ class Hand {
     const patched = await orChanged(client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch));
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
   }
-}
-
-async function report(client: KubeClient, pool: StoredPool, revision: string, vms: HeldVm[], outcomes: UpdateOutcome[]): Promise<void> {
-  const without = new Set(outcomes.filter(({ end }) => end !== 'Updated').map(({ vm }) => vm));
-  const updated = vms.map(({ name }) => name).filter((name) => !without.has(name));
-  const action = 'Update';
-  if (updated.length > 0) {
-    await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulUpdate', action, note: `Brought ${namesInWords(updated)} to revision ${revision}` });
-  }
-  const failed = outcomes.filter(({ end }) => end === 'Failed');
-  if (failed.length === 0) return;
-  const words = failed.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
-  await recordEvent(client, pool, { type: 'Warning', reason: 'FailedUpdate', action, note: `Could not bring VMs to revision ${revision}: ${words}` });
 }
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>

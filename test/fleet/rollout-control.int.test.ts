@@ -167,6 +167,7 @@ describe('failures', () => {
     expect(message).toContain(broken);
     expect(message).toContain('not ready');
     expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Failed', by: 'drover' }, failures: [{ vm: broken }] });
+    expect(await pool.events()).toContainEqual({ reason: 'FailedUpdate', note: expect.stringContaining(`${broken}: not ready in time`) as string });
     // New VMs get what has proven itself.
     await pool.patch({ replicas: 5 });
     await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
@@ -197,6 +198,17 @@ describe('failures', () => {
     expect(batches).toBe(2);
     expect(failures).toHaveLength(1);
     expect(failures[0]!.vm).not.toBe(broken);
+  });
+
+  test('Pause: the earlier template takes the VM back that has failed, and no other is touched', async () => {
+    const pool = await aPool({ rollout: deadline });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const [broken = ''] = await pool.running(bad);
+    const { [broken]: _broken, ...others } = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf()));
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    expect(await pool.guests()).toMatchObject(others);
   });
 
   test('guests that fail to start count as well', async () => {

@@ -39,7 +39,7 @@ describe('with a worker that lives', () => {
   beforeAll(async () => {
     worker = await fleet().startWorker();
   });
-  afterAll(async () => void (await worker.kill()));
+  afterAll(() => worker.kill());
 
   describe("the pool's workflow, ended from outside and started again,", () => {
     test('knows that a person has paused, and who', async () => {

@@ -4,7 +4,7 @@ import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { ControllerRevisions, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { ControllerRevisions, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../workflows/search-attributes.ts';
 import { aFleet, namesUpTo, orNothing, until } from './fleet.ts';
 import { approvalAt, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
@@ -251,7 +251,7 @@ describe("people's will", () => {
     await pool.untilComplete(next);
   });
 
-  test.each(['Manual', 'RerunOnFailure'] as const)('a VM of run strategy %s is restarted once where it runs, and not started where it does not', async (runStrategy) => {
+  test.each(['Manual', 'RerunOnFailure', 'Once'] as const)('a VM of run strategy %s is restarted once where it runs, and not started where it does not', async (runStrategy) => {
     const shape = { vm: { runStrategy } };
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 3, template: templateOf(shape), maxUnavailable: 1 });
@@ -294,6 +294,73 @@ describe("people's will", () => {
     expect(spec.template.spec.volumes).toEqual(expect.arrayContaining([restored, plugged]));
     expect((await pool.vmi('web-1')).spec).toMatchObject({ domain: { cpu: { cores: 2 }, devices: { disks } } });
     expect((await pool.vm('web-2')).spec.template.spec.volumes).toEqual([{ name: 'root', dataVolume: { name: 'root-2' } }]);
+  });
+});
+
+describe('in the middle of a rollout', () => {
+  test('a VM that a person has paused is waited for, and told of', async () => {
+    const pool = await aPool({ maxUnavailable: 2 });
+    const guest = (verb: string): Promise<void> =>
+      fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.namespace}/virtualmachineinstances/web-2/${verb}`, body: {} });
+    await guest('pause');
+    await pool.until({ readyReplicas: 2 });
+    const { 'web-2': uid } = await pool.guests();
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.until({ updatedReplicas: 2, currentRevision: first });
+    await until(async () => expect((await pool.condition('Progressing'))!).toMatchObject({ reason: 'RollingOut', message: expect.stringContaining('web-2: it is paused') as string }));
+    expect(await pool.guests()).toMatchObject({ 'web-2': uid });
+    await guest('unpause');
+    await pool.untilComplete(next);
+  });
+
+  test('a VM that its owner stops while it restarts is no failure, and stays stopped', async () => {
+    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { progressDeadlineSeconds: 30 } });
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    await pool.power(taken, 'stop');
+    await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
+    await pool.untilSaid({ Progressing: 'Complete', Degraded: 'NoFailures' });
+    expect(await pool.revisions()).toMatchObject({ [taken]: [next, undefined] });
+    expect(await pool.vm(taken)).toMatchObject({ spec: { runStrategy: 'Halted' } });
+  });
+
+  test('a VM that somebody deletes is made anew, and the rollout goes on', async () => {
+    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
+    const watch = await pool.watched();
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    const { metadata } = await pool.vm(taken);
+    await fleet().kube.delete(VirtualMachines, metadata);
+    await pool.untilComplete(next);
+    await watch.caughtUp();
+    expect((await pool.vm(taken)).metadata.uid).not.toBe(metadata.uid);
+    expect(watch.log.mostUnavailable({ replicas: 3 })).toBe(1);
+    expect((await pool.status()).rollout!.failures).toEqual([]);
+  });
+
+  test('a VM that somebody takes out of the pool is left alone, and another takes its place', async () => {
+    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { steps: [approvalAt(1)] } });
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const [updated = ''] = await pool.running(next);
+    const left = namesUpTo('web', 3).find((name) => name !== updated)!;
+    const { [left]: uid } = await pool.guests();
+    await pool.patchVm(left, { metadata: { ownerReferences: null } });
+    await pool.workflow.signal('promote');
+    await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
+    expect(await pool.guests()).toMatchObject({ [left]: uid });
+    expect(await pool.revisions()).toMatchObject({ [left]: [revisionOf(templateOf(slow)), revisionOf(templateOf(slow))], 'web-4': [next, next] });
+  });
+
+  test('the pool shrinks and grows, and all that stay are updated', async () => {
+    const pool = await aPool({ replicas: 6, maxUnavailable: 2 });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await until(async () => expect(await pool.running(next)).not.toEqual([]));
+    await pool.patch({ replicas: 3 });
+    await pool.until({ replicas: 3 });
+    await pool.patch({ replicas: 5 });
+    await pool.untilComplete(next);
+    expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 5 }, () => [next, next]));
   });
 });
 

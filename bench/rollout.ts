@@ -124,6 +124,8 @@ interface Round {
   first: number;
   /** From that call until the pool's status says that it is done. */
   told: number;
+  /** How much of what may be down was down, on average. */
+  used: number;
   mostDown: number;
   restarts: number;
 }
@@ -142,7 +144,8 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
-  return { wall: end - start, first: (await first) - start, told: told - start, mostDown: watch.log.mostUnavailable(), restarts };
+  const used = watch.log.downtime() / (AT_ONCE * (end - start));
+  return { wall: end - start, first: (await first) - start, told: told - start, used, mostDown: watch.log.mostUnavailable(), restarts };
 }
 
 /** Drover has brought all VMs to the newest revision, and said so. */
@@ -184,7 +187,7 @@ await onStack(
       const done = await rollOut(bench, eye, names, round);
       rounds.push(done);
       const words = [`wall ${done.wall.toFixed(0)}`, `first write ${done.first.toFixed(0)}`, `told ${done.told.toFixed(0)}`];
-      console.log(`round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; most down ${done.mostDown}, restarts ${done.restarts}`);
+      console.log(`round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}`);
       await wait(1_000);
     }
     const wall = median(rounds.map((round) => round.wall));

@@ -90,6 +90,13 @@ test('with the number of VMs that there should be, missing ones count', () => {
   expect(log.peak({ replicas: 1 })).toMatchObject({ unavailable: 1, version: 5n });
 });
 
+test('the time that VMs were down is counted together', () => {
+  expect(logOf(restart, 9).downtime()).toBe(7);
+  const other = restart.map((change) => ({ ...change, name: 'b', version: change.version + 100n, at: change.at + 3 }));
+  expect(logOf([...restart, ...other], 9).downtime()).toBe(7 + 8);
+  expect(logOf(restart.slice(0, 4), 9).downtime()).toBe(2);
+});
+
 test('a change that is told twice, or late, or older than one that was told, counts once', () => {
   const log = logOf([...restart, ...restart], 9);
   expect(log.restartsOf('a')).toHaveLength(1);

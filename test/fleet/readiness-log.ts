@@ -116,6 +116,21 @@ export class ReadinessLog {
     return this.peak(options).unavailable;
   }
 
+  /** How long VMs were down since the recording began, all taken together, by the watcher's clock; in milliseconds. */
+  downtime(): number {
+    const since = new Map<string, number>();
+    let sum = 0;
+    let last = 0;
+    this.#replay(({ name, version, at }, { vms, vmis }) => {
+      last = Math.max(last, at);
+      const was = since.get(name);
+      if (isDown(vms.get(name), vmis.get(name))) since.set(name, was ?? at);
+      else if (since.delete(name) && version > this.#from) sum += at - was!;
+    });
+    for (const at of since.values()) sum += last - at;
+    return sum;
+  }
+
   /** Every VMI that the VM has had, the oldest first. */
   guestsOf(vm: string): Guest[] {
     return this.#guests(vm, 0n);

@@ -90,6 +90,8 @@ export function restartNeed(guest: string, vm: VmView | undefined, vmi: VmiView 
   const { why, isWish } = untouchable(vm, () => live) ?? {};
   if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
   if (owner !== undefined && isRollingOut(owner)) return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
+  // The next guest would be of the spec that KubeVirt knows.
+  if (!vm.specSeen) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
   return { need: 'restart', guest: live };
 }
 

@@ -141,6 +141,7 @@ describe('what one VM needs', () => {
     ['to be waited for while it migrates', {}, { migrating: true }, { need: 'later', why: 'it migrates' }],
     ['to be waited for while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
     ['to be waited for while a snapshot is taken', { snapshotting: true }, {}, { need: 'later' }],
+    ['to be waited for until KubeVirt knows its spec', { specSeen: false }, {}, { need: 'later' }],
     ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'restart' }],
     ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'restart' }],
   ])('%s', (_words, changed, guest, need) => {

@@ -15,7 +15,19 @@ import type { KubeObject } from '../../kubernetes/objects.ts';
 import { KubeVirts, ResourceQuotas, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
-import { healVmIdOf, pause, poolIdOf, promote, resume, updateBatchIdOf, watchIdOf } from '../../workflows/messages.ts';
+import {
+  healVmIdOf,
+  pause,
+  poolIdOf,
+  promote,
+  restartIdOf,
+  restartProgress,
+  resume,
+  taskQueueOf,
+  updateBatchIdOf,
+  watchIdOf,
+} from '../../workflows/messages.ts';
+import type { restartVms } from '../../workflows/restart-vms.ts';
 
 /**
  * Plays a pool's life on a stack of its own, with a failure in it, and keeps the histories of its workflows:
@@ -40,6 +52,9 @@ const key = { namespace: 'default', name: 'web' };
 
 const ref = { cluster: 'default', ...key };
 const pool = client.workflow.getHandle(poolIdOf(ref));
+
+type Vm = KubeObject & { status?: { ready?: boolean } };
+const at = (name: string): { namespace: string; name: string } => ({ namespace: 'default', name });
 
 const status = async (): Promise<Partial<PoolStatus>> =>
   (await kube.get<KubeObject & { status?: PoolStatus }>(VirtualMachinePools, key)).status ?? {};
@@ -116,13 +131,39 @@ try {
   await kube.patch(VirtualMachines, sick!.metadata, 'merge', { spec: { template: { metadata } } });
   await kube.delete(VirtualMachineInstances, sick!.metadata);
   await until(async () => (await status()).healing?.spent.length === 1);
+  // A restart of VMs that nobody owns: with a pause, and with a VM that does not come back, so that one is left as it is.
+  const names = ['one', 'two', 'three'];
+  for (const name of names) await kube.create(VirtualMachines, { metadata: at(name), spec: template('six', { 'sim.drover.dev/boot-time': '1s' }).spec });
+  const isReady = async (name: string): Promise<boolean> => (await kube.get<Vm>(VirtualMachines, at(name))).status?.ready === true;
+  await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
+  const guests = await Promise.all(names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const));
+  const chosen = { default: Object.fromEntries(guests) };
+  const restart = await client.workflow.start<typeof restartVms>('restartVms', {
+    workflowId: restartIdOf('default', 'recorded'),
+    taskQueue: taskQueueOf('default'),
+    args: [{ chosen, maxUnavailable: 1, maxFailures: 0, deadlineMs: 5_000, askedBy: 'a test', reason: null }],
+  });
+  await until(async () => (await restart.query(restartProgress)).inHand.length === 1);
+  await restart.signal(pause, { by: 'a test' });
+  await until(async () => (await restart.query(restartProgress)).restarted.length === 1);
+  const sickly = { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } };
+  for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
+  await restart.signal(resume);
+  await restart.result();
   await kube.delete(VirtualMachinePools, key);
   await until(() => kube.get(VirtualMachinePools, key).then(() => false, isNotFound));
   await pool.result();
   mkdirSync(join(import.meta.dirname, 'histories'), { recursive: true });
   const superseded = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(slow), lastBatch));
   const firstBatch = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(template('two')), 1));
-  const kept = { pool, watch: client.workflow.getHandle(watchIdOf('default')), 'update-batch': firstBatch, 'update-batch-superseded': superseded, 'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name)) };
+  const kept = {
+    pool,
+    watch: client.workflow.getHandle(watchIdOf('default')),
+    'update-batch': firstBatch,
+    'update-batch-superseded': superseded,
+    'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name)),
+    'restart-vms': restart,
+  };
   for (const [type, handle] of Object.entries(kept)) {
     const history = historyToJSON(await handle.fetchHistory());
     writeFileSync(join(import.meta.dirname, 'histories', `${type}-${label}.json.gz`), gzipSync(history, { level: 9 }));

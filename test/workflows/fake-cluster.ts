@@ -1,0 +1,148 @@
+import { Context } from '@temporalio/activity';
+import type { AwaitActivities } from '../../activities/await-vms.ts';
+import type { HealActivities } from '../../activities/heal.ts';
+import type { Done, PoolActivities } from '../../activities/pool.ts';
+import type { UpdateActivities } from '../../activities/update.ts';
+import type { PoolSpec, VmTemplate } from '../../api/pool.ts';
+import { vmName } from '../../decisions/naming.ts';
+import { planPool } from '../../decisions/pool-plan.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import { aPool, aVm, aVmi, quiet } from '../decisions/fleets.ts';
+
+/** One call of drover's that changes something. */
+export interface Act {
+  /** Of the workflows' clock: milliseconds since the epoch. */
+  at: number;
+  act: 'create' | 'delete' | 'update';
+  vms: string[];
+}
+
+const BURST = 250;
+
+/** The activities that the workflows of a pool call. */
+type Activities = PoolActivities & UpdateActivities & AwaitActivities & Partial<HealActivities>;
+
+/**
+ * One pool and its VMs in memory, where all that is asked for is done in no time; what a pool's workflow decides comes from
+ * drover's own plan. Time is the workflows' alone.
+ */
+export class FakeCluster {
+  pool: StoredPool;
+  readonly vms = new Map<string, VmView>();
+  readonly vmis = new Map<string, VmiView>();
+  /** In the order in which they were asked for. */
+  readonly acts: Act[] = [];
+  /** What the API server says of every VM that is to be created; null where it has nothing against it. */
+  refusal: string | null = null;
+  /** What an update of VMs waits for before it does anything; null where nothing is in its way. */
+  inTheWay: Promise<void> | null = null;
+  /** Told when something has changed, as a watch tells it: before the act is over that changed it, for else time would pass between. */
+  onChange: () => Promise<void> = () => Promise.resolve();
+  readonly #templates = new Map<string, VmTemplate>();
+  #uids = 0;
+
+  /** A pool whose VMs are all there. */
+  constructor(spec: Partial<PoolSpec>, now: number) {
+    this.pool = aPool(spec);
+    this.#keep();
+    for (let number = 1; number <= this.pool.spec.replicas; number++) this.#create(vmName(this.pool.metadata.name, number), revisionOf(this.pool.spec.template), now);
+  }
+
+  /** Changes fields of the pool's spec, as a person does. */
+  change(spec: Partial<PoolSpec>): void {
+    const { metadata } = this.pool;
+    this.pool = { ...this.pool, metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 }, spec: { ...this.pool.spec, ...spec } };
+  }
+
+  /** When drover asked for this, of the workflows' clock. */
+  times(act: Act['act']): number[] {
+    return this.acts.filter((one) => one.act === act).map(({ at }) => at);
+  }
+
+  readonly activities: Activities = {
+    plan: async ({ namespace, name, seen, allowance, ...asked }) => {
+      const { pool, vms, vmis } = this;
+      const revisions = [...this.#templates].map(([revision, template], index) => ({ name: `${name}-${revision}`, revision, number: index + 1, template }));
+      const plan = planPool({
+        ...quiet,
+        pool,
+        vms: [...vms.values()],
+        vmiOf: (vm) => vmis.get(vm.name),
+        revisions,
+        ...asked,
+        burst: BURST,
+        allowance: allowance ?? BURST,
+      });
+      return { gone: false, key: { namespace, name, uid: pool.metadata.uid }, generation: pool.metadata.generation ?? 0, seen, ...plan };
+    },
+    createVms: async (key, numbers, revision) => {
+      const names = numbers.map((number) => vmName(key.name, number));
+      this.#act('create', names);
+      if (this.refusal !== null) return { ...nothing, refused: { reason: 'Forbidden', message: this.refusal } };
+      if (revisionOf(this.pool.spec.template) === revision) this.#keep();
+      for (const name of names) this.#create(name, revision, now());
+      await this.onChange();
+      return { ...nothing, count: names.length };
+    },
+    deleteVms: async (_, vms) => {
+      this.#act('delete', vms.map(({ name }) => name));
+      for (const { name } of vms) this.#delete(name);
+      await this.onChange();
+      return { ...nothing, count: vms.length };
+    },
+    updateVms: async ({ revision, vms }) => {
+      this.#act('update', vms.map(({ name }) => name));
+      await this.inTheWay;
+      this.#keep();
+      for (const { name } of vms) this.#start({ ...this.vms.get(name)!, revision }, now());
+      await this.onChange();
+      return { outcomes: [], seen: {} };
+    },
+    awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), seen: {} }),
+    markHasRun: async (_, vms) => {
+      for (const { name } of vms) this.vms.set(name, { ...this.vms.get(name)!, hasRun: true });
+    },
+    writeStatus: async (_, status) => {
+      this.pool = { ...this.pool, status };
+      return {};
+    },
+    keepRevision: async () => this.#keep(),
+    pruneRevisions: async () => {},
+    setFinalizer: async () => ({}),
+    haltVms: () => Promise.reject(new Error('no test asks for it')),
+    releaseVms: () => Promise.reject(new Error('no test asks for it')),
+    removeVms: () => Promise.reject(new Error('no test asks for it')),
+  };
+
+  #act(act: Act['act'], vms: string[]): void {
+    this.acts.push({ at: now(), act, vms });
+  }
+
+  #keep(): void {
+    const { template } = this.pool.spec;
+    this.#templates.set(revisionOf(template), template);
+  }
+
+  #create(name: string, revision: string, at: number): void {
+    if (!this.vms.has(name)) this.#start(aVm(name, { uid: `vm-${++this.#uids}`, createdAt: at, revision }), at);
+  }
+
+  /** Starts a guest from what the VM says. */
+  #start(vm: VmView, at: number): void {
+    this.vms.set(vm.name, vm);
+    this.vmis.set(vm.name, aVmi(vm, { uid: `vmi-${++this.#uids}`, createdAt: at }));
+  }
+
+  #delete(name: string): void {
+    this.vms.delete(name);
+    this.vmis.delete(name);
+  }
+}
+
+const nothing: Done = { count: 0, taken: [], refused: null, seen: {} };
+
+/** The moment at which the activity was asked for, of the server's clock. */
+const now = (): number => Context.current().info.currentAttemptScheduledTimestampMs;

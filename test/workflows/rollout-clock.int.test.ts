@@ -1,0 +1,106 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
+import { expect, test } from 'vitest';
+import { aTimeSkippingServer, soon } from './time-skipping.ts';
+import { aTimedPool, HOUR, MINUTE, template } from './timed-pool.ts';
+
+const server = aTimeSkippingServer();
+
+/** Time passes by itself too, while the workflow works. */
+const MOMENT = 5_000;
+
+test('a rollout goes on when it has waited 30 minutes at its step', async () => {
+  const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { wait: '30m' } }] } });
+  await pool.change({ template: template('two') });
+  await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
+  const reached = Date.parse((await pool.rollout()).stepReachedAt!);
+
+  await server().pass('29m');
+  expect(pool.cluster.times('update')).toHaveLength(1);
+  await server().pass('2m');
+  await pool.completed();
+  const [, second = 0] = pool.cluster.times('update');
+  expect(second - reached).toBeGreaterThanOrEqual(30 * MINUTE);
+  expect(second - reached).toBeLessThan(30 * MINUTE + MOMENT);
+  expect(Date.parse((await pool.rollout()).completedAt!)).toBeGreaterThanOrEqual(second);
+});
+
+test('a rollout waits three days for its maintenance window, and goes on in it', async () => {
+  const opens = (Math.floor((await server().now()) / MINUTE) + 3 * 24 * 60) * MINUTE;
+  const at = new Date(opens);
+  const cron = `${at.getUTCMinutes()} ${at.getUTCHours()} ${at.getUTCDate()} ${at.getUTCMonth() + 1} *`;
+  const pool = await aTimedPool(server(), { rollout: { windows: [{ cron, duration: '1h' }] } });
+  await pool.change({ template: template('two') });
+  await soon(() => expect(pool.cluster.pool.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Progressing', reason: 'WaitingForWindow' })));
+
+  await server().pass(3 * 24 * HOUR - 2 * MINUTE);
+  expect(pool.cluster.times('update')).toEqual([]);
+  await server().pass('3m');
+  await pool.completed();
+  const [first = 0] = pool.cluster.times('update');
+  expect(first - opens).toBeGreaterThanOrEqual(0);
+  expect(first - opens).toBeLessThan(MOMENT);
+  expect(pool.cluster.acts).toHaveLength(4);
+});
+
+test('what is to be created is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
+  const pool = await aTimedPool(server());
+  pool.cluster.refusal = 'exceeded quota';
+  await pool.change({ replicas: 6 });
+  await server().pass('4m');
+  const times = pool.cluster.times('create');
+  const delays = times.slice(1).map((at, index) => at - times[index]!);
+  const wanted = [1, 2, 4, 8, 16, 32, 60, 60];
+  expect(delays.length).toBeGreaterThanOrEqual(wanted.length);
+  for (const [index, seconds] of wanted.entries()) {
+    expect(delays[index]).toBeGreaterThanOrEqual(seconds * 1_000);
+    expect(delays[index]).toBeLessThan(seconds * 1_900);
+  }
+  expect(pool.cluster.acts.at(-1)!.vms).toHaveLength(1);
+  expect((await pool.progress()).retryAt).not.toBeNull();
+
+  pool.cluster.refusal = null;
+  await server().pass('1m');
+  await soon(() => expect(pool.cluster.vms.size).toBe(6));
+  await soon(async () => expect((await pool.progress()).retryAt).toBeNull());
+
+  // What went well has ended the row of failures.
+  pool.cluster.refusal = 'exceeded quota';
+  const before = pool.cluster.acts.length;
+  await pool.change({ replicas: 7 });
+  await server().pass('2s');
+  const [first = 0, second = 0] = pool.cluster.times('create').slice(before);
+  expect(second - first).toBeGreaterThanOrEqual(1_000);
+  expect(second - first).toBeLessThan(1_900);
+});
+
+test('a batch whose workflow fails is made up for at once', async () => {
+  const pool = await aTimedPool(server());
+  const batch = await pool.heldBatch();
+  batch.fail();
+  await pool.completed();
+  expect(pool.cluster.acts).toHaveLength(5);
+  expect(pool.cluster.acts[1]!.vms).toEqual(pool.cluster.acts[0]!.vms);
+});
+
+test('a batch that nobody hears of any more is taken for lost a quarter of an hour after its deadline', async () => {
+  const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 600 } });
+  const batch = await pool.heldBatch();
+  const runId = await pool.runId();
+  await pool.fillHistory();
+  await pool.continued(runId);
+  // The run that began it would have heard of it.
+  batch.fail();
+  await server().orphanEnded(batch.workflow);
+
+  // A pool that is not settled is nudged every few minutes, though nothing happens to it.
+  await server().pass('24m');
+  await pool.nudge();
+  expect((await pool.progress()).updating).toHaveLength(1);
+  await server().pass('2m');
+  await pool.nudge();
+  await pool.completed();
+  expect(pool.cluster.acts).toHaveLength(5);
+  const [first, second] = pool.cluster.acts;
+  expect(second!.vms).toEqual(first!.vms);
+  expect(second!.at - first!.at).toBeGreaterThanOrEqual(25 * MINUTE);
+});

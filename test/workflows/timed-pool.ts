@@ -1,0 +1,107 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { expect } from 'vitest';
+import type { PoolSpec, RolloutStatus } from '../../api/pool.ts';
+import { changed, poolIdOf, progress, taskQueueOf, updateBatchIdOf, type PoolProgress } from '../../workflows/messages.ts';
+import type { pool } from '../../workflows/pool.ts';
+import { FakeCluster } from './fake-cluster.ts';
+import { soon, type TimeSkippingServer } from './time-skipping.ts';
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+
+const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
+
+/** A template of running VMs; another mark makes another revision, which a restart brings them to. */
+export const template = (mark: string): PoolSpec['template'] => ({
+  spec: { runStrategy: 'Always', template: { spec: { hostname: mark, domain: {} } } },
+});
+
+/** Four megabytes of a history make Temporal suggest that it be continued as new: so few signals of this size do. */
+const FILLING = 'x'.repeat(1_500_000);
+const FILLINGS = 3;
+
+/** A pool whose workflow runs in skipped time. */
+export class TimedPool {
+  readonly cluster: FakeCluster;
+  readonly workflow: WorkflowHandle<typeof pool>;
+  readonly #server: TimeSkippingServer;
+
+  constructor(server: TimeSkippingServer, cluster: FakeCluster) {
+    this.#server = server;
+    this.cluster = cluster;
+    this.workflow = server.client.workflow.getHandle(poolIdOf(ref));
+    cluster.onChange = () => this.nudge();
+  }
+
+  /** Changes fields of its spec, as a person does. */
+  async change(spec: Partial<PoolSpec>): Promise<void> {
+    this.cluster.change(spec);
+    await this.nudge();
+  }
+
+  /** Tells it to look again, as the watch does. */
+  nudge(): Promise<void> {
+    return this.workflow.signal(changed);
+  }
+
+  progress(): Promise<PoolProgress> {
+    return this.workflow.query(progress);
+  }
+
+  async rollout(): Promise<RolloutStatus> {
+    return (await this.progress()).rollout!;
+  }
+
+  /** Awaits that the rollout of the template is over, while time stands still. */
+  completed(): Promise<void> {
+    return soon(async () => expect((await this.rollout()).completedAt).toBeDefined());
+  }
+
+  /** Begins a rollout whose first batch has touched no VM yet: `goOn` lets it, `fail` ends its workflow without a word to the pool's. */
+  async heldBatch(): Promise<{ workflow: WorkflowHandle; goOn: () => void; fail: () => void }> {
+    const { cluster } = this;
+    const way = Promise.withResolvers<void>();
+    cluster.inTheWay = way.promise;
+    await this.change({ template: template('two') });
+    await soon(() => expect(cluster.times('update')).toHaveLength(1));
+    await soon(async () => expect((await this.progress()).updating).toHaveLength(1));
+    const workflow = this.#server.client.workflow.getHandle(updateBatchIdOf(ref, (await this.rollout()).revision, 1));
+    return {
+      workflow,
+      goOn: () => {
+        cluster.inTheWay = null;
+        way.resolve();
+      },
+      fail: () => {
+        cluster.inTheWay = null;
+        way.reject(ApplicationFailure.nonRetryable('out of the blue'));
+      },
+    };
+  }
+
+  async runId(): Promise<string> {
+    return (await this.workflow.describe()).runId;
+  }
+
+  /** Makes its history so long that it is continued as new as soon as it can be. */
+  async fillHistory(): Promise<void> {
+    // A nudge with a word more than it has: who doesn't know it does without it.
+    await Promise.all(Array.from({ length: FILLINGS }, () => this.workflow.signal<unknown[]>('changed', {}, FILLING)));
+  }
+
+  /** Awaits that another run has taken the place of that one. */
+  continued(runId: string): Promise<void> {
+    return soon(async () => expect(await this.runId()).not.toBe(runId));
+  }
+}
+
+/** A pool whose VMs are all there and well, with its workflow. */
+export async function aTimedPool(server: TimeSkippingServer, spec: Partial<PoolSpec> = {}): Promise<TimedPool> {
+  const cluster = new FakeCluster({ replicas: 4, template: template('one'), ...spec }, await server.now());
+  await server.startWorker(cluster.activities);
+  await server.client.workflow.start<typeof pool>('pool', { workflowId: poolIdOf(ref), taskQueue: taskQueueOf('default'), args: [ref] });
+  const timed = new TimedPool(server, cluster);
+  await timed.completed();
+  return timed;
+}

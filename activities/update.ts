@@ -5,7 +5,7 @@ import { effortBetween } from '../decisions/effort.ts';
 import { mergePatch, mergeVm } from '../decisions/merge-vm.ts';
 import { numberOf } from '../decisions/naming.ts';
 import { revisionOf } from '../decisions/revision.ts';
-import { takeVm, type Take } from '../decisions/take.ts';
+import { takeVm, type OtherVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate } from '../decisions/vm-from-template.ts';
 import type { VmTemplate } from '../api/pool.ts';
@@ -37,8 +37,8 @@ export interface UpdateRequest {
   vms: HeldVm[];
   /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
-  /** VMs in the hands of other batches, with the revisions that these bring them to. */
-  others: { name: string; revision: string }[];
+  /** VMs in the hands of other batches. */
+  others: OtherVm[];
   seen: Seen;
 }
 

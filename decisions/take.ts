@@ -1,6 +1,8 @@
-import { isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { revisionOf } from './revision.ts';
+import { standingOf } from './standing.ts';
+import { untouchable } from './update-need.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 import type { VmiView } from './vmi.ts';
@@ -22,6 +24,11 @@ export type Take =
       disrupts: boolean;
     };
 
+/** A VM in the hand of another batch, with the revision that this brings it to. */
+export interface OtherVm extends HeldVm {
+  revision: string;
+}
+
 export interface TakeInput {
   held: HeldVm;
   /** That the batch brings its VMs to, and the one that is rolled out: it is another in an undo. */
@@ -36,8 +43,7 @@ export interface TakeInput {
   pool: StoredPool | undefined;
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** VMs in the hands of other batches, with the revisions that these bring them to. */
-  others: readonly { name: string; revision: string }[];
+  others: readonly OtherVm[];
   /** VMs that this batch has disrupted, by name. */
   taken: ReadonlySet<string>;
 }
@@ -54,7 +60,8 @@ export function takeVm(input: TakeInput): Take {
   const guest = isMeantToRun(vm, input.vmi) ? liveVmi(input.vmi) : undefined;
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
-  if (!writes && !isOld) return { take: 'nothing' };
+  // KubeVirt is at a live update by itself as soon as it is written.
+  if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? guest : null;
   // A guest of the right revision may still be stopped by what is written: its run strategy.
   const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
@@ -64,7 +71,7 @@ export function takeVm(input: TakeInput): Take {
 
 function whyNot(input: TakeInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
-  return whyStopped(input, pool) ?? (vm.optedOut ? 'its owner asked that nothing disrupts it' : null);
+  return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
 }
 
 /** Why no VM may be taken for this rollout now; null where it may. */
@@ -81,10 +88,12 @@ function hasRoom({ held, vm, vmi, vms: all, vmiOf, others, taken }: TakeInput, p
   if (taken.has(held.name) || (isMeantToRun(vm!, vmi) && liveVmi(vmi)?.ready !== true)) return true;
   const vms = all.filter(isStaying);
   const byName = new Map(vms.map((one) => [one.name, one]));
-  const elsewhere = others.filter((other) => {
-    const one = byName.get(other.name);
-    return one === undefined || one.revision !== other.revision || !isReady(one, vmiOf(one));
-  });
-  const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...elsewhere.map((other) => other.name), ...taken] });
+  const isBack = ({ revision, ...other }: OtherVm): boolean => {
+    const { template } = pool.spec;
+    const { state } = standingOf({ held: other, revision, template, vm: byName.get(other.name), vmiOf, minReadyMs: 0, now: Infinity });
+    return state === 'well' || state === 'gone';
+  };
+  const elsewhere = others.filter((other) => !isBack(other)).map((other) => other.name);
+  const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...elsewhere, ...taken] });
   return (names.has(held.name) ? count : count + 1) <= maxUnavailableOf(pool);
 }

@@ -98,7 +98,7 @@ export class Rollouts {
   begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
     const { ref, underWay, onChange, onTrouble } = this.#options;
     const batch: Batch = { ...planned, startedAt: Date.now() };
-    const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map(({ name }) => ({ name, revision })));
+    const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map((held) => ({ ...held, revision })));
     this.state.batches.push(batch);
     const { cluster, namespace, name } = ref;
     void underWay.run({ kind: 'batch', reason }, async () => {

@@ -13,7 +13,7 @@ import { revisionOf } from '../../decisions/revision.ts';
 import type { PlannedBatch } from '../../decisions/rollout-plan.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { standingOf } from '../../decisions/standing.ts';
-import { takeVm } from '../../decisions/take.ts';
+import { takeVm, type OtherVm } from '../../decisions/take.ts';
 import { updateNeed, type UpdateNeed } from '../../decisions/update-need.ts';
 import { windowAt } from '../../decisions/windows.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -77,7 +77,7 @@ interface Seen {
 /** A batch's workflow. */
 interface Child {
   batch: Batch;
-  others: { name: string; revision: string }[];
+  others: OtherVm[];
   minReadyMs: number;
   deadlineMs: number;
   seen: Seen;
@@ -426,7 +426,7 @@ export class ModelFleet {
 
   #beginBatch({ batch: planned, minReadyMs, deadlineMs }: PlannedBatch): void {
     const batch: Batch = { ...planned, startedAt: this.clock.now };
-    const others = this.#batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map(({ name }) => ({ name, revision })));
+    const others = this.#batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map((held) => ({ ...held, revision })));
     this.#checkBatch(batch);
     this.#batches = [...this.#batches, batch];
     const child: Child = {

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec, RolloutStatus } from '../../api/pool.ts';
+import { takeVm, type Take, type TakeInput } from '../../decisions/take.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import { aPool, aVmi } from './fleets.ts';
+import { at, DOWN, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, OLD_TEMPLATE, old, rolling } from './rollout-pools.ts';
+
+interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi' | 'vmiOf'>> {
+  vm?: VmView | null;
+  /** Of the VM that is taken; null: it has none. */
+  guest?: Partial<VmiView> | null;
+  spec?: Partial<PoolSpec>;
+  rolled?: Partial<RolloutStatus>;
+  deleted?: boolean;
+  vmis?: Record<string, Partial<VmiView>>;
+}
+
+/** Takes `web-1` of four, one of which may be down. */
+function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, vmis = {}, ...fields }: Fields = {}): Take {
+  const pool = aPool({ replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec }, deleted ? { deletionTimestamp: at(NOW) } : {});
+  return takeVm({
+    held: held(old(1)),
+    revision: NEW,
+    rollout: NEW,
+    startedAt: NOW,
+    vm: vm ?? undefined,
+    vmi: vm === null || guest === null ? undefined : aVmi(vm, guest),
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
+    vms: [old(1), old(2), old(3), old(4)],
+    vmiOf: (one) => (one.hasVmi ? aVmi(one, vmis[one.name]) : undefined),
+    others: [],
+    taken: new Set(),
+    ...fields,
+  });
+}
+
+const later = (why: string): Take => ({ take: 'later', why });
+const restart = { take: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
+
+describe('a VM is taken', () => {
+  test('written to and restarted', () => {
+    expect(take()).toMatchObject(restart);
+  });
+
+  test('and restarted only, where it was written to before a worker died', () => {
+    expect(take({ vm: fresh(1), guest: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
+  });
+
+  test('and nothing is done, where all of it was', () => {
+    expect(take({ vm: fresh(1) })).toEqual({ take: 'nothing' });
+    expect(take({ vm: fresh(1), guest: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
+    expect(take({ vm: fresh(1), guest: null })).toEqual({ take: 'nothing' });
+    // KubeVirt migrates it for the change that was written before.
+    expect(take({ held: held(old(1), 'live'), vm: fresh(1), guest: { revision: OLD, migrating: true } })).toEqual({ take: 'nothing' });
+  });
+
+  test('and its guest labelled, where that is all that was left', () => {
+    expect(take({ held: held(old(1), 'write'), vm: fresh(1), guest: { revision: OLD } })).toEqual({ take: 'act', writes: false, restarts: null, disrupts: false });
+  });
+
+  test('and written to only, where nothing runs', () => {
+    const written = { take: 'act', writes: true, restarts: null, disrupts: false };
+    expect(take({ guest: null })).toEqual(written);
+    expect(take({ guest: { deleting: true } })).toEqual(written);
+    expect(take({ vm: old(1, HALTED), guest: null })).toEqual(written);
+    expect(take({ vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write') })).toEqual(written);
+  });
+
+  test('live, or to be replaced, within the budget', () => {
+    expect(take({ held: held(old(1), 'live') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ held: held(old(1), 'replace') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+    const full = { vms: [old(1), old(2, DOWN), old(3), old(4)] };
+    expect(take({ held: held(old(1), 'live'), ...full })).toEqual(later('the budget is used up'));
+    expect(take({ held: held(old(1), 'replace'), ...full })).toEqual(later('the budget is used up'));
+    expect(take({ held: held(old(1), 'write'), ...full })).toMatchObject({ take: 'act' });
+  });
+
+  test('as one that is stopped by its new run strategy, within the budget', () => {
+    const vm = old(1);
+    expect(take({ vm, guest: { revision: NEW } })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+  });
+});
+
+describe('it is another by now', () => {
+  test.each<[string, Fields]>([
+    ['deleted', { vm: null }],
+    ['going', { vm: old(1, { deleting: true }) }],
+    ['made anew', { vm: old(1, { uid: 'another' }) }],
+    ['let go', { vm: old(1, { owner: null }) }],
+    ['in another pool', { vm: old(1, { owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'another' } }) }],
+  ])('%s', (_what, fields) => {
+    expect(take(fields)).toEqual({ take: 'gone' });
+  });
+
+  test.each<[string, Partial<VmView>, Partial<VmiView>, string]>([
+    ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner asked that nothing disrupts it'],
+    ['a snapshot was begun meanwhile', { snapshotting: true }, {}, 'a snapshot of it is taken or restored'],
+    ['it was paused meanwhile', {}, { paused: true }, 'it is paused'],
+    ['it has begun to migrate', {}, { migrating: true }, 'it migrates'],
+  ])('%s', (_what, fields, guest, why) => {
+    expect(take({ vm: old(1, fields), guest })).toEqual(later(why));
+  });
+});
+
+describe('the rollout is another by now', () => {
+  const after = at(NOW + 1);
+  const before = at(NOW - 1);
+  test.each<[string, Fields, string | null]>([
+    ['the pool goes', { deleted: true }, 'its pool is going'],
+    ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
+    ['a newer template', { spec: { template: OLD_TEMPLATE } }, 'the template has changed'],
+    ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
+    ['paused, and resumed before the batch began', { rolled: { paused: { by: 'anna', at: before } } }, null],
+    ['aborted', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: after } } }, 'the rollout has ended: Aborted'],
+    ['aborted, and resumed before the batch began', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } }, null],
+    ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
+    ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
+    ['an older one was aborted', { rolled: { revision: OLD, halted: { kind: 'Aborted', by: 'anna', at: after } } }, null],
+  ])('%s', (_what, fields, why) => {
+    if (why === null) expect(take(fields)).toMatchObject(restart);
+    else expect(take(fields)).toEqual(later(why));
+  });
+
+  test('an undo goes on until it is stopped itself', () => {
+    const back = { revision: OLD, rollout: NEW, vm: fresh(1), guest: { revision: NEW } };
+    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Take => take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
+    expect(undoing('Undoing', before)).toMatchObject({ take: 'act' });
+    expect(take(back)).toMatchObject({ take: 'act' });
+    expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
+    expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
+  });
+});
+
+describe('the budget', () => {
+  const used = later('the budget is used up');
+
+  test('counts every VM that is down, whatever the cause', () => {
+    expect(take({ vms: [old(1), old(2, DOWN), old(3), old(4)] })).toEqual(used);
+    expect(take({ vmis: { 'web-2': { ready: false } } })).toEqual(used);
+    expect(take({ vms: [old(1), old(2), old(3)] })).toEqual(used);
+    expect(take({ vms: [old(1), old(2, HALTED), old(3), old(4)] })).toMatchObject(restart);
+  });
+
+  test('counts those that this batch has taken, though they are ready still', () => {
+    expect(take({ taken: new Set(['web-2']) })).toEqual(used);
+    expect(take({ taken: new Set(['web-1']) })).toMatchObject(restart);
+  });
+
+  test('is the pool\'s as it is now', () => {
+    expect(take({ taken: new Set(['web-2']), spec: { maxUnavailable: 2 } })).toMatchObject(restart);
+  });
+
+  test('costs nothing for a VM that is down already, however many are', () => {
+    const vms = [old(1, DOWN), old(2, DOWN), old(3, DOWN), old(4)];
+    expect(take({ vm: old(1, DOWN), guest: { ready: false }, vms })).toMatchObject(restart);
+    // The picture lags behind: it is ready again.
+    expect(take({ vm: old(1), vms })).toEqual(used);
+  });
+
+  test('counts what other batches have in hand until it is back, and no longer', () => {
+    const others = [{ ...held(old(2)), revision: NEW }];
+    const beside = (vm: VmView, guest: Partial<VmiView> = {}): Take => take({ others, vms: [old(1), vm, old(3), old(4)], vmis: { 'web-2': guest } });
+    expect(beside(old(2))).toEqual(used);
+    // Between the write and the restart it is still ready.
+    expect(beside(fresh(2), { revision: OLD })).toEqual(used);
+    expect(beside(fresh(2, DOWN))).toEqual(used);
+    expect(beside(fresh(2))).toMatchObject(restart);
+    // Deleted by a person, and made anew by the pool.
+    expect(beside(old(2, { uid: 'another' }))).toMatchObject(restart);
+  });
+});

@@ -41,8 +41,9 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
   const stored = effortFrom(vm.revision, goal);
   if (stored === 'Replace') {
-    if (goal.limit !== null && !exceeds(stored, goal.limit)) return { need: 'act', act: 'replace' };
-    return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
+    if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
+    const runsAsItDid = isMeantToRun(vm, vmiOf(vm)) || isPoweredAnew(vm, goal) || !runsByItself(goal.template);
+    return runsAsItDid ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it is stopped, and the VM in its place would run' };
   }
   if (guest === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));

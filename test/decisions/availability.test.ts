@@ -75,10 +75,10 @@ test.each<[PoolSpec['template']['spec'], boolean]>([
   expect(runsByItself({ spec })).toBe(expected);
 });
 
-describe('unavailable are', () => {
-  const count = (vms: VmView[], inHand: string[] = [], spec: Partial<PoolSpec> = {}): number =>
-    unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms, vmiOf, inHand }).count;
+const count = (vms: VmView[], inHand: string[] = [], spec: Partial<PoolSpec> = {}): number =>
+  unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms, vmiOf, inHand }).count;
 
+describe('unavailable are', () => {
   test('those that should run and are not ready, whatever the cause', () => {
     expect(count([aVm('web-1'), aVm('web-2', { ready: false }), aVm('web-3', gone)])).toBe(2);
   });

@@ -127,10 +127,10 @@ const goal = (limit: Disruption): Goal => ({
   limit,
 });
 
-describe('a VM in the middle', () => {
-  const of = (revision: string | null, guest: string | null, limit: Disruption = 'Restart'): UpdateNeed =>
-    updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: guest, ...ROOM }), goal(limit));
+const of = (revision: string | null, guest: string | null, limit: Disruption = 'Restart'): UpdateNeed =>
+  updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: guest, ...ROOM }), goal(limit));
 
+describe('a VM in the middle', () => {
   test('needs nothing where both its spec and its guest are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
     expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, goal('Restart'))).toEqual({ need: 'nothing' });
@@ -153,6 +153,6 @@ describe('a VM in the middle', () => {
 
   test('keeps the run strategy that a person gave it, and is not restarted for another', () => {
     expect(need({ to: { runStrategy: 'Halted' }, vm: { runStrategy: 'Manual' } })).toEqual(act('write'));
-    expect(need({ from: { runStrategy: 'Halted' }, to: {} , vm: { ...HALTED, runStrategy: 'Manual' }, guest: null })).toEqual(act('write'));
+    expect(need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, guest: null })).toEqual(act('write'));
   });
 });

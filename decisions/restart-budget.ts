@@ -9,13 +9,14 @@ export type Chosen = ReadonlyMap<string, string>;
 export interface RestartPicture {
   vmOf: (key: string) => VmView | undefined;
   vmiOf: VmiOf;
-  /** The pool of drover's that owns the VM, and all VMs that it owns. */
+  /** The pool of drover's that owns the VM. */
   poolOf: (vm: VmView) => OwningPool | undefined;
 }
 
 export interface OwningPool {
   pool: StoredPool;
-  vms: readonly VmView[];
+  /** All VMs that it owns. */
+  vms: () => readonly VmView[];
 }
 
 export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
@@ -85,7 +86,7 @@ export class RestartBudget {
     const { uid } = pool.metadata;
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
-    const staying = vms.filter(isStaying);
+    const staying = vms().filter(isStaying);
     // One that somebody else has asked to restart is still ready, and won't be for long.
     const inHand = staying.filter((vm) => vm.changingState || this.#inHand.has(keyOf(vm))).map(({ name }) => name);
     const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf: this.#in.picture.vmiOf, inHand }) };

@@ -32,7 +32,7 @@ function pictureOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(
     vmOf: (key) => byKey.get(key),
     vmiOf: (vm) => guests.get(vm.uid),
     poolOf: ({ owner }) => {
-      const owned = vms.filter((vm) => vm.owner?.uid === owner?.uid);
+      const owned = (): VmView[] => vms.filter((vm) => vm.owner?.uid === owner?.uid);
       return pool === undefined || owner?.uid !== pool.metadata.uid ? undefined : { pool, vms: owned };
     },
   };
@@ -203,7 +203,7 @@ class Model {
 
   get picture(): RestartPicture {
     const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
-    const owner: OwningPool = { pool: this.pool, vms: owned };
+    const owner: OwningPool = { pool: this.pool, vms: () => owned };
     return { vmOf: (key) => this.vms.get(key), vmiOf: (vm) => this.guests.get(keyOf(vm)), poolOf: (vm) => (vm.owner === null ? undefined : owner) };
   }
 

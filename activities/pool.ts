@@ -67,6 +67,11 @@ export interface Done {
   seen: Seen;
 }
 
+export interface HowToCreate {
+  atBreadth?: boolean;
+  halted?: number[];
+}
+
 export interface PoolActivityOptions {
   client: KubeClient;
   fleet: Fleet;
@@ -118,9 +123,10 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
 
     /**
      * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the pool's counts as done.
-     * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well.
+     * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well (`atBreadth`).
+     * VMs of the numbers in `halted` are not to run, whatever the template says.
      */
-    async createVms(key: PoolKey, numbers: number[], revision: string, seen: Seen, atBreadth: boolean): Promise<Done> {
+    async createVms(key: PoolKey, numbers: number[], revision: string, seen: Seen, { atBreadth = false, halted = [] }: HowToCreate): Promise<Done> {
       await fleet.catchUp({ pools: seen.pools });
       const pool = await poolOf(key);
       if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
@@ -133,6 +139,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       let version: string | undefined;
       const { count, refused } = await each(numbers, async (number) => {
         const vm = vmFromTemplate(pool, template, number);
+        if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
         try {
           const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
           version = later(version, stored.metadata.resourceVersion);

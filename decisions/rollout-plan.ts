@@ -394,7 +394,14 @@ class Rollout {
 
   #batch(goal: Goal, chosen: readonly Candidate[]): PlannedBatch {
     const vms = chosen.map(
-      ({ vm, act, down }): HeldVm => ({ name: vm.name, uid: vm.uid, act, from: vm.revision, wasDown: down }),
+      ({ vm, act, down }): HeldVm => ({
+        name: vm.name,
+        uid: vm.uid,
+        act,
+        from: vm.revision,
+        wasDown: down,
+        ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
+      }),
     );
     const n = this.#state.lastBatch + 1;
     this.#state = { ...this.#state, batches: this.#state.batches + 1, lastBatch: n };

@@ -55,7 +55,7 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, setbacks.hasProven]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, { atBreadth: setbacks.hasProven }]));
       }
       return;
     case 'delete':

@@ -106,9 +106,10 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
       key,
       vms.map(({ name, uid }) => ({ name, uid })),
     ]);
-    const numbers = vms.map(({ name }) => numberOf(key.name, name)!);
+    const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
+    const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {
-      const made = await createVms.executeWithOptions({ summary: `create ${namesInWords(vms.map(({ name }) => name))}` }, [key, numbers, revision, removed, true]);
+      const made = await createVms.executeWithOptions({ summary: `create ${namesInWords(vms.map(({ name }) => name))}` }, [key, numbersOf(vms), revision, removed, how]);
       seen = laterSeen(seen, made.seen);
       if (made.refused === null) return;
       if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {

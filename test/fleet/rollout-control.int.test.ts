@@ -233,6 +233,31 @@ describe('failures', () => {
     await pool.untilComplete(good);
   });
 
+  test('Undo: a canary that fails goes back before anybody is asked', async () => {
+    const pool = await aPool({ rollout: { ...deadline, onFailure: 'Undo', steps: [approvalAt(1)] } });
+    const before = await pool.guests();
+    await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Undone' });
+    await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first });
+    const after = await pool.guests();
+    expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
+  });
+
+  test('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
+    const pool = await aPool({ rollout: { ...deadline, onFailure: 'Undo' } });
+    const watch = await pool.watched();
+    const bad = templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '1500ms', 'sim.drover.dev/never-ready': 'true' } });
+    await pool.change(bad);
+    await pool.untilSaid({ Progressing: 'Undone' });
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'NoFailures' });
+    await pool.untilSaid({ Progressing: 'Undoing', Degraded: 'Undoing' });
+    await pool.untilComplete(await pool.change(templateOf({ cores: 3 })));
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable()).toBe(1);
+  });
+
   test('Continue: goes on past those that fail', async () => {
     const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
     const bad = await pool.change(badTemplate(2));

@@ -235,4 +235,21 @@ describe('disruption', () => {
     for (const { spec } of items) expect(spec).toMatchObject({ resources: { requests: { storage: '2Gi' } } });
     await until(async () => expect(await acts(pool)).toEqual(['replace']));
   });
+
+  test('Replace: a VM that a person has stopped is made anew as well, and stays stopped', async () => {
+    const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Replace') });
+    await pool.power('web-1', 'stop');
+    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
+    const before = await allUids(pool);
+    const watch = await pool.watched();
+    const next = await pool.change(templateOf(disks('2Gi')));
+    await pool.until({ readyReplicas: 1, updatedReplicas: 2, currentRevision: next });
+    const after = await allUids(pool);
+    for (const kind of ['vms', 'disks', 'claims']) {
+      for (const [name, uid] of Object.entries(before[kind]!)) expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+    }
+    await watch.caughtUp();
+    expect(watch.log.restartsOf('web-1')).toEqual([]);
+    expect(await pool.vm('web-1')).toMatchObject({ spec: { runStrategy: 'Halted' } });
+  });
 });

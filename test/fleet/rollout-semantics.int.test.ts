@@ -155,6 +155,29 @@ describe('strategies', () => {
   });
 });
 
+test('a change of the strategy begins a rollout that was left to people, and holds one that is under way', async () => {
+  const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow), updateStrategy: { unmanaged: {} } });
+  const next = await pool.change(templateOf({ cores: 2, ...slow }));
+  await pool.untilSaid({ Progressing: 'LeftToOthers' });
+  await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
+  const taken = await pool.untilTaken();
+  await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
+  await until(async () => expect(await pool.running(next)).toEqual([taken]));
+  await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
+  await pool.untilSaid({ Progressing: 'LeftToOthers' });
+  await pool.patch({ updateStrategy: null });
+  await pool.untilComplete(next);
+});
+
+test('a pool without VMs is of its newest template at once', async () => {
+  const pool = await aPool({ replicas: 0 });
+  const next = await pool.change(templateOf({ cores: 2 }));
+  await pool.untilComplete(next);
+  await pool.patch({ replicas: 1 });
+  await pool.untilComplete(next);
+  expect(await pool.running(next)).toEqual(['web-1']);
+});
+
 describe('the order', () => {
   test('is that of the ordered policies, then of the base policy', async () => {
     const orderedPolicies = [{ labelSelector: { matchLabels: { tier: 'canary' } } }, { labelSelector: { matchLabels: { tier: 'second' } } }];

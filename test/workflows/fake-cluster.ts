@@ -95,7 +95,7 @@ export class FakeCluster {
     },
     updateVms: async ({ revision, vms }) => {
       this.#act('update', vms.map(({ name }) => name));
-      await this.inTheWay;
+      if (this.inTheWay !== null) await Promise.race([this.inTheWay, Context.current().cancelled]);
       this.#keep();
       for (const { name } of vms) this.#start({ ...this.vms.get(name)!, revision }, now());
       await this.onChange();

@@ -44,8 +44,6 @@ export class TimeSkippingServer {
       taskQueue: taskQueueOf('default'),
       workflowBundle: this.#bundle,
       activities,
-      // A test that fails may leave an activity behind that waits for ever.
-      shutdownForceTime: '2s',
     });
     this.#workers.push({ worker, ended: worker.run() });
   }

@@ -4,6 +4,7 @@ import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
 import { devCommand } from './commands/dev.ts';
 import { getCommand } from './commands/get.ts';
+import { healCommand } from './commands/heal.ts';
 import { historyCommand } from './commands/history.ts';
 import { rolloutCommand } from './commands/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
@@ -30,7 +31,7 @@ function droverProgram(): Command {
       ),
     );
   program.commandsGroup('Pools:');
-  for (const command of [applyCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), historyCommand(), deleteCommand()]) {
+  for (const command of [applyCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), healCommand(), historyCommand(), deleteCommand()]) {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');

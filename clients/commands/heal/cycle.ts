@@ -1,0 +1,61 @@
+import { Command } from 'commander';
+import { UsageError } from '../../failure.ts';
+import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
+import { plain, print } from '../../output.ts';
+import { inSession, type Session } from '../../session.ts';
+import { labelOf, namedTargetsOf, Pools, Vms } from '../../targets.ts';
+
+export const healNowCommand = (): Command =>
+  cycle('now', 'healNow')
+    .description('do not wait with VMs that are being replaced: not for the delay, and not for a pause to end; heal those again that were given up or skipped')
+    .addHelpText(
+      'after',
+      examples(
+        ['The cause is gone: make it anew at once', 'drover heal now pool web web-3'],
+        ['The same, for two', 'drover heal now pool/web web-3 web-7'],
+      ),
+    );
+
+export const healSkipCommand = (): Command =>
+  cycle('skip', 'healSkip')
+    .description('end the replacement of VMs, and leave each as it is until `now`')
+    .addHelpText('after', examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']));
+
+const cycle = (name: string, signal: CycleSignal): Command =>
+  new Command(name)
+    .argument('<kind>', 'pool NAME, or pool/NAME')
+    .argument('[vms...]', 'behind the pool: the names of its VMs')
+    .addOption(reasonOption())
+    .addOption(dryRunOption())
+    .action((word: string, words: string[], options: CycleOptions, command: Command) =>
+      inSession(command, (session) => ask(session, [word, ...words], signal, options)),
+    );
+
+/** Those that can be asked are, whatever is wrong with others. */
+async function ask(session: Session, words: string[], signal: CycleSignal, options: CycleOptions): Promise<void> {
+  const { pool: name, vms } = poolAndVms(words);
+  const [{ onePool }, { askCycle, cycleInWords }, { healView }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../heal/cycles.ts'),
+    import('../../heal/view.ts'),
+  ]);
+  const pool = await onePool(session, ['pool', name]);
+  const failures: unknown[] = [];
+  const askOne = async (vm: string): Promise<void> => {
+    const { done, pool: after } = await askCycle(session, pool, vm, signal, options);
+    const what = plain(`${labelOf(Vms.resource, vm)} ${done}${dryRunRemark(options.dryRun)}`);
+    print(options.dryRun === 'none' ? `${what}\n  ${plain(cycleInWords(healView(after), vm, Date.now()))}` : what);
+  };
+  await Promise.all(vms.map((vm) => askOne(vm).catch((error: unknown) => failures.push(error))));
+  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+}
+
+/** `pool web web-3 web-7`, or `pool/web web-3 web-7`. Throws `UsageError`. */
+function poolAndVms(words: string[]): { pool: string; vms: string[] } {
+  const behind = words[0]!.includes('/') ? 1 : 2;
+  const [pool = ''] = namedTargetsOf(words.slice(0, behind), [Pools]).names;
+  if (words.length === behind) throw new UsageError(`which VMs of pool ${pool}? Give their names`);
+  const { names } = namedTargetsOf(['vm', ...words.slice(behind)], [Vms]);
+  return { pool, vms: [...new Set(names)] };
+}

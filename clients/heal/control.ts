@@ -1,0 +1,84 @@
+import type { Stored } from '../../kubernetes/objects.ts';
+import { askWorkflow, noPoolWorkflow, since, untilTaken } from '../ask-pool.ts';
+import { askedBy } from '../asked-by.ts';
+import { Failure } from '../failure.ts';
+import type { Pool } from '../fleet.ts';
+import type { Session } from '../session.ts';
+import type { DryRun } from '../values.ts';
+import { healView, type HealView } from './view.ts';
+
+/** What a person asks of the healing of a pool as a whole. */
+export interface HealControl {
+  signal: 'healPause' | 'healResume';
+  /** As the answer says it. */
+  done: string;
+  /** What it is asked to do, as a verb. */
+  what: string;
+  /** Throws `Failure` where it makes no sense for the pool as it is. */
+  check: (view: HealView) => void;
+  /** Whether the pool's status shows it. */
+  isTaken: (now: HealView) => boolean;
+}
+
+export const pause: HealControl = {
+  signal: 'healPause',
+  done: 'healing paused',
+  what: 'pause its healing',
+  check: ({ pool, paused }) => {
+    if (paused !== null) throw new Failure(`the healing of pool ${pool} is already paused, by ${since(paused)}`);
+  },
+  isTaken: ({ paused }) => paused !== null,
+};
+
+export const resume: HealControl = {
+  signal: 'healResume',
+  done: 'healing resumed',
+  what: 'resume its healing',
+  check: ({ pool, paused, suspended }) => {
+    if (paused !== null) return;
+    if (suspended?.reason === 'PausedBySpec') throw new Failure(heldBySpec(pool));
+    const why = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
+    throw new Failure(`nobody has paused the healing of pool ${pool}: ${why}`);
+  },
+  isTaken: ({ paused }) => paused === null,
+};
+
+/** Throws `Failure` for a pool whose VMs nobody heals. */
+export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status }: Stored<Pool>): void {
+  if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
+  if (spec.autohealing === undefined && (status?.healing?.cycles ?? []).length === 0) {
+    throw new Failure(`pool ${name} has no autohealing: \`autohealing: {}\` in its spec turns it on`);
+  }
+}
+
+/**
+ * Sends the signal to the pool's workflow, and returns the pool as it is once its status shows that it was taken.
+ * Throws `Failure` where it makes no sense, no workflow leads the pool, or nothing shows in time.
+ */
+export async function controlHealing(
+  session: Session,
+  pool: Stored<Pool>,
+  control: HealControl,
+  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+): Promise<Stored<Pool>> {
+  checkHeals(pool);
+  const view = healView(pool);
+  const { namespace, pool: name } = view;
+  control.check(view);
+  if (dryRun === 'client') return pool;
+  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
+  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  const isThere = await askWorkflow(session, id, (handle) => handle.signal(signals[control.signal], asking), dryRun === 'server');
+  if (!isThere) throw new Failure(noPoolWorkflow(name, id));
+  if (dryRun === 'server') return pool;
+  return untilTaken(session, pool, control.what, (now) => control.isTaken(healView(now)));
+}
+
+/** Throws `Failure` where what was asked for was done, and something else goes on holding the healing. */
+export function checkAfter({ signal }: HealControl, view: HealView): void {
+  if (signal === 'healResume' && view.suspended?.reason === 'PausedBySpec') throw new Failure(heldBySpec(view.pool));
+}
+
+const heldBySpec = (pool: string): string =>
+  `spec.paused of pool ${pool} is true, and holds its healing: set it to false in its manifest, and apply that`;

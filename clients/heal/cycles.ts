@@ -1,0 +1,118 @@
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import type { AskingOf } from '../../workflows/messages.ts';
+import { askWorkflow, noPoolWorkflow, untilTaken } from '../ask-pool.ts';
+import { askedBy } from '../asked-by.ts';
+import { Failure } from '../failure.ts';
+import type { Pool } from '../fleet.ts';
+import type { Session } from '../session.ts';
+import type { DryRun } from '../values.ts';
+import { checkHeals } from './control.ts';
+import { nextTry } from './lines.ts';
+import { healView, type HealView } from './view.ts';
+
+export type CycleSignal = 'healNow' | 'healSkip';
+
+export interface CycleOptions {
+  reason?: string | undefined;
+  dryRun: DryRun;
+}
+
+/** What became of the asking. */
+export interface Asked {
+  /** As the answer says it. */
+  done: string;
+  /** The pool as it is once its status shows it, or as it was where it need not show. */
+  pool: Stored<Pool>;
+}
+
+/**
+ * Asks the cycle of one VM for something; the pool, for a VM that was given up or skipped and is to be healed now. Throws
+ * `Failure` where it makes no sense, nobody is there to be asked, or nothing shows in time.
+ */
+export async function askCycle(session: Session, pool: Stored<Pool>, vm: string, signal: CycleSignal, options: CycleOptions): Promise<Asked> {
+  const { reason, dryRun } = options;
+  checkHeals(pool);
+  const view = healView(pool);
+  checkCycle(signal, view, vm);
+  if (dryRun === 'client') return { done: doneOf(signal), pool };
+  const messages = await import('../../workflows/messages.ts');
+  const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
+  const asking: AskingOf = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const isDry = dryRun === 'server';
+  const taken = async (done: string, isTaken: (now: HealView) => boolean): Promise<Asked> => ({
+    done,
+    pool: isDry ? pool : await untilTaken(session, pool, `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`, (now) => isTaken(healView(now))),
+  });
+  // The cycle knows best whether it is there: a status is a moment old, and keeps 250.
+  if (await askWorkflow(session, messages.healVmIdOf(ref, vm), (handle) => handle.signal(messages[signal], asking), isDry)) {
+    return taken(doneOf(signal), (now) => hasTaken(signal, vm, now, view));
+  }
+  const ended = endedOf(view, vm);
+  if (signal === 'healSkip' || ended === null) throw await noCycle(session, view, vm);
+  const id = messages.poolIdOf(ref);
+  const isLed = await askWorkflow(session, id, (handle) => handle.signal(messages.healNow, { ...asking, vm }), isDry);
+  if (!isLed) throw new Failure(noPoolWorkflow(view.pool, id));
+  return taken(`is healed again, with its replacements counted anew (it was ${inWords(ended)})`, (now) => endedOf(now, vm)?.at !== ended.at);
+}
+
+const doneOf = (signal: CycleSignal): string => (signal === 'healNow' ? 'does not wait any more' : 'skipped');
+
+/** Throws `Failure` where the status tells already that it makes no sense. */
+export function checkCycle(signal: CycleSignal, view: HealView, vm: string): void {
+  const cycle = cycleOf(view, vm);
+  if (signal === 'healNow' && cycle?.phase === 'Provisioning') {
+    throw new Failure(`vm ${vm} is made anew already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`);
+  }
+}
+
+/** Whether the pool's status shows it, seen from how it was. */
+export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before: HealView): boolean {
+  const [was, is] = [cycleOf(before, vm), cycleOf(now, vm)];
+  const isEnded = lastOf(now, vm)?.at !== lastOf(before, vm)?.at;
+  if (signal === 'healSkip') return isEnded || (was !== undefined && is === undefined);
+  // Nothing but the end of a delay shows that it was hurried.
+  return was?.phase !== 'Waiting' || is?.phase !== 'Waiting' || is.attempt !== was.attempt;
+}
+
+/** What holds for a VM now, in words. */
+export function cycleInWords(view: HealView, vm: string, now: number): string {
+  const cycle = cycleOf(view, vm);
+  if (cycle !== undefined) {
+    const next = cycle.nextAt === null ? '' : `, next try ${nextTry(cycle.nextAt, now)}`;
+    return `replacement ${cycle.attempt}, ${cycle.phase}${next}: ${cycle.why}`;
+  }
+  const last = lastOf(view, vm);
+  return last === undefined ? 'no cycle of it is under way' : `${last.end} after ${replacements(last.attempts)}: ${last.why}`;
+}
+
+const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined => cycles.find((one) => one.vm === vm);
+const lastOf = ({ spent }: HealView, vm: string): HealView['spent'][number] | undefined => spent.find((one) => one.vm === vm);
+
+/** How it ended for a VM that is left as it is; null for any other. */
+function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
+  const last = lastOf(view, vm);
+  return last?.end === 'GivenUp' || last?.end === 'Skipped' ? last : null;
+}
+
+async function noCycle(session: Session, view: HealView, vm: string): Promise<Failure> {
+  const last = endedOf(view, vm);
+  if (last !== null) {
+    const how = `vm ${vm} was ${inWords(last)}, and is left as it is`;
+    return new Failure(`${how}: \`drover heal now pool ${view.pool} ${vm}\` has it healed again`);
+  }
+  const kube = await session.kube();
+  const found = await kube.get(VirtualMachines, { namespace: view.namespace, name: vm }).catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+  if (found === undefined) return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
+  if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
+  return new Failure(`no replacement of vm ${vm} is under way: \`drover heal status pool ${view.pool}\` shows those that are`);
+}
+
+const inWords = ({ end, attempts, why }: HealView['spent'][number]): string =>
+  `${end === 'GivenUp' ? 'given up' : 'skipped'} after ${replacements(attempts)}: ${why}`;
+
+const replacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;

@@ -1,0 +1,68 @@
+import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../output.ts';
+import { whenOf } from '../rollout/lines.ts';
+import type { HealView } from './view.ts';
+
+const ENDED_SHOWN = 20;
+
+/** The healing of a pool: where it stands and why, the VMs that are being replaced, and those whose replacement has ended. */
+export function healLines(view: HealView, now: number): string[] {
+  const { cycles, spent } = view;
+  const ended = spent.slice(-ENDED_SHOWN);
+  const earlier = spent.length - ended.length;
+  return [
+    ...standingLines(view, now),
+    ...(cycles.length === 0 ? [] : ['', ...cyclesTable(cycles, now)]),
+    ...(ended.length === 0 ? [] : ['', ...endedTable(ended, now)]),
+    ...(earlier === 0 ? [] : [`${earlier} older ones: -o json`]),
+  ];
+}
+
+/** Where it stands, who has paused it, and what is sick and waits. */
+export function standingLines(view: HealView, now: number): string[] {
+  const { phase, waits, paused, suspended } = view;
+  // A person's pause has a line of its own, which says when.
+  const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
+  return [
+    `${paint(styleOf(view), phase)}: ${phaseInWords(view)}`,
+    ...(paused === null ? [] : [paint('yellow', plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`))]),
+    ...(isTold ? [] : [paint(suspended.reason === 'TooManyUnhealthy' ? 'red' : 'yellow', plain(`suspended, ${suspended.reason}: ${suspended.message}`))]),
+    ...(waits === '' ? [] : [plain(waits)]),
+  ];
+}
+
+function styleOf({ phase, cycles, suspended }: HealView): Style {
+  if (phase === 'Off') return 'gray';
+  if (suspended !== null || phase === 'Waiting') return 'yellow';
+  return cycles.length > 0 ? 'cyan' : phase === 'NothingToHeal' ? 'green' : 'yellow';
+}
+
+function phaseInWords({ phase, autohealing, cycles, spent }: HealView): string {
+  const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').length;
+  const also = left === 0 ? '' : `; ${vms(left)} given up or skipped`;
+  if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
+  if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
+  if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
+  if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
+  return phase === 'Waiting' ? `sick VMs wait to be replaced${also}` : `nothing to heal${also}`;
+}
+
+const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
+
+function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
+  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [vm, attempt, phase, nextTry(nextAt, now), ageOf(startedAt, now), why]);
+  return table(['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'], rows);
+}
+
+/** `in 4m (2026-01-01T00:04:00Z)`. */
+export function nextTry(nextAt: string | null, now: number): string {
+  if (nextAt === null) return '<none>';
+  const left = Date.parse(nextAt) - now;
+  return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
+}
+
+const END_STYLES: Record<HealView['spent'][number]['end'], Style> = { Healed: 'green', GivenUp: 'red', Skipped: 'yellow', Left: 'gray' };
+
+function endedTable(spent: HealView['spent'], now: number): string[] {
+  const rows = spent.map(({ vm, attempts, end, at, why }): Cell[] => [vm, attempts, { text: end, style: END_STYLES[end] }, `${ageOf(at, now)} ago`, why]);
+  return table(['ENDED', 'REPLACEMENTS', 'END', 'WHEN', 'WHY'], rows);
+}

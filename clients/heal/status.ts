@@ -1,0 +1,48 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Pool } from '../fleet.ts';
+import { Live } from '../live.ts';
+import { paint, plain, print } from '../output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { followPools } from '../rollout/follow-pools.ts';
+import { healLines } from './lines.ts';
+import { healView } from './view.ts';
+
+const REDRAW_MS = 1_000;
+
+/** How the healing of pools stands now. */
+export async function printHealing(pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
+  const views = pools.map(healView);
+  if (output === undefined) print(blocksOf(pools, Date.now()).join('\n'));
+  else await printData(views.length === 1 ? views[0] : { items: views }, output);
+}
+
+/** Shows it as it changes, until it is stopped from outside. Throws `Failure` where a pool is gone. */
+export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Promise<void> {
+  const live = new Live();
+  let newest = pools;
+  let shown = '';
+  const draw = (): void => live.draw(blocksOf(newest, Date.now()));
+  // Only what is seen in place grows older: in a log each snapshot has its time.
+  const redraw = process.stdout.isTTY ? setInterval(draw, REDRAW_MS) : undefined;
+  try {
+    await followPools({ kube, pools }, (now) => {
+      newest = now;
+      const text = JSON.stringify(now.map(healView));
+      if (text !== shown) draw();
+      shown = text;
+      return false;
+    });
+  } finally {
+    clearInterval(redraw);
+    live.end();
+  }
+}
+
+function blocksOf(pools: Stored<Pool>[], now: number): string[] {
+  return pools.flatMap((pool, index) => {
+    const view = healView(pool);
+    const head = paint('bold', plain(`${view.namespace}/${view.pool}`));
+    return [...(index === 0 ? [] : ['']), head, ...healLines(view, now).map((line) => (line === '' ? '' : `  ${line}`))];
+  });
+}

@@ -1,0 +1,62 @@
+import type { HealingStatus } from '../../api/pool.ts';
+import { namesInWords } from '../../decisions/naming.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Pool } from '../fleet.ts';
+
+type Cycle = HealingStatus['cycles'][number];
+type Spent = HealingStatus['spent'][number];
+
+/** How the healing of a pool stands, as its status tells it; `-o json` prints it as it is. */
+export interface HealView {
+  namespace: string;
+  pool: string;
+  /** Whether the pool asks for it. */
+  autohealing: boolean;
+  /**
+   * The reason of the condition `Healing`; `Off` without autohealing, `Pending` until drover has looked at the newest spec,
+   * `Deleting` at the end.
+   */
+  phase: string;
+  /** VMs that are sick and not yet replaced, and what that waits for, in words; empty where there are none. */
+  waits: string;
+  /** Why sick VMs are left as they are: the reason and the words of the condition `HealingSuspended`. */
+  suspended: { reason: string; message: string } | null;
+  paused: { by: string; at: string; why: string | null } | null;
+  /** In the order in which they began. */
+  cycles: (Omit<Cycle, 'nextAt'> & { nextAt: string | null })[];
+  /** Cycles that have ended, the newest of each VM; the newest last. */
+  spent: Spent[];
+}
+
+export function healView(pool: Stored<Pool>): HealView {
+  const { metadata, spec, status } = pool;
+  const { paused, cycles = [], spent = [] } = status?.healing ?? {};
+  const conditions = status?.conditions ?? [];
+  const healing = conditions.find(({ type }) => type === 'Healing');
+  const suspended = conditions.find(({ type, status }) => type === 'HealingSuspended' && status === 'True');
+  return {
+    namespace: metadata.namespace ?? '',
+    pool: metadata.name,
+    autohealing: spec.autohealing !== undefined,
+    phase: phaseOf(pool, healing?.reason),
+    waits: waitsIn(healing?.message ?? '', cycles),
+    suspended: suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
+    paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
+    cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
+    spent: spent.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
+  };
+}
+
+function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | undefined): string {
+  if (metadata.deletionTimestamp !== undefined) return 'Deleting';
+  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'Pending';
+  return reason ?? (spec.autohealing === undefined ? 'Off' : 'Pending');
+}
+
+/** The condition's words begin with the cycles, which a table shows better. */
+function waitsIn(message: string, cycles: Cycle[]): string {
+  if (cycles.length === 0) return message;
+  const names = namesInWords(cycles.map(({ vm }) => vm));
+  const shown = `${names}: ${cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`).join('; ')}`;
+  return message.startsWith(shown) ? message.slice(shown.length).replace(/^; /, '') : message;
+}

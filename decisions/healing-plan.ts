@@ -166,7 +166,7 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
   const sick: SickVm[] = [];
   const waits: string[] = [];
   let { spent } = state;
-  let surplus = surplusOf(view, state);
+  const hasTooMany = surplusOf(view, state) > 0;
   for (const { vm, sick: one } of all) {
     const { name, uid, why } = one;
     const wait = (reason: string): void => void waits.push(`${name} is sick (${why}): ${reason}`);
@@ -178,7 +178,7 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
       const givenUp = `given up after ${attempts} replacements`;
       spent = remembered(spent, { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: new Date(now).toISOString() });
       wait(givenUp);
-    } else if (surplus-- > 0) wait('the pool has more VMs than it wants');
+    } else if (hasTooMany) wait('the pool has more VMs than it wants');
     else sick.push({ ...one, attempt: attempts + 1 });
   }
   return { sick, spent, waits };

@@ -1,0 +1,527 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Autohealing, PoolSpec, PoolStatus } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import { heldBack, noHealing, underWay, type Cycle, type HealingState, type Spent } from '../../decisions/healing-state.ts';
+import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import { aPool, aVm, aVmi, quiet } from './fleets.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const NOW = 1_000 * HOUR;
+const at = (ms: number): string => new Date(ms).toISOString();
+
+/** A VM of the pool that has run well; its disks hold something. */
+const well = (n: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${n}`, { createdAt: NOW - HOUR, hasRun: true, ...fields });
+const sick = (n: number, fields: Partial<VmView> = {}): VmView =>
+  well(n, { ready: false, state: 'CrashLoopBackOff', startFailures: 3, notReadySince: NOW - MINUTE, ...fields });
+const numbered = (make: (n: number) => VmView, from: number, to: number): VmView[] => Array.from({ length: to - from + 1 }, (_, index) => make(from + index));
+
+const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): Cycle => ({
+  vm: `web-${n}`,
+  uid: `uid-of-web-${n}`,
+  attempt: 1,
+  phase,
+  why: 'it fails',
+  startedAt: at(NOW - MINUTE),
+  heardAt: NOW - MINUTE,
+  ...fields,
+});
+const spentOn = (n: number, end: Spent['end'], fields: Partial<Spent> = {}): Spent => ({ vm: `web-${n}`, uid: `uid-of-web-${n}`, attempts: 1, end, why: 'why', at: at(NOW - MINUTE), ...fields });
+
+interface Given extends Partial<Omit<PoolPlanInput, 'pool' | 'healing'>> {
+  rules?: Autohealing;
+  spec?: Partial<PoolSpec>;
+  status?: PoolStatus;
+  deleted?: boolean;
+  state?: Partial<HealingState>;
+}
+
+function poolOf({ rules = {}, spec = {}, status, deleted = false, vms = [] }: Given): StoredPool {
+  const metadata = { creationTimestamp: at(NOW - 2 * HOUR), ...(deleted ? { deletionTimestamp: at(NOW) } : {}) };
+  const pool = aPool({ replicas: vms.length, autohealing: rules, ...spec }, metadata);
+  return status === undefined ? pool : { ...pool, status };
+}
+
+function plan(given: Given): PoolPlan {
+  const { rules: _rules, spec: _spec, status: _status, deleted: _deleted, state = {}, vms = [], ...rest } = given;
+  const healing: HealingState = { ...noHealing, since: at(NOW - 2 * HOUR), ...state };
+  return planPool({ ...quiet, pool: poolOf(given), vms, healing, burst: 250, allowance: 250, now: NOW, vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined), ...rest });
+}
+
+const begun = ({ healing }: PoolPlan): string[] => healing.begin.map(({ name }) => name);
+const told = ({ healing }: PoolPlan): Record<string, string> => Object.fromEntries(healing.verdicts.map((one) => [one.vm, one.verdict === 'Left' ? `Left: ${one.why}` : one.verdict]));
+const phases = ({ healing }: PoolPlan): Record<string, string> => Object.fromEntries(healing.state.cycles.map(({ vm, phase }) => [vm, phase]));
+const created = ({ steps }: PoolPlan): number[] => steps.flatMap((step) => (step.kind === 'create' ? step.numbers : []));
+const removed = ({ steps }: PoolPlan): string[] => steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
+const condition = (planned: PoolPlan, type: string) => planned.status?.conditions?.find((one) => one.type === type);
+
+describe('a sick VM', () => {
+  test('gets a cycle, with what it goes by', () => {
+    const planned = plan({ vms: [sick(1), ...numbered(well, 2, 5)] });
+    expect(planned.healing.begin).toEqual([
+      {
+        name: 'web-1',
+        uid: 'uid-of-web-1',
+        attempt: 1,
+        why: '3 starts in a row have failed',
+        rules: { backoff: { initial: '10s', factor: 2, max: '10m', jitter: 0.1 }, maxAttempts: null },
+        holdsData: true,
+        earlyEnds: 0,
+      },
+    ]);
+    expect(phases(planned)).toEqual({ 'web-1': 'Removing' });
+    expect(planned.phase).toBe('Healing');
+    expect(condition(planned, 'Healing')).toMatchObject({ status: 'True', reason: 'ReplacingVms', message: 'web-1: web-1 (replacement 1): 3 starts in a row have failed' });
+    expect(planned.status?.healing?.cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing', attempt: 1 }]);
+  });
+
+  test.each<[string, Partial<VmView>, Partial<VmiView>]>([
+    ['its owner asked that nothing disrupts it', { optedOut: true }, {}],
+    ['KubeVirt takes a snapshot of it', { snapshotting: true }, {}],
+    ['it moves to another node', {}, { migrating: true }],
+    ['a person has paused its guest', {}, { paused: true }],
+    ['it is going', { deleting: true }, {}],
+    ['it leaves the pool with its disks', { removing: true }, {}],
+  ])('is left alone where %s', (_why, vm, vmi) => {
+    const planned = plan({ vms: [sick(1, vm), ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, one.name === 'web-1' ? { ready: false, ...vmi } : {}) });
+    expect(begun(planned)).toEqual([]);
+  });
+
+  test('is left alone where it has a name that the pool would not give', () => {
+    expect(begun(plan({ vms: [sick(1, { name: 'guest' }), ...numbered(well, 2, 5)] }))).toEqual([]);
+  });
+
+  test('is left to those who have it in hand', () => {
+    const vms = [sick(1), sick(2), ...numbered(well, 3, 12)];
+    const held = { name: 'web-1', uid: 'uid-of-web-1', act: 'restart' as const, from: null, wasDown: false };
+    expect(begun(plan({ vms, batches: [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }] }))).toEqual(['web-2']);
+    expect(begun(plan({ vms, underWay: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
+  });
+
+  test('is no one\'s but that of one cycle, and no rollout takes it', () => {
+    const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
+    const vms = [sick(1), ...numbered(well, 2, 5)];
+    const first = plan({ vms, spec: { template, maxUnavailable: 5 } });
+    expect(begun(first)).toEqual(['web-1']);
+    const taken = first.steps.flatMap((step) => (step.kind === 'update' ? step.batch.vms.map(({ name }) => name) : []));
+    expect(taken.toSorted()).toEqual(['web-2', 'web-3', 'web-4', 'web-5']);
+    expect(begun(plan({ vms, state: first.healing.state }))).toEqual([]);
+  });
+
+  test('is replaced at the revision that has passed, while the newest has not', () => {
+    const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
+    const vms = [...numbered(well, 1, 4)];
+    const planned = plan({ vms, spec: { replicas: 5, template, paused: false }, state: { cycles: [cycle(5, 'Provisioning')] } });
+    expect(planned.steps.find((step) => step.kind === 'create')).toMatchObject({ numbers: [5], revision: revisionOf(aPool().spec.template) });
+  });
+});
+
+describe('nothing is begun', () => {
+  const vms = [sick(1), ...numbered(well, 2, 10)];
+  test.each<[string, Given, string]>([
+    ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByPerson'],
+    ['while the pool is paused', { spec: { paused: true } }, 'PausedBySpec'],
+    ['when too many are sick', { vms: numbered(sick, 1, 5).concat(numbered(well, 6, 10)) }, 'TooManyUnhealthy'],
+  ])('%s, and the pool says so', (_when, given, reason) => {
+    const planned = plan({ vms, ...given });
+    expect(begun(planned)).toEqual([]);
+    expect(condition(planned, 'HealingSuspended')).toMatchObject({ status: 'True', reason });
+    expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'Waiting' });
+  });
+
+  test('where the pool does not heal, or goes', () => {
+    expect(begun(planPool({ ...quiet, pool: aPool({ replicas: 10 }), vms, burst: 9, allowance: 9 }))).toEqual([]);
+    expect(begun(plan({ vms, deleted: true }))).toEqual([]);
+  });
+
+  test('while the pool has more VMs than it wants: the sick one is the one to go', () => {
+    const planned = plan({ vms, spec: { replicas: 9 } });
+    expect([begun(planned), removed(planned)]).toEqual([[], ['web-1']]);
+    expect(begun(plan({ vms, spec: { replicas: 9, scaleInStrategy: { unmanaged: {} } } }))).toEqual([]);
+  });
+});
+
+const fleet = (count: number, more: Given = {}): PoolPlan => plan({ vms: numbered(sick, 1, count).concat(numbered(well, count + 1, 10)), ...more });
+
+describe('the breaker', () => {
+  test('trips above 40 %', () => {
+    expect([begun(fleet(4)).length, begun(fleet(5)).length]).toEqual([4, 0]);
+    expect(fleet(5).healing).toMatchObject({ suspended: expect.stringContaining('5 VMs are sick or being replaced, more than 4') as string, state: { hold: 'Removals' } });
+  });
+  test('counts those that are being replaced', () => {
+    const vms = [sick(1), sick(2), ...numbered(well, 3, 7)];
+    const state = { cycles: [8, 9, 10].map((n) => cycle(n, 'Waiting', { nextAt: at(NOW + HOUR) })) };
+    expect(begun(plan({ vms, spec: { replicas: 10 }, state }))).toEqual([]);
+    expect(begun(plan({ vms, spec: { replicas: 10 }, state: { cycles: state.cycles.slice(1) } }))).toEqual(['web-1', 'web-2']);
+  });
+  test('never stops the healing of one alone', () => expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
+  test('goes by what the pool says', () => expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
+});
+
+describe('at once are healed at most', () => {
+  const vms = numbered(sick, 1, 6).concat(numbered(well, 7, 20));
+  test.each<[string, Given, string[]]>([
+    ['maxConcurrent', { rules: { maxConcurrent: 2 } }, ['web-1', 'web-2']],
+    ['a percentage of the pool', { rules: { maxConcurrent: '15%' } }, ['web-1', 'web-2', 'web-3']],
+    ['the burst cap', { burst: 4 }, ['web-1', 'web-2', 'web-3', 'web-4']],
+    ['those beside the cycles under way', { rules: { maxConcurrent: 2 }, state: { cycles: [cycle(6, 'Removing')] } }, ['web-1']],
+    ['what is not in flight for another reason', { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true } : vm)) }, ['web-1', 'web-2']],
+  ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
+
+  test('one, where none of the pool has ever run', () => {
+    const never = { rules: { maxUnhealthy: '100%' }, vms: numbered((n) => sick(n, { hasRun: false }), 1, 6) };
+    expect(begun(plan(never))).toEqual(['web-1']);
+    expect(begun(plan({ ...never, vms: [...never.vms, well(7)] })).length).toBe(6);
+  });
+});
+
+describe('a revision that no VM has run yet', () => {
+  const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
+  const newest = revisionOf(template);
+  const status: PoolStatus = { replicas: 10, currentRevision: revisionOf(aPool().spec.template), updateRevision: newest };
+  const vms = [sick(1, { revision: newest }), ...numbered(well, 2, 10)];
+  test("is its rollout's to judge", () => {
+    const planned = plan({ vms, spec: { template }, status });
+    expect(begun(planned)).toEqual([]);
+    expect(planned.healing.waits).toEqual([expect.stringContaining('its rollout decides')]);
+  });
+  test('is healed when one of it is ready, or where nobody rolls it out', () => {
+    expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual(['web-1']);
+    expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
+  });
+});
+
+describe('a cycle is told', () => {
+  const others = numbered(well, 2, 5);
+  const judged = (vm: VmView | null, one: Partial<Cycle>, given: Given = {}): PoolPlan => {
+    const state = { cycles: [cycle(1, 'Removing', one)] };
+    return plan({ vms: vm === null ? others : [vm, ...others], spec: { replicas: 5 }, state, ...given });
+  };
+  const fresh = (fields: Partial<VmView> = {}): VmView => well(1, { uid: 'new', hasRun: false, createdAt: NOW - MINUTE, ...fields });
+  const provisioning = { phase: 'Provisioning' as const };
+  const failing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
+
+  test.each<[string, VmView | null, Partial<Cycle>, Given, string | undefined]>([
+    ['that its VM is gone', null, {}, {}, 'Gone'],
+    ['that it is gone, where another has its name', fresh(), {}, {}, 'Gone'],
+    ['nothing while it goes', sick(1, { deleting: true }), {}, {}, undefined],
+    ['nothing while it is there', sick(1), {}, {}, undefined],
+    ['that it runs well again by itself', well(1), {}, {}, 'Well'],
+    ['to leave one that must not be disrupted', sick(1, { optedOut: true }), {}, {}, 'Left: its owner asked that nothing disrupts it'],
+    ['to leave one that was stopped', sick(1, { runStrategy: 'Halted' }), {}, {}, 'Left: it is not meant to run'],
+    ['to leave one that was detached', null, {}, { isHeldByOther: (name) => name === 'web-1' }, 'Left: it has left the pool'],
+    ['to leave one that came back to the pool', sick(1), provisioning, {}, 'Left: it is there again'],
+    ['nothing during its delay', null, { phase: 'Waiting' }, {}, undefined],
+    ['nothing before the new VM is there', null, provisioning, {}, undefined],
+    ['that the new VM runs well', fresh(), provisioning, {}, 'Well'],
+    ['nothing while it starts', fresh({ ready: false, state: 'Starting' }), provisioning, {}, undefined],
+    ['that it is sick as well', fresh(failing), provisioning, {}, 'Sick'],
+    ['to leave one that goes', fresh({ deleting: true }), provisioning, {}, 'Left: it leaves the pool'],
+    ['to leave a new one that nobody starts', fresh({ runStrategy: 'Manual', hasVmi: false, ready: false, state: 'Stopped' }), provisioning, {}, 'Left: it is not meant to run'],
+    ['to leave all, where the pool goes', sick(1), {}, { deleted: true }, 'Left: the pool is deleted'],
+    ['to end, where the pool needs fewer VMs', null, { phase: 'Waiting' }, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
+    ['to end, where the pool needs fewer and its VM is just gone', null, {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
+    ['to end, where the pool needs fewer and its VM goes', sick(1, { deleting: true }), {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
+  ])('%s', (_what, vm, one, given, verdict) => expect(told(judged(vm, one, given))['web-1']).toBe(verdict));
+
+  test('with what the next attempt goes by', () => {
+    const planned = judged(fresh(failing), { ...provisioning, attempt: 4 }, { rules: { maxAttempts: 9, preserveStorage: true } });
+    expect(planned.healing.verdicts).toMatchObject([{ vm: 'web-1', verdict: 'Sick', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } }]);
+    expect(planned.healing.state.cycles).toMatchObject([{ phase: 'Removing', attempt: 5, uid: 'new' }]);
+  });
+
+  test('of a new VM that is only not ready, when it has had its time', () => {
+    const starting = fresh({ ready: false, state: 'Running', createdAt: NOW - 9 * MINUTE });
+    expect(told(judged(starting, provisioning))).toEqual({});
+    expect(judged(starting, provisioning).wakeAt).toBe(NOW + MINUTE);
+    expect(told(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({ 'web-1': 'Left: it is not ready yet (Running), and does not fail' });
+    const rules = { unhealthyAfter: { notReady: '5m' } };
+    const guest = (vm: VmView): VmiView => aVmi(vm, { scheduledAt: NOW - 5 * MINUTE });
+    const late = { ...starting, notReadySince: NOW - 5 * MINUTE };
+    expect(told(judged(late, provisioning, { rules, vmiOf: guest }))).toEqual({ 'web-1': 'Sick' });
+  });
+
+  test('nothing twice: one that has been told to end is not told again, nor begun anew', () => {
+    const planned = judged(sick(1), { phase: 'Ending' });
+    expect([told(planned), begun(planned)]).toEqual([{}, []]);
+  });
+});
+
+describe('a pool that shrinks', () => {
+  test.each<[string, Cycle]>([
+    ['is being deleted', cycle(1, 'Removing')],
+    ['waits for its delay', cycle(1, 'Waiting')],
+    ['is about to be made', cycle(1, 'Provisioning')],
+  ])('loses the VM that %s, and no healthy one', (_what, one) => {
+    const planned = plan({ vms: numbered(well, 2, 5), spec: { replicas: 4 }, state: { cycles: [one] } });
+    expect(told(planned)).toEqual({ 'web-1': 'Left: the pool needs fewer VMs now' });
+    expect([removed(planned), created(planned)]).toEqual([[], []]);
+  });
+
+  test('loses a sick VM whose removal is held, and no healthy one', () => {
+    const late = sick(1, { startFailures: 0, state: 'Running' });
+    const scaleInStrategy = { proactive: { selectionPolicy: { basePolicy: 'Newest' as const } } };
+    const planned = plan({ vms: [late, ...numbered(well, 2, 5)], spec: { replicas: 4, scaleInStrategy }, state: { cycles: [cycle(1, 'Removing')], paused: { by: 'kim', at: at(NOW) } } });
+    expect([told(planned), removed(planned)]).toEqual([{ 'web-1': 'Left: the pool needs fewer VMs now' }, ['web-1']]);
+  });
+
+  test('loses healthy ones where that is not enough', () => {
+    const planned = plan({ vms: numbered(well, 2, 5), spec: { replicas: 3 }, state: { cycles: [cycle(1, 'Waiting')] } });
+    expect([Object.keys(told(planned)), removed(planned).length]).toEqual([['web-1'], 1]);
+  });
+});
+
+describe('a VM comes back', () => {
+  test('under its number, though lower ones are free', () => {
+    const vms = [well(1), well(3)];
+    expect(created(plan({ vms, spec: { replicas: 3 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([7]);
+    expect(created(plan({ vms, spec: { replicas: 4 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([2, 7]);
+  });
+
+  test('not before its delay is over, and nothing in its stead', () => {
+    for (const phase of ['Removing', 'Waiting'] as const) expect(created(plan({ vms: [well(1)], spec: { replicas: 2 }, state: { cycles: [cycle(2, phase)] } }))).toEqual([]);
+    expect(created(plan({ vms: [well(1)], spec: { replicas: 3 }, state: { cycles: [cycle(2, 'Waiting')] } }))).toEqual([3]);
+  });
+});
+
+describe('memory', () => {
+  const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
+  const next = (spent: Spent[], rules: Autohealing = {}): number | undefined => plan({ vms, rules, state: { spent } }).healing.begin[0]?.attempt;
+  test('goes on where the last cycle was, until it has faded', () => {
+    expect(next([spentOn(1, 'Healed', { attempts: 3 })])).toBe(4);
+    expect(next([spentOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
+    expect(next([spentOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR) })])).toBe(1);
+    expect(next([spentOn(2, 'Healed', { attempts: 3 })])).toBe(1);
+  });
+
+  test('wakes the pool when it fades, and is gone from the status', () => {
+    const planned = plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] } });
+    expect(planned.wakeAt).toBe(NOW - MINUTE + HOUR);
+    expect(plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state.spent).toEqual([]);
+  });
+
+  test('gives up after maxAttempts, and says so', () => {
+    const planned = plan({ vms, rules: { maxAttempts: 3 }, state: { spent: [spentOn(1, 'Healed', { attempts: 3 })] } });
+    expect(begun(planned)).toEqual([]);
+    expect(planned.healing.state.spent).toMatchObject([{ vm: 'web-1', uid: 'new', end: 'GivenUp', attempts: 3 }]);
+    expect(condition(planned, 'Healing')?.message).toContain('given up after 3 replacements');
+  });
+
+  test.each(['GivenUp', 'Skipped'] as const)('of one that was %s stays for as long as it is sick', (end) => {
+    const long = spentOn(1, end, { uid: 'new', at: at(NOW - 900 * HOUR) });
+    expect(next([long])).toBeUndefined();
+    expect(plan({ vms, state: { spent: [long] } }).healing.state.spent).toEqual([long]);
+    expect(next([{ ...long, uid: 'another' }])).toBe(1);
+    const isWell = plan({ vms: vms.with(0, well(1, { uid: 'new' })), state: { spent: [long] } });
+    expect(isWell.healing.state.spent).toMatchObject([{ end: 'Healed', at: at(NOW) }]);
+  });
+});
+
+const marked = (given: Given): string[] => plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));
+
+const holds = (vm: VmView, state: Partial<HealingState>): boolean | undefined => plan({ vms: [vm, ...numbered(well, 2, 5)], state }).healing.begin[0]?.holdsData;
+
+describe('whether a VM has run', () => {
+  test('is noted once on each that runs well', () => {
+    const vms = [well(2, { hasRun: false }), well(1, { hasRun: false }), well(3), sick(4, { hasRun: false })];
+    expect(marked({ vms })).toEqual(['web-1', 'web-2']);
+    expect(marked({ vms, spec: { rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - MINUTE + 1 }) })).toEqual([]);
+  });
+
+  test('is tried again in a while, where it could not be noted', () => {
+    expect(plan({ vms: [well(1, { hasRun: false })] }).wakeAt).toBe(NOW + MINUTE);
+  });
+
+  test('is taken for granted of VMs that are older than the notes', () => {
+    const young = sick(1, { hasRun: false, createdAt: NOW - MINUTE });
+    expect(holds(young, { since: at(NOW - HOUR) })).toBe(false);
+    expect(holds(young, { since: at(NOW) })).toBe(true);
+  });
+
+  test('is noted from when the pool began to heal; of a new pool, from its own beginning', () => {
+    const first = (vms: VmView[]): string | undefined =>
+      planPool({ ...quiet, pool: poolOf({ vms }), vms, healing: noHealing, burst: 9, allowance: 9, now: NOW }).healing.state.since;
+    expect(first([])).toBe(at(NOW - 2 * HOUR));
+    expect(first([well(1)])).toBe(at(NOW));
+  });
+
+  test('is forgotten where the pool heals no more', () => {
+    const vms = [well(1)];
+    expect(planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, healing: { ...noHealing, since: at(0) }, burst: 9, allowance: 9 }).healing.state.since).toBeUndefined();
+  });
+});
+
+describe('guests that end before they run well', () => {
+  const vm = well(1, { ready: false, state: 'Starting' });
+  const failed = (n: number, createdAt: number, ran = 30_000): VmiView =>
+    aVmi(vm, { uid: `guest-${n}`, phase: 'Failed', createdAt, runningSince: createdAt, endedAt: createdAt + ran, probationMs: MINUTE, ready: false });
+  const seen = (guests: VmiView[], state: Partial<HealingState> = {}, of = vm): PoolPlan =>
+    plan({ vms: [of, ...numbered(well, 2, 5)], failedGuestsOf: (one) => (one.uid === vm.uid ? guests : []), state });
+  const three = [1, 2, 3].map((n) => failed(n, NOW - HOUR + n * 31_000));
+
+  test('count as starts that failed', () => {
+    expect(begun(seen(three.slice(1)))).toEqual([]);
+    expect(seen(three).healing.begin).toMatchObject([{ name: 'web-1', earlyEnds: 3 }]);
+  });
+
+  test('count once each, whichever worker has seen them', () => {
+    const first = seen(three.slice(0, 1)).healing.state;
+    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, vmis: ['guest-1'], endedAt: three[0]!.endedAt }]);
+    const second = seen([three[1]!], first).healing.state;
+    expect(seen(three.slice(0, 2), second).healing.state).toEqual(second);
+    expect(begun(seen([three[2]!], second))).toEqual(['web-1']);
+  });
+
+  test('count anew after one that ran well', () => {
+    const [one, two, last] = three;
+    expect(begun(seen([one!, two!, { ...last!, endedAt: last!.endedAt! + MINUTE }]))).toEqual([]);
+    expect(begun(seen([one!, two!, failed(3, NOW - MINUTE)]))).toEqual([]);
+    expect(seen(three, {}, well(1)).healing.state.earlyEnds).toEqual([]);
+  });
+});
+
+describe('cycles that are silent', () => {
+  test('are asked, and the pool wakes to ask', () => {
+    const one = cycle(1, 'Removing', { heardAt: NOW - 9 * MINUTE });
+    const vms = [sick(1), ...numbered(well, 2, 5)];
+    const planned = plan({ vms, state: { cycles: [one] } });
+    expect([planned.healing.ask, planned.wakeAt]).toEqual([[], NOW + MINUTE]);
+    const later = plan({ vms, state: { cycles: [one] }, now: NOW + MINUTE });
+    expect([later.healing.ask, later.healing.state.cycles[0]?.heardAt]).toEqual([['web-1'], NOW + MINUTE]);
+  });
+
+  test('are asked at once by a workflow that knows of them from the status alone', () => {
+    const { heardAt: _, ...one } = cycle(1, 'Waiting', { nextAt: at(NOW + HOUR) });
+    const status = { replicas: 4, healing: { cycles: [one], spent: [] } };
+    const vms = numbered(well, 2, 5);
+    const planned = planPool({ ...quiet, pool: poolOf({ vms, spec: { replicas: 5 }, status }), vms, healing: null, burst: 9, allowance: 9, now: NOW });
+    expect([planned.healing.ask, heldBack(planned.healing.state), created(planned)]).toEqual([['web-1'], ['web-1'], []]);
+  });
+});
+
+test('what a plan tells stays short, however many are sick', () => {
+  const vms = numbered((n) => sick(n, { hasRun: false }), 1, 600);
+  const planned = plan({ vms });
+  expect(planned.healing.waits.length).toBe(21);
+  expect(planned.healing.waits.at(-1)).toBe('and 580 more');
+});
+
+// Any pool, with cycles in any phase.
+
+const anyPhase = fc.constantFrom<Cycle['phase']>('Removing', 'Waiting', 'Provisioning', 'Ending');
+const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | null; isHeldByOther: boolean }> =>
+  fc.record({
+    vm: fc.option(
+      fc
+        .record({
+          make: fc.constantFrom(well, well, sick),
+          fields: fc.record(
+            { deleting: fc.boolean(), removing: fc.boolean(), optedOut: fc.boolean(), hasRun: fc.boolean(), uid: fc.constantFrom(`uid-of-web-${n}`, `another-${n}`), runStrategy: fc.constantFrom('Always', 'Halted', 'Manual') },
+            { requiredKeys: [] },
+          ),
+        })
+        .map(({ make, fields }) => make(n, fields)),
+      { freq: 4 },
+    ),
+    cycle: fc.option(anyPhase.map((phase) => cycle(n, phase)), { freq: 1 }),
+    isHeldByOther: fc.boolean(),
+  });
+const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }> = fc
+  .record({
+    members: fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 16 }).chain((numbers) => fc.tuple(...numbers.map(anyMember))),
+    replicas: fc.nat(16),
+    burst: fc.integer({ min: 1, max: 8 }),
+    scaleInStrategy: fc.constantFrom({}, { unmanaged: {} }, { opportunistic: {} }, { proactive: { statePreservation: 'Offline' as const } }),
+    paused: fc.boolean(),
+    rules: fc.record(
+      { maxConcurrent: fc.constantFrom(1, 2, '20%'), maxUnhealthy: fc.constantFrom(1, '40%', '100%'), maxAttempts: fc.constantFrom(1, 3) },
+      { requiredKeys: [] },
+    ),
+    spent: fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 5 }).chain((numbers) =>
+      fc.tuple(...numbers.map((n) => fc.constantFrom<Spent['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)))),
+    ),
+  })
+  .map(({ members, replicas, burst, scaleInStrategy, paused, rules, spent }) => {
+    const vms = members.flatMap(({ vm }) => vm ?? []);
+    const held = new Set(members.filter(({ vm, isHeldByOther }) => vm === null && isHeldByOther).map((_, index) => `web-${index + 1}`));
+    return {
+      vms,
+      burst,
+      allowance: burst,
+      rules,
+      spec: { replicas, scaleInStrategy },
+      isHeldByOther: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),
+      state: { cycles: members.flatMap((member) => member.cycle ?? []), spent, ...(paused ? { paused: { by: 'kim', at: at(NOW) } } : {}) },
+    };
+  });
+
+const kinds = (planned: PoolPlan, ...wanted: PoolStep['kind'][]): PoolStep[] => planned.steps.filter(({ kind }) => wanted.includes(kind));
+
+const always = (check: (given: Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }, planned: PoolPlan) => void): void =>
+  fc.assert(fc.property(anyGiven, (given) => check(given, plan(given))), { numRuns: 200 });
+
+describe('whatever the pool and its cycles are like', () => {
+  test('only VMs that are sick and free are taken, each by one cycle, within the limits', () => {
+    always(({ vms, state, burst, rules }, planned) => {
+      const names = begun(planned);
+      for (const vm of vms.filter(({ name }) => names.includes(name))) {
+        expect([vm.startFailures, vm.deleting, vm.removing, vm.optedOut, vm.runStrategy === 'Halted']).toEqual([3, false, false, false, false]);
+      }
+      const cycles = planned.healing.state.cycles.map(({ vm }) => vm);
+      expect(new Set(cycles).size).toBe(cycles.length);
+      const before = underWay(state.cycles ?? []).length;
+      if (names.length > 0) expect(underWay(planned.healing.state.cycles).length).toBeLessThanOrEqual(Math.max(before, burst));
+      if (names.length > 0 && rules?.maxConcurrent === 1) expect(underWay(planned.healing.state.cycles).length).toBe(1);
+      if (state.paused !== undefined || planned.healing.suspended !== null) expect(names).toEqual([]);
+    });
+  });
+
+  test('no VM goes for one that is being replaced', () => {
+    always(({ vms }, planned) => {
+      const cycles = new Set(planned.healing.state.cycles.map(({ vm }) => vm));
+      const going = kinds(planned, 'delete', 'halt').flatMap((step) => ('vms' in step && step.reason.includes('more than') ? step.vms.map(({ name }) => name) : []));
+      if (going.every((name) => cycles.has(name))) return;
+      const present = new Set(vms.filter(({ deleting, removing }) => !deleting && !removing).map(({ name }) => name));
+      expect(underWay(planned.healing.state.cycles).filter(({ vm }) => !present.has(vm))).toEqual([]);
+    });
+  });
+
+  test('no VM is made under a name that a cycle holds, and the pool never grows beyond what it wants', () => {
+    always(({ vms, spec }, planned) => {
+      const made = created(planned).map((n) => `web-${n}`);
+      const held = heldBack(planned.healing.state);
+      const present = new Set(vms.map(({ name }) => name));
+      expect(made.filter((name) => held.includes(name) || present.has(name))).toEqual([]);
+      const coming = held.filter((name) => !present.has(name)).length;
+      if (made.length > 0) expect(made.length + coming + present.size).toBeLessThanOrEqual(spec!.replicas!);
+    });
+  });
+
+  test('who is told to come back does so before others', () => {
+    always(({ vms, isHeldByOther }, planned) => {
+      const present = new Set(vms.map(({ name }) => name));
+      const wanted = planned.healing.state.cycles.filter(({ vm, phase }) => phase === 'Provisioning' && !present.has(vm) && !isHeldByOther!(vm)).map(({ vm }) => vm);
+      const made = created(planned).map((n) => `web-${n}`);
+      if (made.some((name) => !wanted.includes(name))) expect(wanted.filter((name) => !made.includes(name))).toEqual([]);
+    });
+  });
+
+  test('it is the same whatever order its VMs are read in, and says the same when it is asked again', () => {
+    always((given, planned) => {
+      expect(plan({ ...given, vms: given.vms.toReversed() })).toEqual(planned);
+      const again = plan({ ...given, status: planned.status ?? poolOf(given).status!, state: planned.healing.state });
+      expect(told(again)).toEqual({});
+      if (planned.healing.verdicts.length === 0) expect(begun(again)).toEqual([]);
+    });
+  });
+
+  test('time that it waits for is ahead', () => {
+    always((_given, planned) => {
+      if (planned.wakeAt !== null) expect(planned.wakeAt).toBeGreaterThan(NOW);
+    });
+  });
+});

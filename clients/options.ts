@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { dryRun } from './values.ts';
 
 /** Flags that more than one command has. */
@@ -13,6 +13,17 @@ export const dryRunOption = (): Option =>
 
 export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide']): Option =>
   new Option('-o, --output <format>', 'how to print').choices(choices);
+
+/** What a pool's status takes. */
+const LONGEST_REASON = 1024;
+
+/** `--reason`: people read it in the status, the history and the Web UI. */
+export const reasonOption = (): Option =>
+  new Option('--reason <words>', 'why, for those who see it').argParser((text) => {
+    const words = text.trim();
+    if (words.length > 0 && words.length <= LONGEST_REASON) return words;
+    throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
+  });
 
 /** What stands behind a sentence that says what a command did. */
 export const dryRunRemark = (where: string): string =>

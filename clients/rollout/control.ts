@@ -1,18 +1,11 @@
-import type { Asking } from '../../workflows/messages.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
+import { askWorkflow, noPoolWorkflow, since, untilTaken } from '../ask-pool.ts';
 import { askedBy } from '../asked-by.ts';
-import { Failure, sentenceOf } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
-import { missingWorkers } from '../missing-workers.ts';
-import { ageOf } from '../output.ts';
 import type { Session } from '../session.ts';
-import { GrpcCode, grpcCodeOf } from '../temporal.ts';
 import type { DryRun } from '../values.ts';
-import { followPools } from './follow-pools.ts';
 import { rolloutView, type RolloutView } from './view.ts';
-
-/** How long the pool's status may take to show that a signal was taken. */
-const TAKEN_MS = 10_000;
 
 /** What a person asks of a rollout that is under way. */
 export interface Control {
@@ -91,22 +84,13 @@ export async function controlRollout(
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${before.pool} is being deleted`);
   control.check(pool, before);
   if (dryRun === 'client') return pool;
-  await send(session, before, control, { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) }, dryRun === 'server');
+  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
+  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const id = poolIdOf({ cluster: session.cluster, namespace: before.namespace, name: before.pool });
+  const isThere = await askWorkflow(session, id, (handle) => handle.signal(signals[control.signal], asking), dryRun === 'server');
+  if (!isThere) throw new Failure(noPoolWorkflow(before.pool, id));
   if (dryRun === 'server') return pool;
-  const timeout = AbortSignal.timeout(TAKEN_MS);
-  let last = pool;
-  try {
-    await followPools({ kube: await session.kube(), pools: [pool], signal: timeout }, ([now]) => {
-      last = now!;
-      return control.isTaken(rolloutView(last), before);
-    });
-  } catch (error) {
-    if (!timeout.aborted) throw error;
-    const missing = await missingWorkers(session);
-    const why = missing ?? `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
-    throw new Failure(`pool ${before.pool} was asked to ${control.signal}, and it is not known whether it has: ${why}`, { cause: error });
-  }
-  return last;
+  return untilTaken(session, pool, control.signal, (now) => control.isTaken(rolloutView(now), before));
 }
 
 /** Throws `Failure` where what was asked for was done, and something else goes on holding the pool. */
@@ -114,28 +98,5 @@ export function checkAfter({ signal }: Control, { metadata: { name }, spec }: St
   if (signal === 'resume' && spec.paused === true) throw new Failure(heldBySpec(name));
 }
 
-async function send(session: Session, { namespace, pool }: RolloutView, control: Control, asking: Asking, isDry: boolean): Promise<void> {
-  const { client } = await session.temporal();
-  const messages = await import('../../workflows/messages.ts');
-  const id = messages.poolIdOf({ cluster: session.cluster, namespace, name: pool });
-  const handle = client.workflow.getHandle(id);
-  try {
-    if (isDry) {
-      const { status } = await handle.describe();
-      if (status.name !== 'RUNNING') throw new Failure(noWorkflow(pool, id));
-    } else await handle.signal(messages[control.signal], asking);
-  } catch (error) {
-    const isUnknown = grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';
-    if (!isUnknown) throw error instanceof Failure ? error : new Failure(`pool ${pool} could not be asked: ${sentenceOf(error)}`, { cause: error });
-    throw new Failure(noWorkflow(pool, id), { cause: error });
-  }
-}
-
-const noWorkflow = (pool: string, id: string): string =>
-  `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
-
 const heldBySpec = (pool: string): string =>
   `spec.paused of pool ${pool} is true, and holds it: set it to false in its manifest, and apply that`;
-
-const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
-  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

@@ -5,7 +5,7 @@ import type { RolloutView } from './view.ts';
 const FAILURES_SHOWN = 10;
 
 /** Milliseconds since the epoch; without it, times are told as they are, so that lines change only where the rollout does. */
-type Now = number | undefined;
+export type Now = number | undefined;
 
 /** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
 export function rolloutLines(view: RolloutView, now: Now): string[] {
@@ -59,4 +59,5 @@ function failureLines({ failures }: RolloutView, now: Now): string[] {
   ];
 }
 
-const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);
+/** `3m ago`. */
+export const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

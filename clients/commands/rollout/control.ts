@@ -1,11 +1,10 @@
 import { Command } from 'commander';
-import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
 import { print } from '../../output.ts';
 import type * as controls from '../../rollout/control.ts';
 import { inSession, type Session } from '../../session.ts';
 import { labelOf, Pools } from '../../targets.ts';
 import type { DryRun } from '../../values.ts';
-import { reasonOption } from './reason.ts';
 
 interface ControlOptions {
   reason?: string;

@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
 import { note, print } from '../../output.ts';
 import { inSession, type Session } from '../../session.ts';
 import { labelOf, Pools } from '../../targets.ts';
 import type { DryRun } from '../../values.ts';
-import { reasonOption } from './reason.ts';
 
 interface UndoOptions {
   toRevision?: string;

@@ -1,0 +1,57 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Stored } from '../kubernetes/objects.ts';
+import { Failure, sentenceOf } from './failure.ts';
+import type { Pool } from './fleet.ts';
+import { missingWorkers } from './missing-workers.ts';
+import { ageOf } from './output.ts';
+import { followPools } from './rollout/follow-pools.ts';
+import type { Session } from './session.ts';
+import { GrpcCode, grpcCodeOf } from './temporal.ts';
+
+/** How long a pool's status may take to show that a signal was taken. */
+const TAKEN_MS = 10_000;
+
+/**
+ * Asks a workflow for something; with `isDry` it is only looked whether it runs. False where none of this id does.
+ * Throws `Failure` where it could not be asked.
+ */
+export async function askWorkflow(session: Session, id: string, ask: (handle: WorkflowHandle) => Promise<void>, isDry: boolean): Promise<boolean> {
+  const { client } = await session.temporal();
+  const handle = client.workflow.getHandle(id);
+  try {
+    if (isDry) return (await handle.describe()).status.name === 'RUNNING';
+    await ask(handle);
+    return true;
+  } catch (error) {
+    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
+    throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * The pool once its status shows that what it was asked for was taken. Throws `Failure` where nothing shows in time.
+ * `what`: what it was asked to do, as a verb.
+ */
+export async function untilTaken(session: Session, pool: Stored<Pool>, what: string, isTaken: (now: Stored<Pool>) => boolean): Promise<Stored<Pool>> {
+  const timeout = AbortSignal.timeout(TAKEN_MS);
+  let last = pool;
+  try {
+    await followPools({ kube: await session.kube(), pools: [pool], signal: timeout }, ([now]) => {
+      last = now!;
+      return isTaken(last);
+    });
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+    const missing = await missingWorkers(session);
+    const why = missing ?? `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
+    throw new Failure(`pool ${pool.metadata.name} was asked to ${what}, and it is not known whether it has: ${why}`, { cause: error });
+  }
+  return last;
+}
+
+export const noPoolWorkflow = (pool: string, id: string): string =>
+  `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
+
+/** `ada@desk 3m ago: lunch`. */
+export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
+  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

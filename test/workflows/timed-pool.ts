@@ -96,10 +96,14 @@ export class TimedPool {
   }
 }
 
-/** A pool whose VMs are all there and well, with its workflow. */
-export async function aTimedPool(server: TimeSkippingServer, spec: Partial<PoolSpec> = {}): Promise<TimedPool> {
+/** A pool whose VMs are all there and well, with its workflow. `others`: activities in the place of the cluster's, or beside them. */
+export async function aTimedPool(
+  server: TimeSkippingServer,
+  spec: Partial<PoolSpec> = {},
+  others: (cluster: FakeCluster) => object = () => ({}),
+): Promise<TimedPool> {
   const cluster = new FakeCluster({ replicas: 4, template: template('one'), ...spec }, await server.now());
-  await server.startWorker(cluster.activities);
+  await server.startWorker({ ...cluster.activities, ...others(cluster) });
   await server.client.workflow.start<typeof pool>('pool', { workflowId: poolIdOf(ref), taskQueue: taskQueueOf('default'), args: [ref] });
   const timed = new TimedPool(server, cluster);
   await timed.completed();

@@ -97,6 +97,13 @@ test('the time that VMs were down is counted together', () => {
   expect(logOf(restart.slice(0, 4), 9).downtime()).toBe(2);
 });
 
+test('guests that are sent away are told, with how many are down from then on', () => {
+  const broken = ofVm(3, 'broken', vm({ ready: false }));
+  expect(logOf([...restart, broken], 9).departures()).toEqual([{ name: 'a', revision: 'r1', unavailable: 2, version: 10n, at: 10 }]);
+  expect(logOf([...restart, broken], 10).departures()).toEqual([]);
+  expect(logOf([broken, ofGuest(4, 'broken', guest('g', { ready: false })), ofGuest(5, 'broken', guest('g', { ready: false, deleting: true }))]).departures()).toEqual([]);
+});
+
 test('a change that is told twice, or late, or older than one that was told, counts once', () => {
   const log = logOf([...restart, ...restart], 9);
   expect(log.restartsOf('a')).toHaveLength(1);

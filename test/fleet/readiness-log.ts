@@ -52,6 +52,17 @@ export interface Entry {
   what: string;
 }
 
+/** A VM that was ready and whose guest was sent away: by drover, or by people. */
+export interface Departure {
+  name: string;
+  /** The revision of the guest that went. */
+  revision: string | null;
+  /** VMs that were down from then on, with this one. */
+  unavailable: number;
+  version: bigint;
+  at: number;
+}
+
 interface State {
   vms: Map<string, VmFacts>;
   vmis: Map<string, VmiFacts>;
@@ -114,6 +125,25 @@ export class ReadinessLog {
 
   mostUnavailable(options: { replicas?: number } = {}): number {
     return this.peak(options).unavailable;
+  }
+
+  /** Each time since the recording began that a guest of a ready VM was sent away. */
+  departures(): Departure[] {
+    const departures: Departure[] = [];
+    const down = new Set<string>();
+    const before = new Map<string, VmiFacts>();
+    this.#replay(({ kind, name, version, at, facts }, { vms, vmis }) => {
+      const wasUp = vms.has(name) && !down.has(name);
+      if (isDown(vms.get(name), vmis.get(name))) down.add(name);
+      else down.delete(name);
+      if (kind !== 'vmi') return;
+      const was = before.get(name);
+      if (facts === null) before.delete(name);
+      else before.set(name, facts);
+      const goes = was?.ready === true && was.uid === facts?.uid && facts.deleting;
+      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, unavailable: down.size, version, at });
+    });
+    return departures;
   }
 
   /** How long VMs were down since the recording began, all taken together, by the watcher's clock; in milliseconds. */

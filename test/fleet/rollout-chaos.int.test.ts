@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import type { PoolSpec } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import { chaosProxy, type Fate } from './chaos-proxy.ts';
+import { aFleet, orNothing, until, type TestWorker } from './fleet.ts';
+import { ReadinessWatch } from './readiness-watch.ts';
+import { seeded, seedOf } from './seeded.ts';
+
+const fleet = aFleet({ workers: 0 });
+const VMS = 30;
+const MOST_DOWN = 6;
+const MEDDLING_MS = 45_000;
+/** What people and crashes bring down is not known to drover in the same moment. */
+const HINDSIGHT_MS = 1_500;
+
+const templateOf = (cores: number): PoolSpec['template'] => ({
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': '700ms', 'sim.drover.dev/stop-time': '150ms' } },
+      spec: { domain: { devices: {}, cpu: { cores } } },
+    },
+  },
+});
+
+test('people, crashes, faults and newer templates come between: the budget holds, no guest goes twice for one revision, and it ends', { timeout: 600_000 }, async () => {
+  const random = seeded(seedOf());
+  const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  const namespace = await fleet().namespace();
+  const watch = await ReadinessWatch.start(fleet().kube, namespace);
+  onTestFinished(() => watch.stop());
+
+  let faulty = false;
+  const faults: Fate[] = ['drop-answer', 'drop-call', { status: 500 }, { status: 503 }, { status: 429, retryAfter: 1 }];
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, (): Fate => (faulty && random() < 0.03 ? one(faults) : 'pass'));
+  const start = (): Promise<TestWorker> => fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  const workers = [await start(), await start()];
+  await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable: MOST_DOWN, template: templateOf(1), scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } } });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS }), 120_000);
+  await watch.startRecording();
+
+  /** What was done to whom, and when. */
+  const acts: { vm: string; at: number }[] = [];
+  const halted = new Set<string>();
+  const optedOut = new Set<string>();
+  const labelled = new Set<string>();
+  const patch = (name: string, change: object) => orNothing(fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', change));
+  const optOut = (name: string, on: boolean) => patch(name, { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: on ? 'true' : null } } });
+  const meddlings: ((name: string) => Promise<unknown>)[] = [
+    (name) => orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name })),
+    (name) => orNothing(fleet().kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } })),
+    async (name) => {
+      const on = halted.delete(name);
+      if (!on) halted.add(name);
+      await patch(name, { spec: { runStrategy: on ? 'Always' : 'Halted' } });
+    },
+    async (name) => {
+      const on = !optedOut.delete(name);
+      if (on) optedOut.add(name);
+      await optOut(name, on);
+    },
+    async (name) => {
+      labelled.add(name);
+      await patch(name, { metadata: { labels: { mine: 'yes' } }, spec: { template: { metadata: { labels: { mine: 'yes' } } } } });
+    },
+  ];
+
+  faulty = true;
+  let cores = 2;
+  await fleet().patchPool(namespace, 'web', { template: templateOf(cores) });
+  const end = Date.now() + MEDDLING_MS;
+  for (let turn = 1; Date.now() < end; turn++) {
+    await sleep(random() * 600);
+    const vm = `web-${1 + Math.floor(random() * VMS)}`;
+    acts.push({ vm, at: Date.now() });
+    await one(meddlings)(vm);
+    if (turn % 25 === 0) await fleet().patchPool(namespace, 'web', { template: templateOf(++cores) });
+    if (turn % 15 === 7) await fleet().patchPool(namespace, 'web', { replicas: VMS - 2 + Math.floor(random() * 5) });
+    if (turn % 20 === 11) {
+      await workers.shift()!.kill();
+      workers.push(await start());
+    }
+  }
+  await fleet().patchPool(namespace, 'web', { replicas: VMS });
+  for (const name of optedOut) await optOut(name, false);
+  faulty = false;
+
+  const revision = revisionOf(templateOf(cores));
+  await until(async () => {
+    const { status } = (await fleet().pool(namespace, 'web'))!;
+    expect(status).toMatchObject({ replicas: VMS, updatedReplicas: VMS, currentRevision: revision, updateRevision: revision });
+  }, 180_000);
+  await watch.caughtUp();
+
+  const vms = (await fleet().kube.list<VirtualMachine>(VirtualMachines, { namespace })).items;
+  const guests = new Map((await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items.map((guest) => [guest.metadata.name, guest]));
+  expect(vms).toHaveLength(VMS);
+  for (const { metadata, spec, status } of vms) {
+    const { name, labels } = metadata;
+    const guest = guests.get(name);
+    expect({ name, revision: labels?.[REVISION_LABEL], cores: spec.template.spec.domain.cpu?.cores }).toEqual({ name, revision, cores });
+    // One that was taken away and made again in the meantime is another.
+    const isAsLeft = Date.parse(metadata.creationTimestamp) < end - MEDDLING_MS;
+    if (isAsLeft) expect({ name, strategy: spec.runStrategy }).toEqual({ name, strategy: halted.has(name) ? 'Halted' : 'Always' });
+    if (isAsLeft && labelled.has(name)) expect({ name, mine: labels?.['mine'] }).toEqual({ name, mine: 'yes' });
+    const isUp = spec.runStrategy !== 'Halted';
+    expect({ name, revision: guest?.metadata.labels?.[REVISION_LABEL], ready: status?.ready }).toEqual({ name, revision: isUp ? revision : undefined, ready: isUp });
+  }
+
+  // What nobody else has sent away, drover has.
+  const since = (at: number, vm?: string) => acts.filter((act) => act.at > at - HINDSIGHT_MS && act.at <= at && (vm === undefined || act.vm === vm));
+  const byDrover = watch.log.departures().filter(({ name, at }) => since(at, name).length === 0);
+  expect(byDrover.filter(({ unavailable, at }) => unavailable > MOST_DOWN + since(at).length)).toEqual([]);
+  expect(byDrover.filter((departure) => departure.revision === revision)).toEqual([]);
+  console.log(`${acts.length} acts of people, ${byDrover.length} guests restarted by drover, up to revision ${cores}, at most ${watch.log.mostUnavailable()} down`);
+  expect(watch.gaps).toEqual([]);
+});

@@ -3,6 +3,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { Done, PoolActivities } from '../../activities/pool.ts';
 import type { UpdateOutcome } from '../../decisions/batch.ts';
 import { vmName } from '../../decisions/naming.ts';
+import type { CycleEnd, HealVmInput } from '../../workflows/heal-vm.ts';
 import type { updateBatch } from '../../workflows/update-batch.ts';
 
 /** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
@@ -31,11 +32,12 @@ export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 type Event = NonNullable<History['events']>[number];
 type Payloads = { payloads?: Payload[] | null } | null | undefined;
 
-/** What a run of a pool's workflow, or of one of its batches, has done; nothing of other workflows. */
+/** What a run of a pool's workflow, of one of its batches, or of one of its healing cycles has done; nothing of other workflows. */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];
   const type = all[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name;
   if (type === 'pool') return [...stepsOf(workflow, all), ...askedOf(workflow, all)];
+  if (type === 'healVm') return [...attemptOf(workflow, all), ...askedOf(workflow, all)];
   return type === 'updateBatch' ? batchOf(workflow, all) : [];
 }
 
@@ -104,18 +106,31 @@ function unended(events: Event[]): { end: string; why: string | null } {
   return { end: 'UnderWay', why: null };
 }
 
-const ASKED = new Set(['pause', 'resume', 'abort', 'promote']);
+/** The signals of people, and how `drover` names what they ask for. */
+const ASKED: Record<string, string> = {
+  pause: 'pause',
+  resume: 'resume',
+  abort: 'abort',
+  promote: 'promote',
+  healPause: 'heal pause',
+  healResume: 'heal resume',
+  healNow: 'heal now',
+  healSkip: 'heal skip',
+};
 
-/** What people have asked for, be it by `drover` or in the Web UI. */
+/** What people have asked for, be it by `drover` or in the Web UI. What a workflow hands on was asked of that one. */
 function askedOf(workflow: string, events: Event[]): Action[] {
+  const cycle = sickIn(events[0])?.name;
   return events.flatMap((event) => {
-    const { signalName, input } = event.workflowExecutionSignaledEventAttributes ?? {};
-    if (signalName === null || signalName === undefined || !ASKED.has(signalName)) return [];
-    const [asked] = valuesOf(input) as [{ by?: string; why?: string; full?: boolean } | null | undefined];
-    const action = asked?.full === true ? `${signalName} --full` : signalName;
+    const { signalName, input, externalWorkflowExecution } = event.workflowExecutionSignaledEventAttributes ?? {};
+    const name = ASKED[signalName ?? ''];
+    if (name === undefined || externalWorkflowExecution) return [];
+    const [asked] = valuesOf(input) as [{ by?: string; why?: string; full?: boolean; vm?: string } | null | undefined];
+    const action = asked?.full === true ? `${name} --full` : name;
+    const vms = cycle !== undefined ? [cycle] : asked?.vm === undefined ? [] : [asked.vm];
     const time = timeOf(event);
     const who = { askedBy: asked?.by ?? null, why: asked?.why ?? null };
-    return [{ time, endedAt: time, action, vms: [], from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];
+    return [{ time, endedAt: time, action, vms, from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];
   });
 }
 
@@ -135,6 +150,38 @@ function batchOf(workflow: string, events: Event[]): Action[] {
     const how = ended === undefined ? unended(events) : { end: ended.end, why: ended.why ?? null };
     return { time, endedAt: ended?.at ?? null, action: act, vms: [name], from, to: batch.revision, askedBy, reason, workflow, ...how };
   });
+}
+
+/** What the run of a cycle, or the one that follows it, is about. */
+function sickIn(event: Event | undefined): HealVmInput['sick'] | undefined {
+  const started = event?.workflowExecutionStartedEventAttributes;
+  const { input } = event?.workflowExecutionContinuedAsNewEventAttributes ?? (started?.workflowType?.name === 'healVm' ? started : {});
+  return (valuesOf(input)[0] as HealVmInput | undefined)?.sick;
+}
+
+/** One action a run: each is one replacement, which ends once it is known what has become of the new VM. */
+function attemptOf(workflow: string, events: Event[]): Action[] {
+  const { name, why } = sickIn(events[0])!;
+  const removal = events.find(({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm');
+  const last = events.at(-1)!;
+  const [result] = valuesOf(last.workflowExecutionCompletedEventAttributes?.result) as (CycleEnd | undefined)[];
+  const next = sickIn(last.workflowExecutionContinuedAsNewEventAttributes ? last : undefined);
+  const how = result ?? (next === undefined ? unended(events) : { end: 'SickAgain', why: next.why });
+  return [
+    {
+      time: timeOf(removal ?? events[0]!),
+      endedAt: how.end === 'UnderWay' ? null : timeOf(last),
+      action: 'heal',
+      vms: [name],
+      from: null,
+      to: null,
+      askedBy: null,
+      end: how.end,
+      why: how.why,
+      reason: `heal ${name}: ${why}`,
+      workflow,
+    },
+  ];
 }
 
 /** Each activity of a batch tells the ends that it has seen, and the workflow all of them. */

@@ -12,8 +12,8 @@ export function grouped(actions: Action[]): Action[] {
 export const aboutVm = (actions: Action[], vm: string): Action[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
-const WELL = new Set(['Done', 'Updated', 'Asked']);
-const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown']);
+const WELL = new Set(['Done', 'Updated', 'Healed', 'Asked']);
+const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown', 'SickAgain', 'GivenUp']);
 
 export function actionsTable(actions: Action[]): string[] {
   const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { gunzipSync } from 'node:zlib';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { describe, expect, test } from 'vitest';
-import { actionsOf, type Action } from '../../clients/history/actions.ts';
+import { actionsOf, type Action, type History } from '../../clients/history/actions.ts';
 import { aboutVm, actionsTable, grouped } from '../../clients/history/table.ts';
 
 const FOLDER = join(import.meta.dirname, '../replay/histories');
@@ -64,6 +65,45 @@ test('a batch tells of each VM from what to what, and how it ended', () => {
     expect(to).not.toBe(from);
     expect(reason).toContain(`to ${to} (restart)`);
   }
+});
+
+const payloads = (...values: unknown[]) => ({ payloads: values.map((value) => defaultPayloadConverter.toPayload(value)) });
+
+describe('a healing cycle', () => {
+  type Event = NonNullable<History['events']>[number];
+  const sick = (attempt: number, why: string) => payloads({ sick: { name: 'web-2', uid: 'u', attempt, why } });
+  const historyOf = (...events: object[]): History => ({
+    events: events.map((event, index) => ({ eventId: index + 1, eventTime: { seconds: 1_767_225_600 + index, nanos: 0 }, ...event }) as unknown as Event),
+  });
+  const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'healVm' }, input: sick(1, 'no start') } };
+  const removal = { activityTaskScheduledEventAttributes: { activityType: { name: 'removeSickVm' }, input: payloads({}, {}, 0) } };
+  const signal = (signalName: string, more = {}) => ({ workflowExecutionSignaledEventAttributes: { signalName, input: payloads({ by: 'ada', why: 'lunch' }), ...more } });
+  const completed = (result: object) => ({ workflowExecutionCompletedEventAttributes: { result: payloads(result) } });
+  const heal = { action: 'heal', vms: ['web-2'], time: '2026-01-01T00:00:01.000Z', reason: 'heal web-2: no start' };
+
+  test.each([
+    ['its end', completed({ end: 'Healed', attempts: 1, why: 'no start' }), { end: 'Healed', endedAt: '2026-01-01T00:00:02.000Z', why: 'no start' }],
+    ['its end where it was given up', completed({ end: 'GivenUp', attempts: 1, why: 'no luck' }), { end: 'GivenUp', why: 'no luck' }],
+    ['that the new VM is sick as well', { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no guest') } }, { end: 'SickAgain', why: 'no guest' }],
+    ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'UnderWay', endedAt: null }],
+    ['that nobody knows', { workflowExecutionTerminatedEventAttributes: {} }, { end: 'Unknown', why: 'its workflow was terminated' }],
+  ])('tells of each replacement %s', (_what, last, how) => expect(actionsOf('w', historyOf(started, removal, last))).toMatchObject([{ ...heal, ...how }]));
+
+  test('tells what people asked of it, and not what its pool handed on', () =>
+    expect(actionsOf('w', historyOf(started, removal, signal('healNow'), signal('healSkip', { externalWorkflowExecution: { workflowId: 'p' } }), signal('verdict')))).toMatchObject([
+      { ...heal, end: 'UnderWay' },
+      { action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' },
+    ]));
+
+  test('is also what people asked of its pool', () => {
+    const pool = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' }, input: payloads({}) } };
+    const ofVm = { input: payloads({ by: 'ada', vm: 'web-2' }) };
+    expect(actionsOf('w', historyOf(pool, signal('healPause'), signal('healNow', ofVm), signal('healResume', { input: payloads(null) })))).toMatchObject([
+      { action: 'heal pause', vms: [], askedBy: 'ada', why: 'lunch' },
+      { action: 'heal now', vms: ['web-2'], askedBy: 'ada' },
+      { action: 'heal resume', vms: [], askedBy: null },
+    ]);
+  });
 });
 
 test('other workflows do nothing to VMs', () => expect(told('watch-')).toEqual([]));

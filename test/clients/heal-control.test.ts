@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { checkAfter, checkHeals, pause, resume, type HealControl } from '../../clients/heal/control.ts';
+import { checkCycle, cycleInWords, hasTaken, type CycleSignal } from '../../clients/heal/cycles.ts';
+import { healView } from '../../clients/heal/view.ts';
+import { condition, cycle, healingPool, spent, type Said } from './heal-pools.ts';
+
+const paused: Said = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+const bySpec: Said = { conditions: [condition('HealingSuspended', 'True', 'PausedBySpec')] };
+const tooMany: Said = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
+const viewOf = (said: Said) => healView(healingPool(said));
+
+test.each([
+  ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
+  ['resume what goes on', resume, {}, /^nobody has paused the healing of pool web: nothing to resume$/],
+  ['resume what the spec holds', resume, bySpec, /^spec\.paused of pool web is true, /],
+  ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
+] as [string, HealControl, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) => expect(() => control.check(viewOf(said))).toThrow(words));
+
+test('one may pause what goes on, and resume what is paused', () => {
+  expect(() => pause.check(viewOf({}))).not.toThrow();
+  expect(() => pause.check(viewOf(bySpec))).not.toThrow();
+  expect(() => resume.check(viewOf(paused))).not.toThrow();
+  expect([pause.isTaken(viewOf({})), pause.isTaken(viewOf(paused)), resume.isTaken(viewOf(paused)), resume.isTaken(viewOf({}))]).toEqual([false, true, false, true]);
+});
+
+test('a resume that the spec goes on holding is a failure', () => {
+  expect(() => checkAfter(resume, viewOf(bySpec))).toThrow(/spec\.paused/);
+  expect(() => checkAfter(pause, viewOf(bySpec))).not.toThrow();
+  expect(() => checkAfter(resume, viewOf(tooMany))).not.toThrow();
+});
+
+test('a pool without autohealing cannot be asked, except for cycles that still go on', () => {
+  const off = { spec: { autohealing: undefined } };
+  expect(() => checkHeals(healingPool(off))).toThrow('pool web has no autohealing: `autohealing: {}` in its spec turns it on');
+  expect(() => checkHeals(healingPool({ ...off, healing: { cycles: [cycle()] } }))).not.toThrow();
+  expect(() => checkHeals(healingPool())).not.toThrow();
+});
+
+test('a new VM that is watched already is not waited for less', () => {
+  const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
+  expect(() => checkCycle('healNow', view, 'web-1')).toThrow(/^vm web-1 is made anew already \(replacement 2\)/);
+  expect(() => checkCycle('healSkip', view, 'web-1')).not.toThrow();
+  expect(() => checkCycle('healNow', view, 'web-2')).not.toThrow();
+});
+
+const waiting: Said = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
+test.each([
+  ['the delay goes on', 'healNow', waiting, waiting, false],
+  ['the new VM is made', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Provisioning' })] } }, true],
+  ['the next attempt waits', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Waiting', attempt: 2 })] } }, true],
+  ['the cycle is over', 'healNow', waiting, { healing: {} }, true],
+  ['it does not wait', 'healNow', { healing: { cycles: [cycle()] } }, { healing: { cycles: [cycle()] } }, true],
+  ['the cycle goes on', 'healSkip', waiting, waiting, false],
+  ['the cycle is over', 'healSkip', waiting, { healing: {} }, true],
+  ['a cycle that the status did not know is over', 'healSkip', {}, { healing: { spent: [spent({ end: 'Skipped' })] } }, true],
+  ['the status knows nothing of it yet', 'healSkip', { healing: { spent: [spent()] } }, { healing: { spent: [spent()] } }, false],
+] as [string, CycleSignal, Said, Said, boolean][])('where %s, %s of %j has been taken with %j: %s', (_what, signal, before, now, is) =>
+  expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is));
+
+test('what holds for a VM is said in words', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  const view = viewOf({ healing: { cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })], spent: [spent({ end: 'Skipped', why: 'by ada' })] } });
+  expect(cycleInWords(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
+  expect(cycleInWords(view, 'web-1', now)).toBe('Skipped after 1 replacement: by ada');
+  expect(cycleInWords(view, 'web-3', now)).toBe('no cycle of it is under way');
+});

@@ -77,6 +77,24 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
   await worker.stop();
 });
 
+test('a worker freezes for longer than Temporal waits for it, and goes on where it was beside the one that took over', { timeout: 600_000 }, async () => {
+  const random = seeded(seedOf());
+  const workers = [await fleet().startWorker(), await fleet().startWorker()];
+  const { namespace, watch } = await running(4);
+  await fleet().patchPool(namespace, 'web', { template: NEXT });
+  for (const restarts of [4, 16, 30, 44]) {
+    await underWay(watch, restarts);
+    await sleep(random() * 500);
+    const { pid } = workers[Math.floor(random() * 2)]!;
+    process.kill(pid, 'SIGSTOP');
+    await sleep(25_000);
+    process.kill(pid, 'SIGCONT');
+  }
+  await expectDone(namespace, watch, 4);
+  expect(watch.gaps).toEqual([]);
+  await Promise.all(workers.map((worker) => worker.stop()));
+});
+
 test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
   const { namespace, watch } = await running(6);

@@ -180,6 +180,9 @@ class Rollout {
   /** Too many failures end a rollout, or turn it back; of an undo, they end that. */
   #tripped(state: RolloutStatus): RolloutStatus {
     const { onFailure, maxFailures } = this.#spec.rollout;
+    const isUndo = state.halted?.kind === 'Undoing';
+    const canGoBack = this.#in.templateOf(this.#current) !== undefined;
+    if (isUndo && !canGoBack) return halted(state, 'UndoFailed', { by: 'drover', why: `the template of revision ${this.#current} is not kept any more` }, this.#at());
     const failures = state.failures.filter(({ wasDown }) => wasDown !== true);
     // One that has ended under other rules is not judged by these.
     if (state.completedAt !== undefined) return state;
@@ -187,9 +190,9 @@ class Rollout {
     const { vm, why } = failures.at(-1)!;
     const words = `${failures.length} of at most ${maxFailures} failed; the last: ${vm}: ${why}`.slice(0, 1024);
     const asked = { by: 'drover', why: words };
-    if (state.halted?.kind === 'Undoing') return halted({ ...state, failures: [] }, 'UndoFailed', asked, this.#at());
+    if (isUndo) return halted({ ...state, failures: [] }, 'UndoFailed', asked, this.#at());
     if (state.halted !== undefined) return state;
-    const canUndo = onFailure === 'Undo' && this.#current !== this.#newest && this.#in.templateOf(this.#current) !== undefined;
+    const canUndo = onFailure === 'Undo' && this.#current !== this.#newest && canGoBack;
     return canUndo ? halted({ ...state, failures: [] }, 'Undoing', asked, this.#at()) : halted(state, 'Failed', asked, this.#at());
   }
 
@@ -369,7 +372,7 @@ class Rollout {
       // Below a step only guests that run say something of the new revision.
       if (stepRoom !== null && (!runs || toStep <= 0)) continue;
       const cost = act === 'write' || down ? 0 : 1;
-      if (cost > Math.max(room, 0) || places === 0) {
+      if (cost > Math.max(room, 0) || places <= 0) {
         wanting++;
         continue;
       }
@@ -428,9 +431,8 @@ class Rollout {
     if (this.#spec.update.kind !== 'proactive' || isOver) return goal.revision;
     if (goal.revision !== this.#newest || this.#in.templateOf(this.#current) === undefined) return goal.revision;
     if (this.#isStopped() || beforeStep) return this.#current;
-    const hasProven = this.#staying.some(
-      (vm) => this.#isOf(vm, goal.revision, this.#in.vmiOf) && (isReady(vm, this.#in.vmiOf(vm)) || !isMeantToRun(vm, this.#in.vmiOf(vm))),
-    );
+    const { vmiOf } = this.#in;
+    const hasProven = this.#staying.some((vm) => this.#isOf(vm, goal.revision, vmiOf) && isReady(vm, vmiOf(vm)));
     return hasProven ? goal.revision : this.#current;
   }
 
@@ -459,8 +461,11 @@ class Rollout {
   #mostCommon(): string {
     const counts = new Map<string, number>();
     for (const { revision } of this.#staying) if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
-    const [most] = [...counts].sort(([, one], [, other]) => other - one);
-    return most?.[0] ?? this.#newest;
+    const kept = [...counts].filter(([revision]) => this.#in.templateOf(revision) !== undefined);
+    const isNewest = (revision: string): number => Number(revision === this.#newest);
+    // Of two that as many have it is not the newest, and the same one whatever order their VMs are read in.
+    kept.sort(([one, ones], [other, others]) => others - ones || isNewest(one) - isNewest(other) || (one < other ? -1 : 1));
+    return kept[0]?.[0] ?? this.#newest;
   }
 
   #wake(at: number): void {

@@ -42,8 +42,9 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   const stored = effortFrom(vm.revision, goal);
   if (stored === 'Replace') {
     if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
-    const runsAsItDid = isMeantToRun(vm, vmiOf(vm)) || isPoweredAnew(vm, goal) || !runsByItself(goal.template);
-    return runsAsItDid ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it is stopped, and the VM in its place would run' };
+    // One that is halted stays so in its replacement.
+    const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
+    return staysAsItIs ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it has ended, and the VM in its place would run' };
   }
   if (guest === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));

@@ -83,9 +83,10 @@ describe('a VM that is not running', () => {
     expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, guest: { phase: 'Succeeded' } })).toEqual(act('write'));
   });
 
-  test('is not replaced where its replacement would run', () => {
-    const to = { disk: '10Gi' };
-    expect(need({ to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(left('it is stopped, and the VM in its place would run'));
+  test('is not replaced where it has ended, and its replacement would run', () => {
+    const to = { disk: '10Gi', runStrategy: 'Once' };
+    expect(need({ from: { runStrategy: 'Once' }, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(left('it has ended, and the VM in its place would run'));
+    expect(need({ to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(act('replace'));
     expect(need({ from: { runStrategy: 'Manual' }, to: { ...to, runStrategy: 'Manual' }, limit: 'Replace', vm: { hasVmi: false, ready: false }, guest: null })).toEqual(act('replace'));
   });
 });

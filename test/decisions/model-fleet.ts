@@ -394,7 +394,7 @@ export class ModelFleet {
     });
   }
 
-  #createVms(numbers: readonly number[], revision: string, done: () => void): void {
+  #createVms(numbers: readonly number[], revision: string, done: () => void, halted: readonly number[] = []): void {
     if (revisionOf(this.cluster.pool.spec.template) === revision) this.#keep(this.cluster.pool.spec.template);
     const template = this.#templateOf(revision);
     const queue = [...numbers];
@@ -402,7 +402,7 @@ export class ModelFleet {
       const number = queue.shift();
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
-      this.cluster.create(number, template);
+      this.cluster.create(number, template, halted.includes(number));
       this.clock.in(this.clock.between(1, 50), next);
     };
     this.clock.in(this.clock.between(1, 50), next);
@@ -624,7 +624,7 @@ export class ModelFleet {
     this.#restarted.set(key, { generation: this.#generation, resumes: this.#resumes });
     const disrupted = this.#disrupted.get(vm.name);
     if (disrupted !== undefined) disrupted.isDown = true;
-    else if (wasReady && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
+    else if (wasReady && machine.view.owner !== null && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
   }
 
   /** A guest that was started from another revision than its VM had been brought to must be restarted once more. */
@@ -645,16 +645,20 @@ export class ModelFleet {
     for (const { name, uid } of replaced) {
       if (child.picture.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
       this.#say(() => `replace ${name}`);
+      const machine = this.cluster.machines.get(name);
+      const wasStopped = machine?.view.uid === uid && machine.stopped === 'by spec' && child.batch.vms.every((held) => held.name !== name || held.halted !== true);
+      if (wasStopped && machine.stoppedAt < child.batch.startedAt) this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
       const disrupted = this.#disrupted.get(name);
       if (disrupted !== undefined) disrupted.isDown = true;
       this.#unlessRefused(() => this.cluster.deleteVm(name, uid));
     }
     const create = (): void => {
       if (replaced.some(({ name, uid }) => this.cluster.machines.get(name)?.view.uid === uid)) return this.clock.in(100, create);
-      this.#createVms(replaced.map(({ name }) => numberOf('web', name)!), child.batch.revision, () => {
+      const made = (): void => {
         child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
         this.#beginWait(child);
-      });
+      };
+      this.#createVms(numbersOf(replaced), child.batch.revision, made, numbersOf(replaced.filter(({ halted: stays }) => stays === true)));
     };
     this.clock.in(50, create);
   }
@@ -965,4 +969,5 @@ const STARTS_AGAIN = new Set(['Always', 'Once']);
 /** Say what happened before a failure. */
 const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
+const numbersOf = (vms: readonly HeldVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
 const later = (one: Seen, other: Seen): Seen => ({ vms: Math.max(one.vms, other.vms), vmis: Math.max(one.vmis, other.vmis) });

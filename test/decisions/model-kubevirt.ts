@@ -36,6 +36,7 @@ export interface Machine {
   requests: ({ action: 'Start' } | { action: 'Stop'; guest: string })[];
   /** A person has stopped it, by its spec or by a request, and has not started it since. */
   stopped: 'by spec' | 'by request' | null;
+  stoppedAt: number;
   /** No start before; milliseconds since the epoch. */
   heldBack: number;
   crashes: number;
@@ -78,8 +79,9 @@ export class ModelKubeVirt {
 
   // What drover calls.
 
-  create(number: number, template: VmTemplate): void {
+  create(number: number, template: VmTemplate, halted = false): void {
     const object = vmFromTemplate(this.pool, template, number);
+    if (halted) object.spec = { ...object.spec, running: undefined, runStrategy: 'Halted' };
     const { name } = object.metadata;
     if (this.machines.has(name)) return;
     const uid = `vm-${++this.#uids}`;
@@ -89,7 +91,8 @@ export class ModelKubeVirt {
       view: aVm(name, { uid, resourceVersion: '', createdAt: this.#clock.now, hasVmi: false, ready: false, state: '' }),
       guest: undefined,
       requests: [],
-      stopped: null,
+      stopped: halted ? 'by spec' : null,
+      stoppedAt: this.#clock.now,
       heldBack: 0,
       crashes: 0,
       knownStrategy: undefined,
@@ -144,6 +147,7 @@ export class ModelKubeVirt {
   // What people and accidents do.
 
   stop(machine: Machine): void {
+    machine.stoppedAt = this.#clock.now;
     const { runStrategy } = machine.view;
     if (runStrategy === 'Always' || runStrategy === 'Once') {
       this.#power(machine, 'Halted');

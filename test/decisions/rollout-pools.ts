@@ -1,4 +1,4 @@
-import type { PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../api/pool.ts';
+import type { PoolSpec, PoolStatus, RolloutStatus, RolloutStep, VmTemplate } from '../../api/pool.ts';
 import type { Batch, HeldVm } from '../../decisions/batch.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { planRollout, type RolloutInput, type RolloutPlan } from '../../decisions/rollout-plan.ts';
@@ -36,6 +36,10 @@ export const NEW = revisionOf(NEW_TEMPLATE);
 
 export const NOW = Date.UTC(2026, 0, 1, 12);
 export const at = (ms: number): string => new Date(ms).toISOString();
+
+/** A step that waits for a person, or for its time. */
+// oxlint-disable-next-line unicorn/no-thenable
+export const aStep = (to: number | string, then: RolloutStep['then'] = { approval: {} }): RolloutStep => ({ to, then });
 
 /** `web-<number>` of the old revision, ready. */
 export const old = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, { revision: OLD, ...fields });

@@ -287,18 +287,37 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   expect(restarts.at(-1)).toBe(1);
 });
 
+/** A template whose guests must be restarted for it. */
+function otherTemplate(): PoolSpec['template'] {
+  const template = structuredClone(runningTemplate);
+  (template.spec.template as { spec: object }).spec = { domain: { devices: {}, cpu: { cores: 2 } } };
+  return template;
+}
+
 test('VMs of a pool that is rolling out are left to its rollout', async () => {
   await aWorker();
   const herd = await Herd.ofPool({ replicas: 4, maxUnavailable: 1 });
   const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 4 };
-  const template = structuredClone(runningTemplate);
-  (template.spec.template as { spec: { domain: object } }).spec.domain = { devices: {}, cpu: { cores: 2 } };
-  await fleet().patchPool(herd.namespace, 'web', { template });
+  await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
   const result = await (await herd.restart(guests)).result();
   await until(async () => expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }));
   expect(result).toMatchObject({ phase: 'Complete', restarted: [], failed: [], open: 0 });
   expect(await herd.restarts()).toEqual(each(namesUpTo('web', 4), 1));
   expect(herd.watch.log.mostUnavailable()).toBe(1);
+});
+
+test('a rollout that begins in the middle of a restart, on two workers: the pool\'s budget holds', async () => {
+  await Promise.all([aWorker(), aWorker()]);
+  const herd = await Herd.ofPool({ replicas: 10, maxUnavailable: 2 });
+  const restart = await herd.restart({ maxUnavailable: 10 });
+  await until(async () => expect((await restart.progress()).restarted.length).toBeGreaterThanOrEqual(3));
+  await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
+  const { restarted } = await restart.result();
+  expect(restarted.length).toBeLessThan(10);
+  await until(async () => expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 10, readyReplicas: 10 }));
+  // Once by the rollout, and before that by the restart at most.
+  expect(Object.values(await herd.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
+  expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
 
 test('a history that has grown long is left behind, also with a VM in hand', async () => {

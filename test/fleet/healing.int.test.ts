@@ -1,57 +1,178 @@
-import { beforeAll, expect, test } from 'vitest';
-import { healVmIdOf } from '../../workflows/messages.ts';
-import type { PoolSpec } from '../../api/pool.ts';
-import { KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
-import { aFleet, orNothing, runningTemplate, until } from './fleet.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { DataVolume } from '../../dev/simulator/types.ts';
+import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
+import { aFleet, orNothing, until } from './fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
+import { templateOf } from './rollouts.ts';
 
 const fleet = aFleet();
+withFastStarts(fleet);
 
-beforeAll(async () => {
-  // KubeVirt's delays between starts, a hundredth as long.
-  await until(async () => {
-    const metadata = { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } };
-    await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata });
-  });
+test('a VM whose disk is corrupt is replaced under its number, with a new disk and a new claim, and works', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const lives = await pool.lives();
+  await pool.corrupt(2);
+  await pool.replaced(2, lives.of('vm', 'web-2')[0]!.uid);
+  await pool.untilSpent(2, { attempts: 1, end: 'Healed' });
+  lives.expectFresh(2, 2);
+  for (const number of [1, 3]) lives.expectFresh(number, 1);
+  expect(await pool.cycle(2).result()).toMatchObject({ end: 'Healed', attempts: 1 });
+  const reasons = (await pool.pool.events()).map(({ reason }) => reason);
+  expect(reasons).toEqual(expect.arrayContaining(['Healing', 'Healed']));
 });
 
-const withDisk: PoolSpec['template'] = {
-  spec: {
-    ...runningTemplate.spec,
-    dataVolumeTemplates: [
-      {
-        metadata: { name: 'disk', annotations: { 'sim.drover.dev/provision-time': '50ms' } },
-        spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } },
-      },
-    ],
-  },
-};
+test('a VM that works before its starts have failed too often is left as it is', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 4 } });
+  const before = await pool.uid(1);
+  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '3' } } } } });
+  await pool.endGuest(1);
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.startFailure?.consecutiveFailCount).toBe(3));
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  expect(await pool.uid(1)).toBe(before);
+  expect((await pool.healing()).spent).toEqual([]);
+});
 
-/** Makes every start of one VM fail, as long as that VM is there. */
-async function break_(namespace: string, name: string): Promise<void> {
-  const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
-  await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { metadata } } });
-  await orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
-}
+test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, backoff: { initial: '500ms', jitter: 0 } } });
+  const lives = await pool.lives();
+  const note = { type: 'Warning', reason: 'BadDisk', action: 'Start', note: 'the disk is unreadable', regarding: { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web-3', namespace: pool.pool.namespace } };
+  await fleet().kube.create(Events, { metadata: { name: 'web-3.1', namespace: pool.pool.namespace }, eventTime: '2026-01-02T03:04:05.000000Z', reportingController: 'virt-handler', reportingInstance: 'node-1', ...note });
+  const delays: number[] = [];
+  for (const attempt of [1, 2, 3]) {
+    const before = await pool.uid(3);
+    await pool.break(3);
+    await until(async () => {
+      const { cycles } = await pool.healing();
+      expect(cycles).toMatchObject([{ vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string }]);
+      delays[attempt] = Date.parse(cycles[0]!.nextAt!);
+    });
+    await until(async () => expect((await orNothing(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before));
+    // Not before its delay is over.
+    expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
+  }
+  await pool.untilSpent(3, { attempts: 3, end: 'Healed' });
+  lives.expectFresh(3, 4);
+  const runs: string[] = [];
+  let runId: string | undefined;
+  do {
+    const { events } = await fleet().temporal.client.workflow.getHandle(pool.cycle(3).workflowId, runId).fetchHistory();
+    const timers = events!.flatMap(({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? []);
+    runs.unshift(timers.map(({ seconds, nanos }) => `${Number(seconds) * 1000 + (nanos ?? 0) / 1e6}`).join());
+    runId = events![0]!.workflowExecutionStartedEventAttributes!.continuedExecutionRunId || undefined;
+  } while (runId !== undefined);
+  expect(runs).toEqual(['500', '1000', '2000']);
+  const { events } = await pool.cycle(3).fetchHistory();
+  const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
+  const { past } = JSON.parse(Buffer.from(input).toString()) as { past: string[] };
+  expect(past.join('\n')).toMatch(/attempt 1: 2 starts in a row have failed[^]*BadDisk: the disk is unreadable[^]*attempt 2: /);
+});
 
-test('a VM that fails to start is replaced, with its disk, under its number', async () => {
-  const namespace = await fleet().namespace();
-  await fleet().createPool(namespace, 'web', {
-    replicas: 3,
-    template: withDisk,
-    autohealing: { startupFailureThreshold: 2, backoff: { initial: '1s', jitter: 0 }, preserveStorage: false },
-  });
-  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 3 }));
-  const before = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
-  await break_(namespace, 'web-2');
-  await until(async () => {
-    const after = await orNothing(fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' }));
-    expect(after?.metadata.uid).toBeDefined();
-    expect(after?.metadata.uid).not.toBe(before.metadata.uid);
-  });
-  await until(async () => {
-    const { status } = (await fleet().pool(namespace, 'web'))!;
-    expect(status).toMatchObject({ readyReplicas: 3, healing: { cycles: [], spent: [{ vm: 'web-2', attempts: 1, end: 'Healed' }] } });
-  });
-  const cycle = fleet().temporal.client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace, name: 'web' }, 'web-2'));
-  expect(await cycle.result()).toMatchObject({ end: 'Healed', attempts: 1 });
+test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  const pool = await HealedPool.made(fleet(), { replicas: 1, template, autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } } });
+  const lives = await pool.lives();
+  await pool.untilSpent(1, { attempts: 2, end: 'GivenUp' });
+  lives.expectFresh(1, 3);
+  expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
+  expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingGivenUp');
+  await sleep(1_500);
+  lives.expectFresh(1, 3);
+  await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
+  await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
+});
+
+test('a VM that has run keeps its disk by default, and so does the VM that is made on it', async () => {
+  const { preserveStorage: _, ...rules } = QUICK;
+  const pool = await HealedPool.ready(fleet(), { replicas: 1, autohealing: rules });
+  const lives = await pool.lives();
+  await pool.break(1);
+  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  // On a disk that is corrupt it never works: it is not drover's to throw away.
+  await pool.corrupt(1);
+  await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
+  expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
+  const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
+  await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': null } } });
+  await until(async () => expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }));
+});
+
+test('guests that fail their liveness probe at the start count as starts that fail', async () => {
+  const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
+  const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ guest: { livenessProbe } }) });
+  await pool.pool.until({ readyReplicas: 2 });
+  const before = await pool.uid(2);
+  const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'Failed' };
+  await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
+  await pool.endGuest(2);
+  await pool.replaced(2, before);
+  await pool.untilSpent(2, { attempts: 1, end: 'Healed', why: expect.stringContaining('2 starts in a row have failed') as string });
+  expect((await pool.healing()).spent.length).toBe(1);
+});
+
+test('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } } });
+  const before = await pool.uid(1);
+  await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
+  await pool.replaced(1, before);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+});
+
+test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {
+  const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '1s' } };
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
+  const lives = await pool.lives();
+  const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
+  await pool.setNodeLost(node, true);
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(false));
+  await sleep(3_000);
+  expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
+  expect((await pool.healing()).cycles).toEqual([]);
+
+  await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '1s', unknownNode: '2s' } } });
+  await pool.untilCycle(1, { phase: 'Removing' });
+  await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
+  await sleep(1_000);
+  expect(lives.of('vm', 'web-1').length).toBe(1);
+  expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
+  await pool.setNodeLost(node, false);
+  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+  await pool.untilSpent(1, { end: 'Healed' });
+  lives.expectFresh(1, 2);
+});
+
+test('a VM that waits for a node, or for a claim, is never replaced', async () => {
+  const autohealing = { ...QUICK, startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '1s' } };
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, template: templateOf(), autohealing });
+  const before = [await pool.uid(1), await pool.uid(2)];
+  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } } });
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];
+  await pool.pool.patchVm('web-2', { spec: { template: { spec: { volumes } } } });
+  for (const number of [1, 2]) await pool.endGuest(number);
+  const states = async (): Promise<(string | undefined)[]> => [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
+  await until(async () => expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound']));
+  await sleep(3_000);
+  expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
+  const healing = await pool.healing();
+  expect([healing.cycles, healing.spent]).toEqual([[], []]);
+  // It had to wait: its time to be ready begins with its node.
+  const claim = { metadata: { namespace: pool.pool.namespace, name: 'later' }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } };
+  await fleet().kube.create(PersistentVolumeClaims, claim);
+  await until(async () => expect((await pool.pool.vm('web-2')).status?.ready).toBe(true));
+  expect(await pool.uid(2)).toBe(before[1]);
+});
+
+test('a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody\'s', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const before = [await pool.uid(1), await pool.uid(2)];
+  await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+  await pool.pool.patchVm('web-2', { metadata: { ownerReferences: [] } });
+  await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-1', 'web-3', 'web-4']));
+  for (const number of [1, 2]) await pool.break(number);
+  for (const name of ['web-1', 'web-2']) {
+    await until(async () => expect((await pool.pool.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(2));
+  }
+  expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
+  expect((await fleet().kube.list(VirtualMachines, { namespace: pool.pool.namespace })).items.length).toBe(4);
 });

@@ -65,7 +65,7 @@ export class TestPool {
   readonly namespace: string;
   readonly workflow: WorkflowHandle;
 
-  private constructor(fleet: TestFleet, namespace: string) {
+  constructor(fleet: TestFleet, namespace: string) {
     this.fleet = fleet;
     this.namespace = namespace;
     this.workflow = fleet.temporal.client.workflow.getHandle(poolIdOf(this.ref));

@@ -117,6 +117,6 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   const runs = Number(process.env['RUNS'] ?? 600);
   fc.assert(
     fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
-    { numRuns: runs, interruptAfterTimeLimit: runs * 10 },
+    { numRuns: runs, interruptAfterTimeLimit: runs * 8 },
   );
 }, 300_000);

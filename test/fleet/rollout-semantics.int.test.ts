@@ -7,7 +7,7 @@ import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import { ControllerRevisions, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../workflows/search-attributes.ts';
 import { aFleet, namesUpTo, orNothing, until } from './fleet.ts';
-import { approvalAt, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
+import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
 const fleet = aFleet();
 
@@ -239,6 +239,19 @@ test('a newer template takes the place of one that is under way: no VM gets the 
     expect(words.some((what) => what.includes(middle))).toBe(name === taken);
     expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
   }
+  expect(watch.log.mostUnavailable()).toBe(1);
+});
+
+test('a newer template does not wait for VMs that do not come up with the one before', async () => {
+  const pool = await aPool({ maxUnavailable: 1 });
+  const bad = await pool.change(badTemplate(2));
+  await until(async () => expect(await pool.running(bad)).toHaveLength(1));
+  const watch = await pool.watched();
+  await pool.untilComplete(await pool.change(templateOf({ cores: 3 })));
+  await pool.untilSaid({ Degraded: 'NoFailures' });
+  expect((await pool.status()).rollout!.failures).toEqual([]);
+  await watch.caughtUp();
+  for (const name of namesUpTo('web', 3)) expect(watch.log.restartsOf(name)).toHaveLength(1);
   expect(watch.log.mostUnavailable()).toBe(1);
 });
 

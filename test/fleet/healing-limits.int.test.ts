@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { aFleet, until } from './fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
+
+const fleet = aFleet();
+withFastStarts(fleet);
+
+test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 5 });
+  const lives = await pool.lives();
+  // All at once: two of them alone would be healed.
+  await pool.pool.workflow.signal('healPause', { by: 'a test' });
+  for (const number of [1, 2, 3]) await pool.break(number);
+  await until(async () => {
+    for (const number of [1, 2, 3]) expect((await pool.pool.vm(`web-${number}`)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1);
+  });
+  await pool.pool.workflow.signal('healResume', { by: 'a test' });
+  await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }));
+  await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingSuspended'));
+  await sleep(1_500);
+  for (const number of [1, 2, 3]) lives.expectFresh(number, 1);
+  await pool.pool.patchVm('web-3', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } } });
+  await pool.untilSpent(1, { end: 'Healed' });
+  await pool.untilSpent(2, { end: 'Healed' });
+  lives.expectFresh(1, 2);
+  lives.expectFresh(2, 2);
+  lives.expectFresh(3, 1);
+  await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended' });
+});
+
+test('no more are healed at once than maxConcurrent', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 4, autohealing: { ...QUICK, maxConcurrent: 1, maxUnhealthy: '100%' } });
+  const lives = await pool.lives();
+  for (const number of [1, 2, 3]) await pool.break(number);
+  for (const number of [1, 2, 3]) await pool.untilSpent(number, { end: 'Healed' });
+  const spans = [1, 2, 3].map((number) => {
+    lives.expectFresh(number, 2);
+    const [before, after] = lives.of('vm', `web-${number}`);
+    return { from: before!.goneAt!, to: after!.bornAt };
+  });
+  const inOrder = spans.toSorted((one, other) => (one.from < other.from ? -1 : 1));
+  for (const [index, { from }] of inOrder.entries()) if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
+});
+
+test('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  const pool = await HealedPool.made(fleet(), { replicas: 4, template, autohealing: { ...QUICK, maxUnhealthy: '100%' } });
+  const lives = await pool.lives();
+  await pool.untilCycle(1, { attempt: 3 });
+  expect([1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length > 1)).toEqual([true, false, false, false]);
+  expect((await pool.pool.condition('Healing'))?.message).toContain('no VM of the pool has run yet');
+});
+
+test('a new revision that never comes up trips the rollout, and no VM is replaced for it', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 3 } });
+  const lives = await pool.lives();
+  await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
+  await pool.pool.untilSaid({ Progressing: 'Failed' });
+  // What it has spoiled then goes back to what has passed.
+  await pool.pool.until({ readyReplicas: 4, healing: expect.objectContaining({ cycles: [] }) as object });
+  const counts = [1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length);
+  expect(counts.toSorted()).toEqual([1, 1, 1, 2]);
+});
+
+test('a VM gets its own number again, though lower ones are free', async () => {
+  const selectionPolicy = { basePolicy: 'Oldest' as const };
+  const pool = await HealedPool.ready(fleet(), { replicas: 4, scaleInStrategy: { proactive: { selectionPolicy } } });
+  await pool.pool.patch({ replicas: 2 });
+  await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']));
+  const before = await pool.uid(4);
+  await pool.break(4);
+  await pool.replaced(4, before);
+  await pool.untilSpent(4, { end: 'Healed', attempts: 1 });
+  expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']);
+});

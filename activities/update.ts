@@ -20,12 +20,15 @@ import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
+import { untilSpecSeen } from './until-spec-seen.ts';
 import { recordUpdates } from './update-events.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 
 const HEARTBEAT_MS = 2_000;
+/** KubeVirt takes notice of a spec within moments, where it is well. */
+const SEEN_WITHIN_MS = 10_000;
 /** Somebody else's hand in the same VM: it is looked at anew. */
 const TRIES = 8;
 
@@ -154,7 +157,14 @@ class Hand {
     if (held.act === 'replace') return null;
 
     const now = take.writes ? await this.#write(vm) : view;
-    if (take.restarts !== null) this.#note(await restartVm(client, now, take.restarts));
+    if (take.restarts !== null) {
+      // KubeVirt would start the next guest from the spec that it knows.
+      if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
+        this.#down.delete(held.name);
+        return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
+      }
+      this.#note(await restartVm(client, now, take.restarts));
+    }
     if (held.act !== 'write') return null;
     const guest = liveVmi(own);
     if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);

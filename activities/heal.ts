@@ -8,6 +8,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent, type PoolEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
@@ -39,26 +40,7 @@ export function createHealActivities({ client, fleet, concurrency }: HealActivit
      * own, so that its end tells that of its disks. With its disks kept it is halted and marked as leaving instead, and the pool
      * deletes it once its guest has stopped. `at`: when it was asked for, in milliseconds since the epoch.
      */
-    async removeSickVm(key: PoolKey, sick: SickVm, at: number): Promise<Removal> {
-      const { name, uid } = sick;
-      const address = { namespace: key.namespace, name };
-      for (let tries = 1; ; tries++) {
-        const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }));
-        if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [] };
-        const pool = await poolOf(key);
-        const verdict = await judge(vm, pool, key, sick, at);
-        if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
-        if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm) };
-        const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || (await holdsSomething(vm)));
-        if (!(await isDone(() => remove(vm, keepDisks)))) {
-          if (tries < TRIES) continue;
-          throw new Error(`${name} changes too often to be deleted as it was seen`);
-        }
-        const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
-        await recordEvent(client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
-        return { end: 'Removed', events: await lastEvents(vm) };
-      }
-    },
+    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => beating(() => removeSickVm(key, sick, at)),
 
     /** Notes on VMs that they have run well once. */
     async markHasRun(key: PoolKey, vms: { name: string; uid: string }[]): Promise<void> {
@@ -66,7 +48,7 @@ export function createHealActivities({ client, fleet, concurrency }: HealActivit
         const patch = { metadata: { uid, annotations: { [HAS_RUN_ANNOTATION]: 'true' } } };
         await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
       };
-      await inBurst(vms, mark, { most: concurrency, signal: cancellationSignal() });
+      await beating(() => inBurst(vms, mark, { most: concurrency, signal: cancellationSignal() }));
     },
 
     /** Says on the pool how its healing goes. */
@@ -75,6 +57,27 @@ export function createHealActivities({ client, fleet, concurrency }: HealActivit
       if (pool !== undefined) await recordEvent(client, pool, { ...event, action: 'Heal' });
     },
   };
+
+  async function removeSickVm(key: PoolKey, sick: SickVm, at: number): Promise<Removal> {
+    const { name, uid } = sick;
+    const address = { namespace: key.namespace, name };
+    for (let tries = 1; ; tries++) {
+      const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }));
+      if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [] };
+      const pool = await poolOf(key);
+      const verdict = await judge(vm, pool, key, sick, at);
+      if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
+      if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm) };
+      const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || (await holdsSomething(vm)));
+      if (!(await isDone(() => remove(vm, keepDisks)))) {
+        if (tries < TRIES) continue;
+        throw new Error(`${name} changes too often to be deleted as it was seen`);
+      }
+      const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
+      await recordEvent(client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
+      return { end: 'Removed', events: await lastEvents(vm) };
+    }
+  }
 
   async function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
     const cached = fleet.pools.get(`${key.namespace}/${key.name}`);

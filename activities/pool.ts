@@ -13,6 +13,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
@@ -268,7 +269,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         { op: 'add', path: '/status', value: status },
       ];
       const options = { subresource: 'status', signal: cancellationSignal() };
-      const written = await orChanged(client.patch(VirtualMachinePools, key, 'json', patch, options));
+      const written = await beating(() => orChanged(client.patch(VirtualMachinePools, key, 'json', patch, options)));
       return { pools: written?.metadata.resourceVersion };
     },
   };

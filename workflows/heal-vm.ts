@@ -25,7 +25,8 @@ export interface CycleEnd {
 }
 
 const { removeSickVm } = proxyActivities<HealActivities>({
-  startToCloseTimeout: '60s',
+  startToCloseTimeout: '5m',
+  heartbeatTimeout: '10s',
   // Tried until it is done: the cycle can't go on without.
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });

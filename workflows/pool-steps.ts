@@ -27,7 +27,12 @@ const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
-export const { writeStatus, keepRevision, pruneRevisions, markHasRun, recordHealing } = proxyActivities<PoolActivities & HealActivities>({
+export const { writeStatus, markHasRun } = proxyActivities<PoolActivities & HealActivities>({
+  startToCloseTimeout: '5m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumAttempts: 4 },
+});
+export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '60s',
   // What can't be written gives way to what the next plan finds.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },

@@ -60,7 +60,7 @@ test('a new revision that never comes up trips the rollout, and no VM is replace
   // What it has spoiled then goes back to what has passed.
   await pool.pool.until({ readyReplicas: 4, healing: expect.objectContaining({ cycles: [] }) as object });
   const counts = [1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length);
-  expect(counts.toSorted()).toEqual([1, 1, 1, 2]);
+  expect(counts.toSorted((one, other) => one - other)).toEqual([1, 1, 1, 2]);
 });
 
 test('a VM gets its own number again, though lower ones are free', async () => {

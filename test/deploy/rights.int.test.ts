@@ -3,9 +3,10 @@ import { REVISION_LABEL } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { ControllerRevisions, VirtualMachineInstances, VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { chaosProxy } from '../fleet/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet/fleet.ts';
+import { withDisk } from '../fleet/healings.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
 
@@ -66,6 +67,12 @@ test("a worker does all of its work with the rights of its service account, and 
   const largerByHand = withVmi(byHand, { cores: 2 });
   await fleet().patchPool(namespace, 'hand', { template: largerByHand });
   await runs(namespace, 'hand', largerByHand);
+
+  // A VM that never starts, and is replaced once: whether its disk is older than it is asked of the claim.
+  await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } } });
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  await fleet().createPool(namespace, 'sick', { replicas: 1, template, autohealing: { startupFailureThreshold: 2, backoff: { initial: '1h' } } });
+  await until(async () => expect((await fleet().pool(namespace, 'sick'))?.status?.healing?.cycles).toMatchObject([{ phase: 'Waiting' }]));
 
   const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
   // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.

@@ -22,12 +22,11 @@ export function healingConditions(pool: StoredPool, told: HealingTold, now: stri
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: words.length === 0 ? 'NothingToHeal' : 'Waiting', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
-  return [healing, suspended(pool, told)].map((condition) => withTime(pool, condition, now));
+  return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
 }
 
-function suspended({ spec }: StoredPool, { state: { paused }, suspended: why }: HealingTold): Untimed {
+function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed {
   const type = 'HealingSuspended';
-  if (spec.paused === true) return { type, status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
   if (paused !== undefined) return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };

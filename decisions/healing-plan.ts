@@ -34,7 +34,7 @@ const WAITS_TOLD = 20;
 /** Which VMs to replace, and what to tell those whose cycle is under way. Empty where the pool does not heal. */
 export function planHealing(input: HealingInput): HealingPlan {
   const { pool, vms, vmiOf, now, burst } = input;
-  const { autohealing: rules, rollout, paused } = withDefaults(pool.spec);
+  const { autohealing: rules, rollout } = withDefaults(pool.spec);
   if (rules === null || pool.metadata.deletionTimestamp !== undefined) return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
   const view: HealingView = { ...input, rules, minReadyMs: rollout.minReadySeconds * 1000, patienceMs: rollout.progressDeadlineSeconds * 1000 };
   const remembering = remember(view);
@@ -42,7 +42,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const told = withVerdicts(remembering, verdicts);
   const found = findSick(view, told);
   const suspended = breaker(view, found.sick.length + underWay(told.cycles).length);
-  const hold: Hold = paused || told.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
+  const hold: Hold = told.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
   const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
   const room = why === null ? roomFor(view, told) : { count: 0, full: why };
   const begin = found.sick.slice(0, room.count);

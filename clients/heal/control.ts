@@ -36,7 +36,6 @@ export const resume: HealControl = {
   what: 'resume its healing',
   check: ({ pool, paused, suspended }) => {
     if (paused !== null) return;
-    if (suspended?.reason === 'PausedBySpec') throw new Failure(heldBySpec(pool));
     const why = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
     throw new Failure(`nobody has paused the healing of pool ${pool}: ${why}`);
   },
@@ -74,11 +73,3 @@ export async function controlHealing(
   if (dryRun === 'server') return pool;
   return untilTaken(session, pool, control.what, (now) => control.isTaken(healView(now)));
 }
-
-/** Throws `Failure` where what was asked for was done, and something else goes on holding the healing. */
-export function checkAfter({ signal }: HealControl, view: HealView): void {
-  if (signal === 'healResume' && view.suspended?.reason === 'PausedBySpec') throw new Failure(heldBySpec(view.pool));
-}
-
-const heldBySpec = (pool: string): string =>
-  `spec.paused of pool ${pool} is true, and holds its healing: set it to false in its manifest, and apply that`;

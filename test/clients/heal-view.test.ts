@@ -42,13 +42,6 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     {},
     ['NothingToHeal: nothing to heal', 'suspended, TooManyUnhealthy: 5 of 10 are'],
   ],
-  [
-    'a person and the spec have paused it',
-    { paused: by },
-    [nothing, condition('HealingSuspended', 'True', 'PausedBySpec', 'spec.paused is true')],
-    {},
-    ['NothingToHeal: nothing to heal', 'paused by ada 5m ago: lunch', 'suspended, PausedBySpec: spec.paused is true'],
-  ],
 ])('it says so where %s', (_what, healing, conditions, spec, lines) => {
   expect(linesOf(healingPool({ healing, conditions, spec })).slice(0, lines.length)).toEqual(lines);
 });

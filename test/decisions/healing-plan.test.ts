@@ -120,11 +120,16 @@ describe('a sick VM', () => {
   });
 });
 
+test('goes on while updates are paused', () => {
+  const planned = plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec: { paused: true } });
+  expect(begun(planned)).toHaveLength(1);
+  expect(condition(planned, 'HealingSuspended')).toMatchObject({ status: 'False' });
+});
+
 describe('nothing is begun', () => {
   const vms = [sick(1), ...numbered(well, 2, 10)];
   test.each<[string, Given, string]>([
     ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByPerson'],
-    ['while the pool is paused', { spec: { paused: true } }, 'PausedBySpec'],
     ['when too many are sick', { vms: numbered(sick, 1, 5).concat(numbered(well, 6, 10)) }, 'TooManyUnhealthy'],
   ])('%s, and the pool says so', (_when, given, reason) => {
     const planned = plan({ vms, ...given });

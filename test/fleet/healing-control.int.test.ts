@@ -58,13 +58,13 @@ test('a VM that gets well by itself while its removal is held is not deleted', a
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const letGo = await pool.holdBack(1);
-  await pool.pool.patch({ paused: true });
+  await pool.pool.workflow.signal('healPause', { by: 'kim' });
   await pool.break(1);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
-  expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedBySpec' });
+  expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByPerson' });
   await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } } });
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  await pool.pool.patch({ paused: false });
+  await pool.pool.workflow.signal('healResume');
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended', Healing: 'NothingToHeal' });
   expect((await pool.pool.vm('web-1')).metadata).toMatchObject({ uid: before });
   await letGo();

@@ -46,6 +46,5 @@ async function steer(session: Session, words: string[], which: Which, options: C
     print(`${labelOf(Pools.resource, after.pool)} ${asked.done}${dryRunRemark(options.dryRun)}`);
     if (options.dryRun !== 'none') continue;
     for (const line of standingLines(after, Date.now())) print(`  ${line}`);
-    all.checkAfter(asked, after);
   }
 }

@@ -184,12 +184,17 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
   return { sick, spent, waits };
 }
 
-/** The cycles that have been silent for too long, and when the next will have been. */
+/** The cycles that have been silent for too long, and when the next will have been. None is while all wait for a person, who ends that by telling them. */
 function ask(state: HealingState, now: number): { names: string[]; state: HealingState; wakeAt: number | null } {
-  const isSilent = ({ heardAt }: Cycle): boolean => heardAt === undefined || heardAt + SILENCE_MS <= now;
-  const cycles = state.cycles.map((cycle) => (isSilent(cycle) ? { ...cycle, heardAt: now } : cycle));
-  const next = cycles.map(({ heardAt }) => heardAt! + SILENCE_MS);
-  return { names: state.cycles.filter(isSilent).map(({ vm }) => vm), state: { ...state, cycles }, wakeAt: next.length === 0 ? null : Math.min(...next) };
+  const silentAt = ({ heardAt, nextAt }: Cycle): number => {
+    if (heardAt === undefined) return now;
+    if (state.hold === 'All') return Infinity;
+    return Math.max(heardAt, nextAt === undefined ? 0 : Date.parse(nextAt)) + SILENCE_MS;
+  };
+  const names = state.cycles.filter((cycle) => silentAt(cycle) <= now).map(({ vm }) => vm);
+  const cycles = state.cycles.map((cycle) => (silentAt(cycle) <= now ? { ...cycle, heardAt: now } : cycle));
+  const next = Math.min(...cycles.map(silentAt));
+  return { names, state: { ...state, cycles }, wakeAt: next === Infinity ? null : next };
 }
 
 /** When the next memory fades; what is kept with its VM does not. */

@@ -399,6 +399,21 @@ describe('cycles that are silent', () => {
     expect([later.healing.ask, later.healing.state.cycles[0]?.heardAt]).toEqual([['web-1'], NOW + MINUTE]);
   });
 
+  test('are those that say nothing when their delay is over: until then they wait, and nothing polls them', () => {
+    const one = cycle(1, 'Waiting', { nextAt: at(NOW + HOUR), heardAt: NOW });
+    const vms = numbered(well, 2, 5);
+    const given = { vms, spec: { replicas: 5 }, state: { cycles: [one] } };
+    const planned = plan({ ...given, now: NOW + 59 * MINUTE });
+    expect([planned.healing.ask, planned.wakeAt]).toEqual([[], NOW + 70 * MINUTE]);
+    expect(plan({ ...given, now: NOW + 70 * MINUTE }).healing.ask).toEqual(['web-1']);
+  });
+
+  test('are not asked while healing is paused', () => {
+    const paused = { by: 'kim', at: at(NOW) };
+    const planned = plan({ vms: [sick(1), ...numbered(well, 2, 5)], state: { cycles: [cycle(1, 'Removing', { heardAt: NOW - HOUR })], paused } });
+    expect([planned.healing.ask, planned.wakeAt]).toEqual([[], null]);
+  });
+
   test('are asked at once by a workflow that knows of them from the status alone', () => {
     const { heardAt: _, ...one } = cycle(1, 'Waiting', { nextAt: at(NOW + HOUR) });
     const status = { replicas: 4, healing: { cycles: [one], spent: [] } };

@@ -74,7 +74,8 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
       if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
       const template = await revisions.find(key, revision);
       if (template === undefined) {
-        return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Failed', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
+        // It was the pool's for a moment alone: no VM has failed for that.
+        return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
       }
       const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
       const outcomes: UpdateOutcome[] = [];

@@ -488,7 +488,7 @@ export class ModelFleet {
     if (revisionOf(newest) === revision) this.#keep(newest);
     const template = this.#templateOf(revision);
     if (template === undefined) {
-      this.#settle(child, vms.map(({ name }) => ({ vm: name, end: 'Failed', why: 'the template is lost' })));
+      this.#settle(child, vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: 'the template is not kept' })));
       return this.#afterActs(child);
     }
     const picture = this.#lookUp(child.seen);

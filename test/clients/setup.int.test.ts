@@ -99,6 +99,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'DroverNamespace unchanged',
     'DroverPool unchanged',
     'DroverPhase unchanged',
+    'DroverRevision unchanged',
     'is running',
   ]);
   expect(await crds()).toEqual(['virtualmachinepools.drover.dev']);

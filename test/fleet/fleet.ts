@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import type { PoolSpec, VirtualMachinePool } from '../../api/pool.ts';
+import type { Condition } from '../../api/pool/status.ts';
 import { setup } from '../../clients/setup.ts';
 import { connectTemporal, type Temporal } from '../../clients/temporal.ts';
 import { startStack, type Stack } from '../../dev/stack.ts';
@@ -92,6 +93,11 @@ export class TestFleet {
 
   pool(namespace: string, name: string): Promise<Stored<PoolObject> | undefined> {
     return orNothing(this.kube.get<PoolObject>(VirtualMachinePools, { namespace, name }));
+  }
+
+  /** What its status says under this type; undefined where it says nothing. */
+  async condition(namespace: string, name: string, type: string): Promise<Condition | undefined> {
+    return (await this.pool(namespace, name))?.status?.conditions?.find((condition) => condition.type === type);
   }
 
   patchPool(namespace: string, name: string, spec: Partial<PoolSpec>): Promise<Stored<PoolObject>> {

@@ -24,6 +24,11 @@ export const ASKED_BY_ANNOTATION = `${GROUP}/asked-by`;
 /** Kubernetes' own: why a change was made, as people write it. */
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 
+/** On a VM of any owner: the machine type transition, by its id, that has changed its type and waits for its restart. Cleared when that is done. */
+export const MACHINE_TYPE_RESTART_LABEL = `${GROUP}/machine-type-restart-required`;
+/** On a VM, and on a pool: what the last machine type transition has changed, in JSON (`TransitionRecord`). */
+export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transition`;
+
 /** Kubernetes' own finalizer on an object that was deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';
 

@@ -2,6 +2,7 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { UpdateOutcome } from '../decisions/batch.ts';
 import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
 import type { RolloutStatus } from '../api/pool.ts';
+import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { PassedOver } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 
@@ -20,6 +21,8 @@ export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string => `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** `id` is a few letters and digits, which people type. */
 export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
+/** `id` is a few letters and digits, which people type. */
+export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;
 
 /**
  * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
@@ -130,3 +133,5 @@ export interface RestartProgress {
 }
 
 export const restartProgress = defineQuery<RestartProgress>('progress');
+
+export const transitionProgress = defineQuery<TransitionProgress>('progress');

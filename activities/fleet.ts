@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { VmRolloutStrategy } from '../api/pool.ts';
+import type { NodeView } from '../decisions/node.ts';
 import { strategyOf, type KubeVirtView } from '../decisions/rollout-strategy.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
@@ -12,7 +13,7 @@ import type { KubeObject } from '../kubernetes/objects.ts';
 import { ControllerRevisions, KubeVirts, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
 import { FailedGuests } from './failed-guests.ts';
 import { kubevirtView, type KubeVirt } from './kubevirt-view.ts';
-import { nodeView, type Node, type NodeView } from './node-view.ts';
+import { nodeView, type Node } from './node-view.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from './revision-view.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';

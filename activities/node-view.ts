@@ -1,18 +1,20 @@
+import type { NodeView } from '../decisions/node.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
+import { sharedText } from './shared-text.ts';
+
+/** KubeVirt's label of a machine type that a node's hypervisor knows; the type follows. */
+const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
 
 /** The fields of Kubernetes' Node that drover reads. */
 export interface Node extends KubeObject {
+  spec?: { unschedulable?: boolean };
   status?: { conditions?: { type?: string; status?: string }[] };
 }
 
-/** What drover keeps of a Node. */
-export interface NodeView {
-  name: string;
-  /** Its kubelet answers, and says that all is well. */
-  ready: boolean;
+export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node): NodeView {
+  const ready = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+  const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
+    label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? sharedText(label.slice(MACHINE_TYPE_LABEL.length)) : [],
+  );
+  return { name, ready, schedulable: ready && spec?.unschedulable !== true, machineTypes };
 }
-
-export const nodeView = ({ metadata: { name }, status }: Node): NodeView => ({
-  name,
-  ready: status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false,
-});

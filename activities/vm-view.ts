@@ -1,7 +1,9 @@
-import { DO_NOT_DISRUPT_ANNOTATION, HAS_RUN_ANNOTATION, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, HAS_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import { placementOf } from '../decisions/live-update.ts';
+import { recordOf } from '../decisions/machine-types/record.ts';
 import type { VmView } from '../decisions/vm.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import { sharedOrNull, sharedText } from './shared-text.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
 export interface VirtualMachine extends KubeObject {
@@ -9,7 +11,8 @@ export interface VirtualMachine extends KubeObject {
     running?: boolean;
     runStrategy?: string;
     dataVolumeTemplates?: { metadata?: { name?: string } }[];
-    template?: { metadata?: { labels?: Record<string, string> }; spec?: object };
+    preference?: { kind?: string; name?: string };
+    template?: { metadata?: { labels?: Record<string, string> }; spec?: { architecture?: string; domain?: { machine?: { type?: string } } } };
   };
   status?: {
     created?: boolean;
@@ -27,6 +30,8 @@ export interface VirtualMachine extends KubeObject {
 export function vmView(vm: Stored<VirtualMachine>): VmView {
   const { metadata, spec, status } = vm;
   const owner = controllerOf(vm);
+  const template = spec?.template;
+  const ownLabels = metadata.labels ?? {};
   return {
     namespace: metadata.namespace!,
     name: metadata.name,
@@ -36,10 +41,16 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
-    labels: { ...spec?.template?.metadata?.labels, ...metadata.labels },
-    revision: metadata.labels?.[REVISION_LABEL] ?? null,
+    labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
+    ownLabels,
+    revision: ownLabels[REVISION_LABEL] ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
-    placement: placementOf(spec?.template?.spec),
+    machineType: sharedOrNull(template?.spec?.domain?.machine?.type),
+    architecture: sharedOrNull(template?.spec?.architecture),
+    preference: preferenceOf(spec?.preference),
+    transition: recordOf(metadata.annotations),
+    transitionMark: sharedOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    placement: placementOf(template?.spec),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
@@ -53,6 +64,11 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }
+
+type Preference = NonNullable<VirtualMachine['spec']>['preference'];
+
+const preferenceOf = ({ kind = 'VirtualMachineClusterPreference', name }: NonNullable<Preference> = {}): string | null =>
+  name === undefined ? null : sharedText(`${kind}/${name}`);
 
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');

@@ -2,13 +2,14 @@ import { REVISION_LABEL } from '../api/names.ts';
 import { placementOf } from '../decisions/live-update.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import { sharedOrNull } from './shared-text.ts';
 
 type Quantity = string | number;
 
 /** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
 export interface VirtualMachineInstance extends KubeObject {
   spec?: {
-    domain?: { cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
+    domain?: { machine?: { type?: string }; cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
     nodeSelector?: Record<string, string>;
     livenessProbe?: { initialDelaySeconds?: number; periodSeconds?: number; timeoutSeconds?: number; failureThreshold?: number };
     affinity?: unknown;
@@ -56,7 +57,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     node: status?.nodeName ?? null,
     // Its node tells, not the VMI: `Fleet.vmiOf` fills it in.
     nodeLost: false,
-    machineType: status?.machine?.type ?? null,
+    machineType: sharedOrNull(status?.machine?.type),
+    specMachineType: sharedOrNull(spec?.domain?.machine?.type),
     cpu: { sockets: cpu?.sockets ?? null, maxSockets: cpu?.maxSockets ?? null, current: status?.currentCPUTopology?.sockets ?? null },
     memory: {
       guest: text(memory?.guest),

@@ -1,3 +1,5 @@
+import type { TransitionRecord } from './machine-types/transition.ts';
+
 /** What drover keeps of a VirtualMachine: all that its decisions read, and nothing else. */
 export interface VmView {
   namespace: string;
@@ -14,9 +16,20 @@ export interface VmView {
   removing: boolean;
   /** Its own labels and, below them, those of its VMI template. */
   labels: Record<string, string>;
+  /** Its own labels alone. */
+  ownLabels: Record<string, string>;
   /** Hash of the pool template that it was made from; null where its label is missing. */
   revision: string | null;
   runStrategy: string;
+  /** Of its VMI template: KubeVirt fills it in where it is left out, so that it is null only where nothing did. */
+  machineType: string | null;
+  architecture: string | null;
+  /** `kind/name` of what `spec.preference` refers to. */
+  preference: string | null;
+  /** What the last machine type transition has changed. */
+  transition: TransitionRecord | null;
+  /** Id of the machine type transition for which it waits to be restarted, or has been and is not yet known to be well. */
+  transitionMark: string | null;
   /** Where its guest may run, as `placementOf` writes it. */
   placement: string;
   /** KubeVirt's `status.created`: it has a VMI. */

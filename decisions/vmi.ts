@@ -30,8 +30,10 @@ export interface VmiView {
   node: string | null;
   /** Its node does not answer, or is no more. */
   nodeLost: boolean;
-  /** KubeVirt's `status.machine.type`. */
+  /** KubeVirt's `status.machine.type`, which the guest has; null until its domain runs. */
   machineType: string | null;
+  /** The one that its spec asks for, which may be an alias. */
+  specMachineType: string | null;
   cpu: { sockets: number | null; maxSockets: number | null; current: number | null };
   /** Kubernetes quantities as texts. */
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };

@@ -34,6 +34,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   node: 'node-1',
   nodeLost: false,
   machineType: null,
+  specMachineType: null,
   cpu: { sockets: 1, maxSockets: 4, current: 1 },
   memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
   placement: '{}',
@@ -69,7 +70,7 @@ test('one that takes the place of an earlier VM\'s stirs the pool once', () => {
 test('a node that is lost, or is back, stirs the pools of the guests on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
-  const [before, after] = [true, false].map((ready) => ({ name: 'node-1', ready }));
+  const [before, after] = [true, false].map((ready) => ({ name: 'node-1', ready, schedulable: ready, machineTypes: [] }));
   const around = fleetOf([aPool()], [vm, ...others], vmis);
   expect(stirredBy({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
   expect(stirredBy({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);

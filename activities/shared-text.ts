@@ -1,0 +1,13 @@
+const MOST_KEPT = 1000;
+const kept = new Map<string, string>();
+
+/** The same text, once in memory for the thousands of objects that hold it. For what comes in few kinds. */
+export function sharedText(text: string): string {
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  if (kept.size >= MOST_KEPT) kept.clear();
+  kept.set(text, text);
+  return text;
+}
+
+export const sharedOrNull = (text: string | undefined): string | null => (text === undefined || text === '' ? null : sharedText(text));

@@ -1,0 +1,21 @@
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { isObject } from '../json.ts';
+import type { TransitionRecord } from './transition.ts';
+
+/** What MACHINE_TYPE_TRANSITION_ANNOTATION says on a VM or a pool; null where it says nothing, or nothing that drover has written. */
+export function recordOf(annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null {
+  const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
+  if (text === undefined) return null;
+  const record = parsed(text);
+  const { id, from, to, guest, at } = isObject(record) ? record : {};
+  const isWhole = [id, from, to, at].every((one) => typeof one === 'string') && (guest === null || typeof guest === 'string');
+  return isWhole ? ({ id, from, to, guest, at } as TransitionRecord) : null;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -33,6 +33,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     removing: false,
     labels: {},
     ownLabels: {},
+    annotated: true,
     revision: REVISION,
     runStrategy: 'Always',
     machineType: 'pc-q35-rhel9.6.0',

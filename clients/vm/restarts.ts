@@ -1,12 +1,10 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { abort, pause, restartIdOf, resume } from '../../workflows/messages.ts';
-import { DroverPhase } from '../../workflows/search-attributes.ts';
-import { askedBy } from '../asked-by.ts';
-import { Failure } from '../failure.ts';
+import { restartIdOf } from '../../workflows/messages.ts';
 import { ageOf, note, print, table } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
+import { listRuns } from '../runs/list.ts';
+import { steerRun, type RunSignal } from '../runs/steer.ts';
 import type { Session } from '../session.ts';
-import { GrpcCode, grpcCodeOf } from '../temporal.ts';
 import type { RestartMemo } from './restart.ts';
 
 /** A restart as Temporal lists it; `-o json` prints it as it is. */
@@ -20,21 +18,10 @@ export interface ListedRestart {
   reason: string | null;
 }
 
-const MOST_LISTED = 200;
-
 /** The restarts that Temporal keeps, the newest first. */
 export async function listRestarts(session: Session): Promise<ListedRestart[]> {
-  const { client } = await session.temporal();
-  const query = `WorkflowType = 'restartVms' AND DroverCluster = '${session.cluster}' AND ExecutionStatus != 'ContinuedAsNew'`;
-  const found: ListedRestart[] = [];
-  for await (const { workflowId: id, status, startTime, memo, typedSearchAttributes } of client.workflow.list({ query })) {
-    const { vms = 0, askedBy = '<unknown>', reason = null } = (memo ?? {}) as Partial<RestartMemo>;
-    const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED';
-    const phase = saysItself ? (typedSearchAttributes.get(DroverPhase) ?? '<unknown>') : 'Terminated';
-    found.push({ id, phase, vms, startedAt: startTime.toISOString(), askedBy, reason });
-    if (found.length === MOST_LISTED) break;
-  }
-  return found.sort((one, other) => other.startedAt.localeCompare(one.startedAt));
+  const runs = await listRuns<RestartMemo>(session, 'restartVms');
+  return runs.map(({ id, phase, startedAt, memo: { vms = 0, askedBy = '<unknown>', reason = null } }) => ({ id, phase, vms, startedAt, askedBy, reason }));
 }
 
 export async function printRestarts(restarts: ListedRestart[], output?: DataFormat): Promise<void> {
@@ -45,23 +32,16 @@ export async function printRestarts(restarts: ListedRestart[], output?: DataForm
 }
 
 /** By its whole id, or by the last part of it. */
+const wholeId = (session: Session, id: string): string => (id.includes('/') ? id : restartIdOf(session.cluster, id));
+
 export async function restartOf(session: Session, id: string): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
-  return client.workflow.getHandle(id.includes('/') ? id : restartIdOf(session.cluster, id));
+  return client.workflow.getHandle(wholeId(session, id));
 }
 
-const SIGNALS = { pause, resume, abort };
-export type RestartSignal = keyof typeof SIGNALS;
-
-/** Asks a restart for something. Throws `Failure` where none of that id runs. */
-export async function signalRestart(session: Session, id: string, signal: RestartSignal, reason?: string): Promise<string> {
-  const handle = await restartOf(session, id);
-  const { workflowId } = handle;
-  try {
-    await handle.signal(SIGNALS[signal], { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) });
-  } catch (error) {
-    const isUnknown = grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';
-    throw isUnknown ? new Failure(`no ${workflowId} runs: \`drover vm restarts\` lists those there are`, { cause: error }) : error;
-  }
-  return workflowId;
+/** Asks a restart for something, and returns its whole id. Throws `Failure` where none of that id runs. */
+export async function signalRestart(session: Session, id: string, signal: RunSignal, reason?: string): Promise<string> {
+  const whole = wholeId(session, id);
+  await steerRun(session, whole, signal, { reason, lists: 'drover vm restarts' });
+  return whole;
 }

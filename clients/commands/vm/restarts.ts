@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { examples, formatOption } from '../../options.ts';
 import { print } from '../../output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
+import type { RunSignal } from '../../runs/steer.ts';
 import { inSession, type Session } from '../../session.ts';
-import type { RestartSignal } from '../../vm/restarts.ts';
 
 /** `drover vm restarts`: lists them, and has commands about one of them. */
 export function restartsCommand(): Command {
@@ -57,14 +57,14 @@ async function status(session: Session, id: string, { watch, output }: StatusOpt
   print(progressLines(handle.workflowId, progress).join('\n'));
 }
 
-const SIGNALS: Record<RestartSignal, [done: string, what: string]> = {
+const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
   pause: ['paused', 'restart no further VM until `resume`; those that restart already come back'],
   resume: ['resumed', 'go on after a pause'],
   abort: ['aborted', 'restart no further VM; it ends once those that restart already are back'],
 };
 
 const signalCommands = (): Command[] =>
-  (Object.keys(SIGNALS) as RestartSignal[]).map((signal) => {
+  (Object.keys(SIGNALS) as RunSignal[]).map((signal) => {
     const [done, what] = SIGNALS[signal];
     const command = new Command(signal).description(what).argument('<id>', 'as `drover vm restarts` lists it, or its last part');
     if (signal !== 'resume') command.option('--reason <words>', 'why, for those who see it');

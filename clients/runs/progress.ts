@@ -1,0 +1,20 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { QueryDefinition } from '@temporalio/common';
+import { Failure, sentenceOf } from '../failure.ts';
+import { missingWorkers } from '../missing-workers.ts';
+import type { Session } from '../session.ts';
+
+/** An answer that takes longer is asked for again: a worker that has died takes its queries with it. */
+const ANSWER_MS = 5_000;
+
+/** How a workflow that a person has begun stands, in its own words. Throws `Failure` where nobody answers for it. */
+export async function askProgress<P>(session: Session, handle: WorkflowHandle, query: QueryDefinition<P>): Promise<P> {
+  const { connection } = await session.temporal();
+  const asking = (): Promise<P> => handle.query(query);
+  try {
+    return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, asking));
+  } catch (error) {
+    if ((error as Error).name === 'WorkflowNotFoundError') throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
+    throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, { cause: error });
+  }
+}

@@ -40,3 +40,20 @@ test('a quota that is full is reported with its own words, is not stormed, and t
   });
   expect(await fleet().vmNames(namespace, 'web')).toEqual(namesUpTo('web', 100));
 });
+
+test('a pool that waits after a refusal is scaled in', async () => {
+  const namespace = await fleet().namespace();
+  await setQuota(namespace, 5, 0);
+  await until(async () => expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({ hard: { [VMS]: '5' } }));
+  await fleet().createPool(namespace, 'web', { replicas: 100 });
+  await until(async () => {
+    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({ status: 'True' });
+    expect(await fleet().vmNames(namespace, 'web')).toHaveLength(5);
+  });
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await until(async () => {
+    expect(await fleet().vmNames(namespace, 'web')).toHaveLength(2);
+    expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ replicas: 2 });
+    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined();
+  });
+});

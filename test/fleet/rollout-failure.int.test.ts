@@ -151,7 +151,8 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
   onTestFinished(() => other.kill());
   const askedAt = Date.now();
   expect(await one.stop()).toBe(0);
-  expect(Date.now() - askedAt).toBeLessThan(10_000);
+  // What it would not hand on would have 35 s.
+  expect(Date.now() - askedAt).toBeLessThan(30_000);
   const batch = fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, 1));
   expect((await batch.describe()).status.name).toBe('RUNNING');
   await pool.patchVmi(taken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });

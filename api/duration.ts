@@ -5,10 +5,15 @@ const PART = /([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)/g;
 const WHOLE = new RegExp(`^${DURATION.source}$`);
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Milliseconds, rounded. Throws a `RangeError` for a text that is no duration. */
+/** Longer ones mean no more than that, and are beyond what clocks and timers can tell. */
+const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
+
+export const isDuration = (text: string): boolean => WHOLE.test(text);
+
+/** Milliseconds, rounded; a century at most. Throws a `RangeError` for a text that is no duration. */
 export function durationMs(text: string): number {
-  if (!WHOLE.test(text)) throw new RangeError(`${JSON.stringify(text)} is no duration such as 30s, 10m or 1h30m`);
+  if (!isDuration(text)) throw new RangeError(`${JSON.stringify(text)} is no duration such as 30s, 10m or 1h30m`);
   let total = 0;
   for (const [, count, unit] of text.matchAll(PART)) total += Number(count) * UNIT_MS[unit!]!;
-  return Math.round(total);
+  return Math.min(Math.round(total), CENTURY_MS);
 }

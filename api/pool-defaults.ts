@@ -1,3 +1,4 @@
+import { isDuration } from './duration.ts';
 import type { IntOrPercent } from './int-or-percent.ts';
 import type {
   Autohealing,
@@ -118,12 +119,20 @@ export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {
   return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), statePreservation };
 }
 
-export const healingRules = (autohealing: Autohealing): HealingRules => ({
-  ...DEFAULT_AUTOHEALING,
-  ...autohealing,
-  unhealthyAfter: { ...DEFAULT_UNHEALTHY_AFTER, ...autohealing.unhealthyAfter },
-  backoff: { ...DEFAULT_HEALING_BACKOFF, ...autohealing.backoff },
-});
+/** A duration that the API server would refuse today, of a pool that was stored before, counts as not given: a cycle must not stumble over it. */
+export function healingRules(autohealing: Autohealing): HealingRules {
+  const { minFailingToStartDuration } = autohealing;
+  return {
+    ...DEFAULT_AUTOHEALING,
+    ...autohealing,
+    minFailingToStartDuration: minFailingToStartDuration !== undefined && isDuration(minFailingToStartDuration) ? minFailingToStartDuration : null,
+    unhealthyAfter: { ...DEFAULT_UNHEALTHY_AFTER, ...readable(autohealing.unhealthyAfter) },
+    backoff: { ...DEFAULT_HEALING_BACKOFF, ...readable(autohealing.backoff) },
+  };
+}
+
+const readable = <T extends object>(given: T = {} as T): Partial<T> =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value !== 'string' || value === 'never' || isDuration(value))) as Partial<T>;
 
 const selection = (policy: SelectionPolicy = {}): Required<SelectionPolicy> => ({
   orderedPolicies: [],

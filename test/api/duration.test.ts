@@ -12,6 +12,7 @@ describe('durationMs', () => {
     ['5m0s', 300_000],
     ['1s500ms', 1_500],
     ['0s', 0],
+    ['999999999h999999999h', 100 * 365 * 24 * 3_600_000],
   ])('%s is %d ms', (text, ms) => {
     expect(durationMs(text)).toBe(ms);
   });

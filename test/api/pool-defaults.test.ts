@@ -60,4 +60,13 @@ describe('healingRules', () => {
       preserveStorage: null,
     });
   });
+
+  it('passes over durations that nobody can read, of pools that were stored before the API server refused them', () => {
+    const rules = healingRules({ minFailingToStartDuration: '1d', unhealthyAfter: { notReady: 'soon', unknownNode: '5m' }, backoff: { initial: '1d', max: 'a while', factor: 3 } });
+    expect(rules).toEqual({
+      ...healingRules({}),
+      unhealthyAfter: { notReady: 'never', unknownNode: '5m' },
+      backoff: { initial: '10s', factor: 3, max: '10m', jitter: 0.1 },
+    });
+  });
 });

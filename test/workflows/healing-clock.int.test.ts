@@ -128,8 +128,8 @@ test('a cycle soon after another goes on where that was, and one after a quiet t
   }
 });
 
-test('a person ends a delay of days', async () => {
-  const pool = await aSickPool({ ...BACKOFF, initial: '120h', max: '120h' });
+test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of %s', async (initial) => {
+  const pool = await aSickPool({ ...BACKOFF, initial, max: initial });
   await pool.breakDown('web-4', false);
   await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
   await server().pass('24h');
@@ -137,4 +137,12 @@ test('a person ends a delay of days', async () => {
   await pool.workflow.signal(healNow, { vm: 'web-4', by: 'kim' });
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
   expect(pool.cluster.times('create')[0]! - pool.removals[0]!).toBeLessThan(24 * HOUR + MINUTE);
+});
+
+test('a delay that nobody can read, in a pool that was stored before such were refused, is the one by default', async () => {
+  const pool = await aSickPool({ initial: '1d', jitter: 0 });
+  await pool.breakDown('web-4', false);
+  await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
+  await server().pass('12s');
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
 });

@@ -2,7 +2,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
 import { fadesAt } from './healing-backoff.ts';
-import { cycleOf, isFinal, remembered, underWay, withVerdicts, type Cycle, type EarlyEnds, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
@@ -175,7 +175,7 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
     if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? last.why : 'a person wants it left as it is');
     else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
-      const givenUp = `given up after ${attempts} replacements`;
+      const givenUp = `given up after ${replacementsInWords(attempts)}`;
       spent = remembered(spent, { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: new Date(now).toISOString() });
       wait(givenUp);
     } else if (hasTooMany) wait('the pool has more VMs than it wants');

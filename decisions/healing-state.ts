@@ -148,4 +148,7 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
   return all;
 }
 
+/** `1 replacement`, `2 replacements`. */
+export const replacementsInWords = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
+
 const at = (now: number): string => new Date(now).toISOString();

@@ -2,7 +2,7 @@ import { CancellationScope, condition, continueAsNew, getExternalWorkflowHandle,
 import type { HealActivities } from '../activities/heal.ts';
 import type { PoolKey } from '../activities/pool.ts';
 import { healingDelayMs } from '../decisions/healing-backoff.ts';
-import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../decisions/healing-state.ts';
+import { replacementsInWords, type CycleNews, type CycleRules, type Hold, type SickVm, type Spent, type Verdict } from '../decisions/healing-state.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type Asking, type PoolRef } from './messages.ts';
 import { DroverPhase } from './search-attributes.ts';
 
@@ -140,7 +140,7 @@ class Attempt {
     const judged = this.#judged!;
     if (judged.verdict === 'Well') return { end: 'Healed', uid: judged.uid, why };
     const { maxAttempts } = judged.rules;
-    if (maxAttempts !== null && attempt >= maxAttempts) return { end: 'GivenUp', uid: judged.uid, why: `given up after ${attempt} replacements: ${judged.why}` };
+    if (maxAttempts !== null && attempt >= maxAttempts) return { end: 'GivenUp', uid: judged.uid, why: `given up after ${replacementsInWords(attempt)}: ${judged.why}` };
     return null;
   }
 
@@ -222,7 +222,7 @@ type Ended = Pick<Spent, 'end' | 'uid' | 'why'>;
 
 function eventOf(vm: string, attempts: number, { end, why }: Ended): { type: 'Normal' | 'Warning'; reason: string; note: string } | null {
   if (end === 'GivenUp') return { type: 'Warning', reason: 'HealingGivenUp', note: `${vm}: ${why}` };
-  if (end === 'Healed') return attempts === 0 ? null : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${attempts} replacements` };
+  if (end === 'Healed') return attempts === 0 ? null : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${replacementsInWords(attempts)}` };
   return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }
 

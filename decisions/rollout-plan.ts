@@ -53,7 +53,7 @@ export interface RolloutPlan {
   phase: RolloutPhase;
   /** The revision of the template. */
   newest: string;
-  /** The revision that VMs are brought to, and the last one that all of them had. */
+  /** The revision that VMs are brought to, and the last one that all of them had but those that opted out. */
   goal: string;
   current: string;
   update: PlannedBatch | null;
@@ -103,7 +103,7 @@ interface Candidate {
 interface Needs {
   /** VMs that may be taken. */
   free: Candidate[];
-  /** How many are left alone. */
+  /** How many are left alone by other than their owners' wish. */
   left: number;
   /** How many must be waited for, and how many of these run, or should. */
   later: number;
@@ -152,7 +152,7 @@ class Rollout {
       this.#state = state;
     }
     const update = this.#isStopped() ? null : this.#next(goal, free, inHand, stepRoom);
-    const current = isOver && left === 0 && goal.revision === this.#newest ? goal.revision : this.#current;
+    const current = isOver && left === 0 && goal.revision === this.#newest && this.#hasTaken(goal.revision) ? goal.revision : this.#current;
     const phase = this.#phase(isOver, goal.revision === current);
     return {
       state: this.#state,
@@ -222,7 +222,8 @@ class Rollout {
       const need = updateNeed(vm, vmiOf, goal);
       if (need.need === 'nothing') continue;
       if (need.need === 'left') {
-        left++;
+        // A wish that lasts must not turn an undo back by several rollouts for all the others.
+        if (!vm.optedOut) left++;
         setApart('Left', vm, need.why);
       } else if (need.need === 'later') {
         later++;
@@ -445,6 +446,11 @@ class Rollout {
     if (this.#isStopped()) return 'Paused';
     if (kind === 'Undoing') return 'Undoing';
     return this.#waits.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window') ? 'Waiting' : 'RollingOut';
+  }
+
+  /** Some VM is of the revision, or there is none that could be. */
+  #hasTaken(revision: string): boolean {
+    return this.#staying.length === 0 || this.#staying.some((vm) => this.#isOf(vm, revision, this.#in.vmiOf));
   }
 
   #isOf(vm: VmView, revision: string, vmiOf: VmiOf): boolean {

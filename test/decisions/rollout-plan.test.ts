@@ -373,9 +373,10 @@ describe('failures', () => {
 });
 
 describe('currentRevision', () => {
-  test('moves once all VMs have the newest, and not before', () => {
+  test('moves once all VMs have the newest but those that opted out, and not before', () => {
     expect(plan({ vms: [...all(3, fresh), old(4)] }).current).toBe(OLD);
-    expect(plan({ vms: [...all(3, fresh), old(4, { optedOut: true })] })).toMatchObject({ phase: 'Complete', current: OLD });
+    expect(plan({ vms: [...all(3, fresh), old(4, { optedOut: true })] })).toMatchObject({ phase: 'Complete', current: NEW });
+    expect(plan({ vms: [old(1, { optedOut: true })] })).toMatchObject({ phase: 'Complete', current: OLD });
     expect(plan({ vms: all(4, fresh), state: rolling({ paused: { by: 'anna', at: at(NOW) } }) }).current).toBe(NEW);
     expect(plan({ vms: all(4, fresh), state: rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } }) }).current).toBe(OLD);
   });

@@ -36,7 +36,7 @@ test.each([
 });
 
 const key = fc.constantFrom('app', 'tier', 'in', 'example.com/size');
-const value = fc.constantFrom('web', 'db', 's', '');
+const value = fc.constantFrom<string>('web', 'db', 's', '');
 const values = fc.array(value, { minLength: 1, maxLength: 3 });
 
 type Label = string | undefined;

@@ -1,0 +1,147 @@
+import { Option, type Command } from 'commander';
+import type { IntOrPercent } from '../../api/int-or-percent.ts';
+import type { MaintenanceWindow } from '../../api/pool.ts';
+import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
+import { askedBy } from '../asked-by.ts';
+import { UsageError } from '../failure.ts';
+import { dryRunOption, reasonOption } from '../options.ts';
+import type { Session } from '../session.ts';
+import { atLeastOne, count, duration, yesOrNo, type DryRun } from '../values.ts';
+
+/** Which VMs are meant, and their type to be. */
+export interface ScopeFlags {
+  whichMatchesGlob: string;
+  allNamespaces?: boolean;
+  labelSelector?: string;
+  name?: string[];
+  exclude?: string[];
+  only?: 'running' | 'stopped';
+  to?: string;
+}
+
+/** How guests are restarted. */
+export interface RestartFlags {
+  restartNow?: boolean;
+  maxRestarts: IntOrPercent;
+  maxFailures: number;
+  deadline: number;
+  window?: string[];
+  force?: boolean;
+  reason?: string;
+}
+
+/** What a command does with the transition. */
+export interface FollowFlags {
+  wait: boolean;
+  dryRun: DryRun;
+}
+
+const several = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+
+export const addScopeOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--which-matches-glob <glob>', "machine types that are to go, as Go's path.Match reads it: quote it, or the shell does").makeOptionMandatory(),
+    )
+    .option('-A, --all-namespaces', 'in all namespaces, as without -n')
+    .option('-l, --label-selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
+    .option('--name <name>', 'only this VM, as NAME or NAMESPACE/NAME (repeatable)', several)
+    .option('--exclude <glob>', 'no VM with such a name, as NAME or NAMESPACE/NAME (repeatable)', several)
+    .addOption(new Option('--only <state>', 'only VMs that run, or only those that do not').choices(['running', 'stopped']))
+    .option('--to <type>', 'the machine type to be; without it the type is cleared, and the default applies: that of the VM\'s preference, or of the cluster');
+
+export const addRestartOptions = (command: Command): Command =>
+  command
+    .option('--restart-now', 'restart the guests that have the old type, a few at a time; without it they wait until their owners restart them')
+    .addOption(
+      new Option('--max-restarts <n>', 'how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1')
+        .argParser(atLeastOne)
+        .default('5%'),
+    )
+    .addOption(new Option('--max-failures <n>', 'more than so many failed restarts stop it').argParser(count).default(0))
+    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again').argParser(duration).default(600_000, '10m'))
+    .option('--window <window>', 'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)', several)
+    .option('--force', 'go on though the new type matches the glob too, or no node has it')
+    .addOption(reasonOption());
+
+export const addFollowOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--wait [=yes]', 'follow it; the exit code says whether all was done').argParser(yesOrNo).default(true))
+    .option('--no-wait', 'come back as soon as it has begun')
+    .addOption(dryRunOption());
+
+/** What a person asked for. Throws `UsageError` for what cannot be meant. */
+export async function transitionOf(session: Session, flags: ScopeFlags & RestartFlags): Promise<Transition> {
+  const { whichMatchesGlob: glob, allNamespaces = false, labelSelector, name: names = [], exclude = [], only = null, to = null } = flags;
+  const [{ labelSelectorOf }, { globMatcher }] = await Promise.all([
+    import('../label-selector.ts'),
+    import('../../decisions/machine-types/glob.ts'),
+  ]);
+  const matches = usable('--which-matches-glob', glob, globMatcher);
+  for (const one of exclude) usable('--exclude', one, globMatcher);
+  for (const name of names) usable('--name', name, vmName);
+  if (to !== null && matches(usable('--to', to, machineType))) throw new UsageError(`--to ${to}: it matches ${glob} itself`);
+  const scope: TransitionScope = {
+    glob,
+    namespaces: allNamespaces ? null : givenNamespace(session),
+    labelSelector: labelSelector === undefined ? null : usable('--label-selector', labelSelector, labelSelectorOf),
+    names,
+    exclude,
+    only,
+    undoes: null,
+  };
+  return { scope, to, ...(await restartsOf(flags)) };
+}
+
+/** To give VMs the machine types back that the transition of this id has changed: those of the namespace, where one was given. */
+export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
+  scope: { glob: '*', namespaces: givenNamespace(session), labelSelector: null, names: [], exclude: [], only: null, undoes: id },
+  to: null,
+  ...(await restartsOf(flags)),
+});
+
+const givenNamespace = ({ globals: { namespace } }: Session): string[] | null => (namespace === undefined ? null : [namespace]);
+
+async function restartsOf(flags: RestartFlags): Promise<Omit<Transition, 'scope' | 'to'>> {
+  const { restartNow = false, maxRestarts, maxFailures, deadline, window = [], force = false, reason = null } = flags;
+  if (window.length > 0 && !restartNow) throw new UsageError('--window says when guests are restarted: give --restart-now too');
+  const windows = window.length === 0 ? [] : await windowsOf(window);
+  return { restartNow, maxRestarts, maxFailures, deadlineMs: deadline, windows, force, askedBy: askedBy(), reason };
+}
+
+async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
+  const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([import('../../api/cron.ts'), import('../../api/duration.ts')]);
+  return texts.map((text) => usable('--window', text, windowOf));
+
+  function windowOf(text: string): MaintenanceWindow {
+    const words = text.trim().split(/ +/);
+    const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
+    if (duration === undefined || words.length > 7) {
+      throw new RangeError(`${JSON.stringify(text)} is no window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`);
+    }
+    const fault = cronFault(cron) ?? (durationMs(duration) === 0 ? 'it must be longer than no time' : timeZone && timeZoneFault(timeZone));
+    if (fault) throw new RangeError(`${JSON.stringify(text)} is no window: ${fault}`);
+    return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
+  }
+}
+
+/** What a parser that throws a `RangeError` makes of a flag's value; throws `UsageError` in its place. */
+function usable<T>(flag: string, value: string, parse: (value: string) => T): T {
+  try {
+    return parse(value);
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(`${flag}: ${error.message}`, { cause: error }) : error;
+  }
+}
+
+const VM_NAME = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
+
+function vmName(text: string): string {
+  if (VM_NAME.test(text)) return text;
+  throw new RangeError(`${JSON.stringify(text)} is no VM: write NAME or NAMESPACE/NAME`);
+}
+
+function machineType(text: string): string {
+  if (/^[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$/.test(text)) return text;
+  throw new RangeError(`${JSON.stringify(text)} is no machine type such as pc-q35-rhel9.2.0`);
+}

@@ -11,12 +11,13 @@ interface Column {
 
 interface Kind {
   group: string;
+  scope?: 'Cluster';
   /** The first is the one that is stored. */
   versions: string[];
   kind: string;
   shortNames: string[];
   spec: Schema;
-  status: Schema;
+  status?: Schema;
   subresources?: Schema;
   columns: Column[];
 }
@@ -42,6 +43,8 @@ const replicaColumns = [
 ];
 
 const kubevirtIo = { group: 'kubevirt.io', versions: ['v1', 'v1alpha3'] };
+
+const preferences = { group: 'instancetype.kubevirt.io', versions: ['v1beta1'], spec: schema.preferenceSpec, columns: [age] };
 
 const kinds: Kind[] = [
   {
@@ -108,6 +111,17 @@ const kinds: Kind[] = [
     columns: [age, column('Phase', '.status.phase')],
   },
   {
+    ...preferences,
+    kind: 'VirtualMachinePreference',
+    shortNames: ['vmpref', 'vmprefs', 'vmp', 'vmps'],
+  },
+  {
+    ...preferences,
+    scope: 'Cluster',
+    kind: 'VirtualMachineClusterPreference',
+    shortNames: ['vmcp', 'vmcps'],
+  },
+  {
     group: 'cdi.kubevirt.io',
     versions: ['v1beta1'],
     kind: 'DataVolume',
@@ -122,18 +136,18 @@ const kinds: Kind[] = [
 /** Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use; deep specs are kept as given. */
 export const kubevirtCrds = (): KubeObject[] => kinds.map(definition);
 
-function definition({ group, versions, kind, shortNames, spec, status: statusSchema, subresources, columns }: Kind): KubeObject {
+function definition({ group, scope, versions, kind, shortNames, spec, status: statusSchema, subresources, columns }: Kind): KubeObject {
   const singular = kind.toLowerCase();
   const plural = `${singular}s`;
-  const properties = { apiVersion: schema.text, kind: schema.text, metadata: { type: 'object' }, spec, status: statusSchema };
+  const properties = { apiVersion: schema.text, kind: schema.text, metadata: { type: 'object' }, spec, ...(statusSchema && { status: statusSchema }) };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,
-      scope: 'Namespaced',
-      names: { plural, singular, kind, listKind: `${kind}List`, shortNames, categories: ['all'] },
+      scope: scope ?? 'Namespaced',
+      names: { plural, singular, kind, listKind: `${kind}List`, shortNames, ...(scope === undefined && { categories: ['all'] }) },
       versions: versions.map((name, index) => ({
         name,
         served: true,

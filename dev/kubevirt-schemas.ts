@@ -115,7 +115,7 @@ export const machineSpec: Schema = {
         ]),
       ),
       instancetype: open(),
-      preference: open(),
+      preference: open({ name: text, kind: text, revisionName: text }),
       updateVolumesStrategy: text,
     },
     ['template'],
@@ -177,6 +177,8 @@ export const instanceStatus = open({
 
 export const migrationSpec = open({ vmiName: text, addedNodeSelector: texts, priority: text });
 export const migrationStatus = open({ phase: text, conditions, phaseTransitionTimestamps: phaseTransitions, migrationState });
+
+export const preferenceSpec = open({ machine: open({ preferredMachineType: text }) });
 
 export const kubevirtSpec = open({
   configuration: open({

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
 import type { Resource } from '../../kubernetes/resources.ts';
 import { machineRules } from '../kubevirt-schemas.ts';
+import { MACHINE_DEFAULTS } from './machine-type.ts';
 import { ensure } from './register.ts';
 
 export const FIELD_MANAGER = 'kubevirt-simulator';
@@ -27,10 +27,12 @@ const byOthers = {
   name: 'written-by-others',
   expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
 };
-const machineType = 'object.spec.template.spec.domain.machine';
+const staying = { name: 'stays', expression: '!has(object.metadata.deletionTimestamp)' };
+const guest = 'object.spec.template.spec';
+const machineType = `${guest}.domain.machine`;
 
 /** Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without. */
-export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer): Promise<void> {
+export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer, namespace = 'kubevirt'): Promise<void> {
   const host = hostOf(certificate);
   if (host === undefined)
     throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
@@ -38,11 +40,11 @@ export async function registerAdmission(client: KubeClient, port: number, certif
     url: `https://${host}:${port}${path}`,
     caBundle: certificate.toString('base64'),
   });
-  const hook = (name: string, operations: string[], path: string, condition: object): object => ({
+  const hook = (name: string, operations: string[], path: string, ...conditions: object[]): object => ({
     name: `${name}.${NAME}`,
     clientConfig: clientConfig(path),
     rules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [name], scope: 'Namespaced' }],
-    matchConditions: [byOthers, condition],
+    matchConditions: [byOthers, ...conditions],
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
     failurePolicy: 'Ignore',
@@ -50,21 +52,22 @@ export async function registerAdmission(client: KubeClient, port: number, certif
   });
   const untyped = {
     name: 'lacks-something',
-    expression: `request.operation == 'CREATE' || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
+    expression: `request.operation == 'CREATE' || !has(${guest}.architecture) || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
   };
   const restated = {
     name: 'changes-status',
     expression: '(has(object.status) ? object.status : {}) != (has(oldObject.status) ? oldObject.status : {})',
   };
   const webhooks = [
-    hook('virtualmachines', ['CREATE', 'UPDATE'], MACHINE_PATH, untyped),
+    hook('virtualmachines', ['CREATE', 'UPDATE'], MACHINE_PATH, staying, untyped),
     hook('virtualmachineinstances', ['UPDATE'], INSTANCE_PATH, restated),
   ];
   await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
   for (const policy of checks) {
     const { name } = policy.metadata;
     await ensure(client, policies, policy);
-    await ensure(client, bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } });
+    const configuration = 'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
+    await ensure(client, bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'], ...configuration } });
   }
 }
 
@@ -85,21 +88,59 @@ async function remove(client: KubeClient, resource: Resource, name: string): Pro
   }
 }
 
-const policyOn = (resource: string, operations: string[], validations: object[]): KubeObject => ({
+const policyOn = (resource: string, operations: string[], validations: object[], more: object = {}) => ({
   metadata: { name: `${resource}.${NAME}` },
   spec: {
     failurePolicy: 'Ignore',
+    ...more,
     matchConstraints: { resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }] },
-    matchConditions: [byOthers],
+    matchConditions: [byOthers, ...(resource === 'virtualmachines' ? [staying] : [])],
     validations,
   },
 });
+
+/** Which machine types the cluster allows: KubeVirt's configuration says it in globs, its older field for every architecture. */
+const defaults = Object.entries(MACHINE_DEFAULTS).map(([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`);
+const variables = [
+  { name: 'type', expression: `${guest}.domain.?machine.?type.orValue('')` },
+  { name: 'architecture', expression: `${guest}.?architecture.orValue('amd64')` },
+  { name: 'all', expression: 'params.?spec.?configuration.?emulatedMachines.orValue([])' },
+  {
+    name: 'own',
+    expression: 'params.?spec.?configuration.?architectureConfiguration[?variables.architecture].?emulatedMachines.orValue([])',
+  },
+  {
+    name: 'allowed',
+    expression:
+      'size(variables.all) > 0 ? variables.all : size(variables.own) > 0 ? variables.own : ' +
+      `{${defaults.join()}}[?variables.architecture].orValue(${list(MACHINE_DEFAULTS.amd64.emulatedMachines)})`,
+  },
+];
+const emulated = {
+  expression:
+    "variables.type == '' || variables.allowed.exists(glob, " +
+    "variables.type.matches('^' + glob.replace('.', '[.]').replace('*', '[^/]*').replace('?', '[^/]') + '$'))",
+  messageExpression:
+    "'spec.template.spec.domain.machine.type is not supported: ' + variables.type + ' (allowed values: [' + variables.allowed.join(' ') + '])'",
+};
+
+/** While a snapshot or a restore is under way, a VM is not switched. */
+const kept = [
+  ['snapshotInProgress', 'Cannot update vm running state until snapshot'],
+  ['restoreInProgress', 'Cannot update VM runStrategy until restore'],
+].map(([field, message]) => ({
+  expression:
+    `request.operation != 'UPDATE' || !has(object.status) || !has(object.status.${field}) || ` +
+    'object.spec.?runStrategy == oldObject.spec.?runStrategy && object.spec.?running == oldObject.spec.?running',
+  messageExpression: `'${message} "' + object.status.${field} + '" completes'`,
+}));
 
 const checks = [
   policyOn(
     'virtualmachines',
     ['CREATE', 'UPDATE'],
-    machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })),
+    [...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })), emulated, ...kept],
+    { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
   ),
   policyOn(
     'virtualmachineinstances',
@@ -107,6 +148,10 @@ const checks = [
     [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
   ),
 ];
+
+function list(texts: readonly string[]): string {
+  return `[${texts.map((text) => `'${text}'`).join()}]`;
+}
 
 function hostOf(certificate: Buffer): string | undefined {
   const parsed = new X509Certificate(certificate);

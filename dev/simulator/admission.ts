@@ -1,7 +1,7 @@
 import { VM_CONTROLLER_FINALIZER } from './instance.ts';
 import { uuidFrom, withDefaults } from './instance-template.ts';
-import { defaultMachineType } from './machine-type.ts';
-import type { KubeVirt, VirtualMachine, VirtualMachineInstance } from './types.ts';
+import { defaultArchitecture, defaultMachineType } from './machine-type.ts';
+import type { KubeVirt, Preference, VirtualMachine, VirtualMachineInstance } from './types.ts';
 
 /** The parts of an AdmissionReview that are used here. */
 export interface Review {
@@ -19,15 +19,20 @@ const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
 type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
 
 /**
- * What KubeVirt's admission fills in of a VM that others write: a machine type, whenever there is none, and on creation a
- * firmware UUID, a serial number and an annotation of the template. The VM controller's finalizer comes with them, which saves the write that
- * would add it.
+ * What KubeVirt's admission fills in of a VM that others write: an architecture and a machine type, whenever there is none, and
+ * on creation a firmware UUID, a serial number and an annotation of the template. The VM controller's finalizer comes with
+ * them, which saves the write that would add it.
  */
-export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined): JsonPatch {
+export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
   const machine = request.object as VirtualMachine;
   const { spec, metadata } = machine.spec.template;
-  const { domain } = withDefaults(spec, defaultMachineType(kubevirt), spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
-  const patch: JsonPatch = [{ op: 'add', path: '/spec/template/spec/domain/machine', value: domain.machine }];
+  const architecture = spec.architecture || defaultArchitecture(kubevirt);
+  const machineType = preference?.spec?.machine?.preferredMachineType || defaultMachineType(kubevirt, architecture);
+  const { domain } = withDefaults(spec, machineType, spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
+  const patch: JsonPatch = [
+    { op: 'add', path: '/spec/template/spec/architecture', value: architecture },
+    { op: 'add', path: '/spec/template/spec/domain/machine', value: domain.machine },
+  ];
   if (request.operation !== 'CREATE') return patch;
   const firmware = { serial: uuidFrom(`${request.uid} serial`), ...domain.firmware };
   const annotations = { [PCI_TOPOLOGY]: 'v3', ...metadata?.annotations };

@@ -82,8 +82,8 @@ export class InstanceController {
     const { namespace, name } = instance.metadata;
     const machine = machines.get(`${namespace}/${name}`);
     const owned = machine !== undefined && controllerOf(instance)?.uid === machine.metadata.uid;
-    const machineType = resolveMachineType(instance.spec.domain.machine?.type || defaultMachineType(kubevirt), kubevirt);
-    const asked = instance.spec.domain.machine?.type || machineType;
+    const asked = instance.spec.domain.machine?.type || defaultMachineType(kubevirt, instance.spec.architecture);
+    const machineType = resolveMachineType(asked, kubevirt);
     const nodeName = instance.status?.nodeName;
     const node = nodeName === undefined ? undefined : nodes.get(nodeName);
     return {

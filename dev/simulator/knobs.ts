@@ -7,6 +7,7 @@ export const Knob = {
   failStarts: 'sim.drover.dev/fail-starts',
   unschedulable: 'sim.drover.dev/unschedulable',
   neverReady: 'sim.drover.dev/never-ready',
+  migrationTime: 'sim.drover.dev/migration-time',
   /** How long the guest runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',
   /** How it ends then: `Succeeded` (a shutdown, the default) or `Failed` (a crash). */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { keyOf } from '../../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import type { Cluster } from './cluster.ts';
@@ -13,10 +13,11 @@ import { machineStatus, type RestartRequired } from './machine-status.ts';
 import { defaultMachineType } from './machine-type.ts';
 import { isLiveUpdate } from './room-to-grow.ts';
 import { planRollout } from './rollout.ts';
+import { keepPreference } from './preferences.ts';
 import { nextStep, runStrategyOf } from './run-strategy.ts';
 import { backoffFactorOf } from './start-failure.ts';
 import { isTheSame } from './started-from.ts';
-import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
+import type { PreferenceRef, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 import { claimsOf, dataVolumesOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
@@ -25,6 +26,7 @@ type Instance = Stored<VirtualMachineInstance>;
 
 /** A DataVolume that is somebody else's tells nothing of itself to the VM that waits for it. */
 const VOLUMES_AGAIN_MS = 5000;
+const PREFERENCE_AGAIN_MS = 1000;
 const START_AGAIN_MS = 1000;
 const PLUG_AGAIN_MS = 1000;
 
@@ -90,7 +92,16 @@ export class MachineController {
       await this.#takeDown(found, instance);
       return undefined;
     }
-    return this.#keep(await this.#admitted(found, instance), instance);
+    const machine = await this.#admitted(found, instance);
+    let kept: PreferenceRef | undefined;
+    try {
+      kept = await keepPreference(this.#cluster.client, machine);
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      await this.#writeStatus(machine, instance, { failure: { reason: 'FailedFindPreference', message: (error as Error).message } });
+      return PREFERENCE_AGAIN_MS;
+    }
+    return this.#keep(kept === undefined ? machine : await this.#putStatus(machine, { ...machine.status, preferenceRef: kept }), instance);
   }
 
   /** Its VMI: one of its name that has no controller is adopted, another's is none of its own. */
@@ -167,7 +178,7 @@ export class MachineController {
     const { client, machines, kubevirt } = this.#cluster;
     const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = machine.metadata;
     const template = machine.spec.template;
-    const spec = withDefaults(template.spec, defaultMachineType(kubevirt), instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid));
+    const spec = withDefaults(template.spec, defaultMachineType(kubevirt, template.spec.architecture), instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid));
     const failed = instance !== undefined && hasRun(instance) ? String(failingStarts(instance.metadata)) : '0';
     const lived = !['0', 'Infinity', annotations?.[FAIL_STARTS_DONE]].includes(failed);
     if (finalizers.includes(VM_CONTROLLER_FINALIZER) && spec === template.spec && !lived) return machine;

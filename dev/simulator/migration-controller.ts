@@ -62,7 +62,7 @@ export class MigrationController {
     const { nodes, kubevirt } = this.#cluster;
     const { spec, status } = instance;
     const nodeSelector = { ...spec.nodeSelector, ...migration.spec.addedNodeSelector };
-    const machineType = status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt);
+    const machineType = status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
     const others = [...nodes.values()].filter(({ metadata }) => metadata.name !== status?.nodeName);
     const target = nextNode(others, status?.nodeName, (node) => fits(node, { ...spec, nodeSelector }, machineType));
     if (target === undefined) {

@@ -1,6 +1,7 @@
 import type { Stored } from '../../kubernetes/objects.ts';
 import { timestamp } from './conditions.ts';
 import { plugged } from './hotplug.ts';
+import { durationOf, Knob } from './knobs.ts';
 import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './instance.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from './types.ts';
 
@@ -31,7 +32,7 @@ export function migrationStep(
     const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
     const possible = phaseOf(instance) === 'Running' && !isDeleting(instance);
     if (migration === undefined || isDeleting(migration) || !possible) return { do: 'end', migration, succeeded: false };
-    const until = Date.parse(state.startTimestamp ?? timestamp(now)) + MIGRATION_MS;
+    const until = Date.parse(state.startTimestamp ?? timestamp(now)) + (durationOf(instance.metadata, Knob.migrationTime) ?? MIGRATION_MS);
     return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded: true };
   }
   const [migration] = migrations;

@@ -16,7 +16,7 @@ interface Definition extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
-const GROUPS = new Set(['drover.dev', 'kubevirt.io', 'pool.kubevirt.io', 'cdi.kubevirt.io']);
+const GROUPS = new Set(['drover.dev', 'kubevirt.io', 'pool.kubevirt.io', 'cdi.kubevirt.io', 'instancetype.kubevirt.io']);
 const ControllerRevisions: Resource = {
   group: 'apps',
   version: 'v1',

@@ -120,6 +120,11 @@ function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answ
   return { status: { stateChangeRequests: changes, ...(machine.status?.startFailure == null ? {} : { startFailure: null }) } };
 }
 
-const switched = ({ spec }: VirtualMachine, on: boolean): Answer => ({
-  spec: spec.runStrategy === undefined ? { running: on } : { runStrategy: on ? 'Always' : 'Halted' },
-});
+/** Its own admission refuses virt-api what it refuses everybody, which the caller sees as an internal error. */
+function switched({ spec, status }: VirtualMachine, on: boolean): Answer {
+  const { snapshotInProgress, restoreInProgress } = status ?? {};
+  const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: Cannot update';
+  if (restoreInProgress !== undefined) throw new Refusal(500, `${denied} VM runStrategy until restore "${restoreInProgress}" completes`);
+  if (snapshotInProgress !== undefined) throw new Refusal(500, `${denied} vm running state until snapshot "${snapshotInProgress}" completes`);
+  return { spec: spec.runStrategy === undefined ? { running: on } : { runStrategy: on ? 'Always' : 'Halted' } };
+}

@@ -9,6 +9,7 @@ export function fits(node: Node, spec: InstanceSpec, machineType: string): boole
   const labels = node.metadata.labels ?? {};
   if (isOn(node.metadata, Knob.lost) || node.spec?.unschedulable === true || labels[SCHEDULABLE_LABEL] !== 'true') return false;
   if (labels[machineTypeLabel(machineType)] !== 'true') return false;
+  if (spec.architecture && labels['kubernetes.io/arch'] !== spec.architecture) return false;
   return Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value);
 }
 

@@ -14,7 +14,7 @@ export interface ServerOptions {
   key: Buffer;
   perform: (call: Call) => Promise<void>;
   /** Reviews that the API server posts, by path. */
-  hooks: ReadonlyMap<string, (review: Review) => object>;
+  hooks: ReadonlyMap<string, (review: Review) => Promise<object>>;
 }
 
 const PATH = new RegExp(
@@ -48,7 +48,7 @@ async function answer(options: ServerOptions, request: IncomingMessage, response
     const document = request.method === 'GET' ? documents.get(path) : undefined;
     if (document !== undefined) return send(response, 200, document);
     const hook = request.method === 'POST' ? options.hooks.get(path) : undefined;
-    if (hook !== undefined) return send(response, 200, hook(parsed(await text(request)) as Review));
+    if (hook !== undefined) return send(response, 200, await hook(parsed(await text(request)) as Review));
     const call = callOf(path);
     if (call === undefined) throw new Refusal(404, 'the server could not find the requested resource');
     if (request.method !== 'PUT') return send(response, 405, failure(call, 405, 'MethodNotAllowed', 'only PUT is allowed'));

@@ -13,9 +13,11 @@ import { MigrationController } from './migration-controller.ts';
 import { NamespaceController } from './namespace-controller.ts';
 import { NodeController } from './node-controller.ts';
 import { OwnedKinds } from './owned-kinds.ts';
+import { preferenceOf } from './preferences.ts';
 import { reachable, register } from './register.ts';
 import { serve } from './server.ts';
 import { perform } from './subresources.ts';
+import type { Preference, VirtualMachine } from './types.ts';
 import { WorkloadUpdates } from './workload-updates.ts';
 
 export interface SimulatorOptions {
@@ -53,8 +55,8 @@ export async function startSimulator(
     new NamespaceController(cluster),
   ];
   const hooks = new Map([
-    [MACHINE_PATH, (review: Review) => answered(review, admitMachine(review, cluster.kubevirt))],
-    [INSTANCE_PATH, (review: Review) => answered(review, admitInstance(review))],
+    [MACHINE_PATH, async (review: Review) => answered(review, admitMachine(review, cluster.kubevirt, await preferred(client, review)))],
+    [INSTANCE_PATH, async (review: Review) => answered(review, admitInstance(review))],
   ]);
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);
@@ -66,7 +68,7 @@ export async function startSimulator(
   ]);
   // Only now, when all is known, may anything be decided.
   for (const controller of controllers) await controller.start();
-  await registerAdmission(client, server.port, options.cert);
+  await registerAdmission(client, server.port, options.cert, cluster.kubevirt?.metadata.namespace);
   const stop = async (): Promise<void> => {
     stopping.abort();
     await unregisterAdmission(client).catch((error: Error) => log.warn(`admission is still registered: ${error.message}`));
@@ -76,4 +78,13 @@ export async function startSimulator(
     await client.close();
   };
   return { port: server.port, stop };
+}
+
+/** As at KubeVirt's admission, one that is not to be had is none. */
+async function preferred(client: KubeClient, { request }: Review): Promise<Preference | undefined> {
+  try {
+    return await preferenceOf(client, request.object as VirtualMachine);
+  } catch {
+    return undefined;
+  }
 }

@@ -35,6 +35,7 @@ export interface Domain {
 
 export interface InstanceSpec {
   domain: Domain;
+  architecture?: string;
   nodeSelector?: Record<string, string>;
   affinity?: unknown;
   tolerations?: unknown;
@@ -61,6 +62,25 @@ export interface StartFailure {
   retryAfterTimestamp?: string;
 }
 
+/** Without a kind, it is of the whole cluster. */
+export interface PreferenceMatcher {
+  name?: string;
+  kind?: string;
+  revisionName?: string;
+  [field: string]: unknown;
+}
+
+export interface PreferenceRef {
+  name?: string;
+  kind?: string;
+  controllerRevisionRef?: { name?: string };
+  [field: string]: unknown;
+}
+
+export interface Preference extends KubeObject {
+  spec?: { machine?: { preferredMachineType?: string }; [field: string]: unknown };
+}
+
 export interface VirtualMachineStatus {
   created?: boolean;
   ready?: boolean;
@@ -69,6 +89,9 @@ export interface VirtualMachineStatus {
   conditions?: TimedCondition[];
   stateChangeRequests?: StateChangeRequest[];
   startFailure?: StartFailure | null;
+  snapshotInProgress?: string;
+  restoreInProgress?: string;
+  preferenceRef?: PreferenceRef;
   observedGeneration?: number;
   desiredGeneration?: number;
   [field: string]: unknown;
@@ -80,6 +103,7 @@ export interface VirtualMachine extends KubeObject {
     runStrategy?: RunStrategy;
     template: { metadata?: Partial<ObjectMeta>; spec: InstanceSpec };
     dataVolumeTemplates?: DataVolumeTemplate[];
+    preference?: PreferenceMatcher;
     [field: string]: unknown;
   };
   status?: VirtualMachineStatus;
@@ -165,7 +189,7 @@ export interface KubeVirt extends KubeObject {
     configuration?: {
       vmRolloutStrategy?: 'Stage' | 'LiveUpdate' | null;
       machineType?: string;
-      architectureConfiguration?: { amd64?: { machineType?: string } };
+      architectureConfiguration?: { defaultArchitecture?: string } & Partial<Record<'amd64' | 'arm64' | 's390x', { machineType?: string }>>;
       migrations?: { parallelMigrationsPerCluster?: number; [field: string]: unknown };
       liveUpdateConfiguration?: { maxHotplugRatio?: number; maxCpuSockets?: number; maxGuest?: Quantity };
       [field: string]: unknown;

@@ -64,12 +64,14 @@ describe('definitions of our own for the kinds of KubeVirt and CDI', () => {
       'virtualmachineinstancereplicasets.kubevirt.io',
       'virtualmachinepools.pool.kubevirt.io',
       'kubevirts.kubevirt.io',
+      'virtualmachinepreferences.instancetype.kubevirt.io',
+      'virtualmachineclusterpreferences.instancetype.kubevirt.io',
       'datavolumes.cdi.kubevirt.io',
     ]);
   });
 
   describe.skipIf(theirs.length === 0)("beside KubeVirt's own", () => {
-    test.each(own.filter(({ spec }) => spec.group !== 'cdi.kubevirt.io').map((crd) => [crd.metadata.name, crd] as const))(
+    test.each(own.filter(({ spec }) => !['cdi.kubevirt.io', 'instancetype.kubevirt.io'].includes(spec.group)).map((crd) => [crd.metadata.name, crd] as const))(
       '%s',
       (name, crd) => {
         const kubevirts = theirs.find(({ metadata }) => metadata.name === name)!;

@@ -21,6 +21,8 @@ describe('scheduling', () => {
     ['the node selector', node('n'), { nodeSelector: { zone: 'a' } }, 'q35', false],
     ['the node selector', node('n', { zone: 'a' }), { nodeSelector: { zone: 'a' } }, 'q35', true],
     ['the machine type', node('n'), {}, 'pc-q35-rhel7.6.0', false],
+    ['the architecture', node('n', { 'kubernetes.io/arch': 'amd64' }), { architecture: 'arm64' }, 'q35', false],
+    ['the architecture', node('n', { 'kubernetes.io/arch': 'amd64' }), { architecture: 'amd64' }, 'q35', true],
     ['the mark', node('n', { 'kubevirt.io/schedulable': 'false' }), {}, 'q35', false],
     ['a lost node', node('n', {}, { annotations: { 'sim.drover.dev/lost': 'true' } }), {}, 'q35', false],
     ['a cordoned node', { ...node('n'), spec: { unschedulable: true } }, {}, 'q35', false],

@@ -39,11 +39,11 @@ export interface Transition {
   reason: string | null;
 }
 
-/** What a VM carries of the last transition that changed it, as an annotation in JSON; kept after its end, for `undo` and `report`. */
+/** What a VM, or a pool, carries of the last transition that changed it, as an annotation in JSON; kept after its end, for `undo` and `report`. */
 export interface TransitionRecord {
   /** Of the transition. */
   id: string;
-  /** Of its spec, before and after; the same for an alias, whose guest alone had the old type. */
+  /** Of its spec, before and after; the same for an alias, whose guest alone had the old type. Empty where a pool's template has none. */
   from: string;
   to: string;
   /** Type of the guest that ran then; null where none did. */
@@ -73,9 +73,19 @@ export interface TransitionCounts {
 
 export type TransitionPhase = 'Checking' | 'Changing' | 'Waiting' | 'Paused' | 'Complete' | 'Failed' | 'Refused' | 'Aborted';
 
-/** Resulting type of those VMs whose type is cleared or set, found by a server-side dry run. */
-export interface TransitionResult {
+/** VMs whose type comes out the same where it is cleared or set. */
+export interface TypeGroup {
   from: string;
+  /** The type to be set; null: cleared. */
+  wanted: string | null;
+  architecture: string | null;
+  /** `kind/name`. */
+  preference: string | null;
+}
+
+/** Resulting type of the VMs of a group, found by a server-side dry run. */
+export interface TransitionResult extends TypeGroup {
+  /** Empty where nothing fills it in. */
   to: string;
   vms: number;
   /** Why it won't do; null where it will. */

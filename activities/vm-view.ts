@@ -44,7 +44,6 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,
     annotated: metadata.annotations !== undefined,
-    annotated: metadata.annotations !== undefined,
     revision: ownLabels[REVISION_LABEL] ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: sharedOrNull(template?.spec?.domain?.machine?.type),

@@ -18,8 +18,6 @@ export interface VmView {
   labels: Record<string, string>;
   /** Its own labels alone. */
   ownLabels: Record<string, string>;
-  /** Whether it has any annotations. */
-  annotated: boolean;
   /** It has annotations, so that a JSON patch can add one to them. */
   annotated: boolean;
   /** Hash of the pool template that it was made from; null where its label is missing. */

@@ -33,7 +33,6 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     removing: false,
     labels: {},
     ownLabels: {},
-    annotated: false,
     annotated: true,
     revision: REVISION,
     runStrategy: 'Always',

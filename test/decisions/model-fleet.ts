@@ -6,12 +6,14 @@ import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from
 import { backoffMs } from '../../decisions/backoff.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/batch.ts';
 import { effortBetween } from '../../decisions/effort.ts';
+import { unblocked, underWay, withNews, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
 import type { KeptRevision } from '../../decisions/kept-revisions.ts';
 import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { PlannedBatch } from '../../decisions/rollout-plan.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
+import { healthOf, isLeftAlone } from '../../decisions/sickness.ts';
 import { standingOf } from '../../decisions/standing.ts';
 import { takeVm, type OtherVm } from '../../decisions/take.ts';
 import { updateNeed, type UpdateNeed } from '../../decisions/update-need.ts';
@@ -21,15 +23,18 @@ import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
 import { aPool, quiet } from './fleets.ts';
 import { Clock } from './model-clock.ts';
+import { ModelCycle, type Signal } from './model-cycle.ts';
 import { isLive, ModelKubeVirt, Picture, Refused, type Machine } from './model-kubevirt.ts';
 
 /** What happens to a fleet from outside; VMs are named by any number, of which the remainder by their count is taken. */
 export type Happening =
   | { what: 'template'; index: number }
   | { what: 'spec'; spec: Partial<PoolSpec> }
-  | { what: 'pause' | 'resume' | 'abort' }
+  | { what: 'pause' | 'resume' | 'abort' | 'heal pause' | 'heal resume' }
   | { what: 'promote'; full: boolean }
   | { what: 'stop' | 'start' | 'delete' | 'detach' | 'crash' | 'shut down' | 'stumble'; vm: number }
+  /** `lose`: the workflow of its healing is ended by a person. */
+  | { what: 'heal now' | 'heal skip' | 'heal lose'; vm: number }
   | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause guest'; vm: number; on: boolean };
 
 export interface Scenario {
@@ -55,6 +60,8 @@ export interface Ending {
   turns: number;
   /** Guests that drover restarted. */
   restarts: number;
+  /** VMs that were deleted to be made anew, because they were sick. */
+  replacements: number;
 }
 
 /** Drover did what it must never do. */
@@ -68,6 +75,10 @@ const TRIES = 8;
 const MOST_TURNS = 3_000;
 const MOST_MOMENTS = 100_000;
 
+/** A VM whose name it is has been sick for so long that its owner looks into it. */
+const PATIENCE_MS = 24 * 3_600_000;
+
+type HealAsk = (healing: HealingState) => HealingState;
 type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
 interface Seen {
   vms: number;
@@ -129,6 +140,12 @@ export class ModelFleet {
   #deferrals = 0;
   #steps = 0;
   #asks: Ask[] = [];
+  #healing: HealingState | null = null;
+  #healAsks: HealAsk[] = [];
+  /** Workflows of healing cycles, by VM, until they are closed. */
+  readonly #cycles = new Map<string, ModelCycle>();
+  /** When the last signal to each cycle arrives: the next comes later. */
+  readonly #lines = new Map<string, number>();
   #stirred = false;
   #isPlanning = false;
   #isNudged = false;
@@ -143,6 +160,7 @@ export class ModelFleet {
 
   // What an onlooker knows.
   #restarts = 0;
+  #replacements = 0;
   /** Changes of the template, and times that people let a rollout go on. */
   #generation = 0;
   #resumes = 0;
@@ -175,6 +193,13 @@ export class ModelFleet {
     this.cluster.onStart = (vm, guest) => this.#started(vm, guest);
     let at = 0;
     for (const happening of happenings) this.clock.in((at += happening.after), () => this.#happen(happening));
+    // Where too many are sick, or a person has paused it, healing waits for a person.
+    if (spec.autohealing !== undefined) {
+      this.clock.in(at + PATIENCE_MS, () => {
+        this.#askedToHeal(({ paused: _paused, ...state }) => state);
+        this.#setSpec({ autohealing: { ...this.cluster.pool.spec.autohealing, maxUnhealthy: '100%' } });
+      });
+    }
   }
 
   /** Lets it go on until nothing more happens by itself. */
@@ -183,7 +208,7 @@ export class ModelFleet {
       this.#stir();
       for (let moments = 0; this.clock.next(); moments++) if (moments > MOST_MOMENTS) this.#broken('it does not end');
       this.#checkEnd(this.#last!);
-      return { plan: this.#last!, turns: this.#turns, restarts: this.#restarts };
+      return { plan: this.#last!, turns: this.#turns, restarts: this.#restarts, replacements: this.#replacements };
     } catch (error) {
       if (error instanceof Error) error.message += `\n${this.#trail.slice(-120).join('\n')}`;
       throw error;
@@ -207,6 +232,7 @@ export class ModelFleet {
     const machine = 'vm' in happening ? machines[happening.vm % machines.length] : undefined;
     if ('vm' in happening && machine === undefined) return;
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
+    const name = machine?.view.name ?? '';
     switch (happening.what) {
       case 'template': {
         const template = this.#scenario.templates[happening.index % this.#scenario.templates.length]!;
@@ -231,6 +257,26 @@ export class ModelFleet {
         return this.#asked((rollout, steps) =>
           happening.full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, happening.full) : rollout,
         );
+      case 'heal pause':
+        return this.#askedToHeal((state) => ({ ...state, paused: { by: 'anna', at: this.#at() } }));
+      case 'heal resume':
+        return this.#askedToHeal(({ paused: _paused, ...state }) => state);
+      case 'heal now':
+        if (this.#isHealing(name)) this.#send(name, { signal: 'now' });
+        else this.#askedToHeal((state) => unblocked(state, name));
+        return;
+      case 'heal skip':
+        if (this.#isHealing(name)) this.#send(name, { signal: 'skip' });
+        return;
+      case 'heal lose': {
+        const cycle = this.#cycles.get(name);
+        if (cycle === undefined || cycle.hasEnded) return;
+        cycle.hasEnded = true;
+        this.#cycles.delete(name);
+        // The pool's workflow hears that its child was ended.
+        this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, this.clock.now)));
+        return;
+      }
       case 'stop':
         return cluster.stop(machine!);
       case 'start':
@@ -301,6 +347,7 @@ export class ModelFleet {
     this.#isPlanning = true;
     this.#stirred = false;
     if (this.#rollout !== null) this.#asks = [];
+    if (this.#healing !== null) this.#healAsks = [];
     const picture = this.#lookUp(this.#seen);
     const input = this.#input(picture);
     this.#planned = input.pool;
@@ -323,6 +370,8 @@ export class ModelFleet {
       underWay: { creating: [...this.#creating], deleting: [...this.#deleting] },
       rollout: this.#rollout,
       batches: [...this.#batches],
+      healing: this.#healing,
+      failedGuestsOf: (vm) => (this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : []),
       batchesNotBefore: this.#notBefore,
       now: this.clock.now,
       burst: this.#scenario.burst,
@@ -340,6 +389,7 @@ export class ModelFleet {
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#batches = this.#batches.filter((batch) => batch.n !== n);
     for (const step of plan.steps) if (isCurrent || step.kind !== 'update') this.#begin(step);
+    this.#heal(plan);
     this.#stirred ||= !isCurrent;
     if (plan.status !== null) this.#writeStatus(plan.status);
     else this.#statusIsDue ||= this.#statusLane;
@@ -363,7 +413,7 @@ export class ModelFleet {
         });
       case 'delete':
         return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
-          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.deleteVm(name, uid));
+          for (const { name, uid, resourceVersion } of step.vms) this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
           clock.in(clock.between(1, 600), done);
         });
       case 'keep':
@@ -377,9 +427,12 @@ export class ModelFleet {
           for (const name of step.revisions) if (name !== `web-${newest}`) this.#kept.delete(name.slice('web-'.length));
           this.#nudge();
         });
+      case 'mark':
+        return clock.in(clock.between(10, 50), () => {
+          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.mark(name, uid));
+        });
       case 'hold':
       case 'let-go':
-      case 'mark':
       case 'halt':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);
@@ -402,6 +455,7 @@ export class ModelFleet {
       const number = queue.shift();
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
+      if (this.#cycles.get(vmName('web', number))?.mayBeMade === false) this.#broken(`web-${number} is made anew, and the delay of its cycle is not over`);
       this.cluster.create(number, template, halted.includes(number));
       this.clock.in(this.clock.between(1, 50), next);
     };
@@ -422,6 +476,125 @@ export class ModelFleet {
         if (this.#statusIsDue) this.#stir();
       });
     });
+  }
+
+  // Healing.
+
+  #askedToHeal(ask: HealAsk): void {
+    if (this.#healing !== null) this.#healing = ask(this.#healing);
+    this.#healAsks.push(ask);
+    this.#stir();
+  }
+
+  #isHealing(name: string): boolean {
+    return underWay(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
+  }
+
+  /** What `workflows/healings.ts` does with a plan. */
+  #heal({ healing }: PoolPlan): void {
+    const before = this.#healing?.hold ?? 'None';
+    const isCurrent = this.#healAsks.length === 0;
+    const begin = isCurrent ? healing.begin : [];
+    const dropped = new Set(isCurrent ? [] : healing.begin.map(({ name }) => name));
+    const planned = { ...healing.state, cycles: healing.state.cycles.filter(({ vm }) => !dropped.has(vm)) };
+    this.#healing = this.#healAsks.splice(0).reduce((state, ask) => ask(state), planned);
+    const { hold } = planned;
+    for (const { vm, ...verdict } of healing.verdicts) this.#send(vm, { signal: 'verdict', verdict });
+    const begun = new Set(begin.map(({ name }) => name));
+    for (const { vm } of this.#healing.cycles) {
+      const report = healing.ask.includes(vm);
+      if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, { signal: 'hold', hold, report });
+    }
+    for (const sick of begin) this.#beginCycle(sick, hold);
+    this.#stirred ||= !isCurrent;
+  }
+
+  #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
+    const { name } = sick;
+    if (this.#isHeld(name)) this.#broken(`${name} is healed, and a batch has it in hand`);
+    this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
+    this.#inOrder(name, () => {
+      // An earlier cycle of it has not closed yet: it tells how it stands.
+      if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true });
+      const cycle = new ModelCycle({
+        clock: this.clock,
+        pool: this.cluster.pool.metadata.uid,
+        sick,
+        hold,
+        remove: (one, done) => this.#removeSick(one, this.clock.now, done),
+        tell: (news, done) => this.#heard(cycle, news, done),
+        onClosed: () => this.clock.in(this.clock.between(5, 80), () => void this.#cycles.delete(name)),
+      });
+      this.#cycles.set(name, cycle);
+    });
+  }
+
+  #send(vm: string, signal: Signal): void {
+    this.#inOrder(vm, () => {
+      const cycle = this.#cycles.get(vm);
+      if (cycle === undefined) this.#askedToHeal((state) => withoutCycle(state, vm, this.clock.now));
+      else if (!cycle.hasEnded) cycle.signal(signal);
+    });
+  }
+
+  #inOrder(vm: string, act: () => void): void {
+    const at = Math.max(this.clock.now + this.clock.between(1, 50), (this.#lines.get(vm) ?? 0) + 1);
+    this.#lines.set(vm, at);
+    this.clock.in(at - this.clock.now, act);
+  }
+
+  #heard(cycle: ModelCycle | undefined, news: CycleNews, done: () => void): void {
+    this.clock.in(this.clock.between(1, 50), () => {
+      if (cycle !== undefined && this.#cycles.get(news.vm) !== cycle) return;
+      this.#say(() => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`);
+      this.#askedToHeal((state) => withNews(state, news, this.clock.now));
+      done();
+    });
+  }
+
+  /** What `activities/heal.ts` does. */
+  #removeSick(sick: SickVm, at: number, done: (kept: string | null) => void, tries = 0): void {
+    const { cluster, clock } = this;
+    const { name, uid } = sick;
+    const then = (act: () => void): void => clock.in(clock.between(1, 25), act);
+    then(() => {
+      const vm = cluster.machines.get(name)?.view;
+      if (vm === undefined || vm.uid !== uid) return done(null);
+      then(() => {
+        const guest = cluster.machines.get(name)?.guest?.view;
+        const vmi = guest?.vmUid === uid ? guest : undefined;
+        const { spec, metadata } = cluster.pool;
+        if (vm.owner?.uid !== metadata.uid) return done('it has left the pool');
+        if (vm.deleting || vm.removing) return done(null);
+        const rules = withDefaults(spec).autohealing;
+        if (rules === null) return done('the pool heals no more');
+        if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
+        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, hasRun: sick.holdsData || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
+        if (!health.sick) return done('it is no longer sick');
+        then(() => {
+          const machine = cluster.machines.get(name);
+          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion) this.#checkRemoval(machine);
+          const keepDisks = rules.preserveStorage ?? sick.holdsData;
+          const act = (): void => (keepDisks ? cluster.letLeave(name, uid, vm.resourceVersion) : cluster.deleteVm(name, uid, vm.resourceVersion));
+          if (!this.#unlessRefused(act)) return this.#removeSick(sick, at, done, tries + 1);
+          this.#say(() => `delete the sick ${name}${keepDisks ? ' and keep its disks' : ''}`);
+          this.#replacements++;
+          // A worker that dies before it could tell is followed by another, which does it again.
+          if (this.#scenario.deaths && clock.chance() < 0.3) return clock.in(HEARTBEAT_MS, () => this.#removeSick(sick, at, done));
+          then(() => done(null));
+        });
+      });
+    });
+  }
+
+  #checkRemoval(machine: Machine): void {
+    const { name, ready, optedOut, owner } = machine.view;
+    if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
+    if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
+    if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
+    if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
+    if (this.#isHeld(name)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
+    if (this.cluster.pool.spec.autohealing === undefined) this.#broken(`${name} is deleted as sick, and its pool heals none`);
   }
 
   #beginBatch({ batch: planned, minReadyMs, deadlineMs }: PlannedBatch): void {
@@ -595,8 +768,13 @@ export class ModelFleet {
     cluster.write(read.name, read, base, attempt.template);
     this.#say(() => `write ${read.name}`);
     attempt.seen = later(attempt.seen, { vms: cluster.version, vmis: 0 });
-    if (machine!.stopped === 'by spec' && base?.spec.runStrategy !== 'Halted' && machine!.view.runStrategy !== before) this.#broken(`${read.name} was stopped by a person, and is started`);
-    const isHalted = machine!.view.runStrategy === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
+    const after = machine!.view.runStrategy;
+    if (machine!.stopped === 'by spec' && after !== 'Halted') {
+      if (base?.spec.runStrategy !== 'Halted') this.#broken(`${read.name} was stopped by a person, and is started`);
+      // The template had it halted as well, and has it otherwise now.
+      machine!.stopped = null;
+    }
+    const isHalted = after === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
     if (isHalted && !attempt.taken.has(read.name) && this.#isReady(machine!)) this.#broken(`${read.name} is stopped by a write that asked nobody`);
   }
 
@@ -891,6 +1069,8 @@ export class ModelFleet {
   #checkBatch(batch: Batch): void {
     const pool = this.#planned;
     const names = batch.vms.map(({ name }) => name);
+    const healed = names.find((name) => this.#cycles.get(name)?.hasEnded === false);
+    if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
     for (const child of this.#children) {
       const twice = child.batch.vms.find((held) => names.includes(held.name));
       if (twice !== undefined && !child.hasEnded) this.#broken(`${twice.name} is in batch ${child.batch.n} and in ${batch.n}`);
@@ -917,6 +1097,19 @@ export class ModelFleet {
     if (at.size > limit) this.#broken(`${at.size} VMs run the new revision or will, before a step to ${limit}`);
   }
 
+  /** Where nothing more happens, all is well that could be, and of the rest the pool says why. */
+  #checkHealed({ healing }: PoolPlan): void {
+    const rules = withDefaults(this.cluster.pool.spec).autohealing;
+    if (this.#cycles.size > 0 || healing.state.cycles.length > 0) this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
+    if (rules === null) return;
+    for (const { view: vm, guest } of this.#members()) {
+      const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
+      const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.hasRun, rules, now: this.clock.now });
+      const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
+      if (sick && !isTold && !isLeftAlone(vm, guest?.view)) this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
+    }
+  }
+
   #needOf(vm: VmView, revision: string): UpdateNeed {
     const { update, vmRolloutStrategy } = withDefaults(this.cluster.pool.spec);
     return updateNeed(vm, (one) => this.cluster.machines.get(one.name)?.guest?.view, {
@@ -937,6 +1130,7 @@ export class ModelFleet {
     const last = planPool({ ...input, now: this.clock.now + 1 });
     const idle = last.steps.length === 0 && last.status === null && last.wakeAt === null;
     if (!idle) this.#broken(`it stands still, and something is to be done: ${JSON.stringify([last.steps, last.status, pool.status, last.wakeAt])}`);
+    this.#checkHealed(last);
     const { phase, goal, state, waits } = last.rollout;
     if (this.#batches.length > 0 || this.#children.size > 0) this.#broken('a batch has not ended');
     const failed = new Set(state.failures.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
@@ -963,7 +1157,7 @@ export class ModelFleet {
   }
 }
 
-const ASKS = new Set(['pause', 'resume', 'abort', 'promote']);
+const ASKS = new Set(['pause', 'resume', 'abort', 'promote', 'heal pause', 'heal resume', 'heal now', 'heal skip', 'heal lose']);
 /** Run strategies under which KubeVirt starts a VM again whose VMI is deleted. */
 const STARTS_AGAIN = new Set(['Always', 'Once']);
 /** Say what happened before a failure. */

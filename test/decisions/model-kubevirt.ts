@@ -40,6 +40,10 @@ export interface Machine {
   /** No start before; milliseconds since the epoch. */
   heldBack: number;
   crashes: number;
+  /** Starts in a row that failed before the guest ran. */
+  startFailures: number;
+  /** Guests that ran and then failed, oldest first. */
+  failedGuests: VmiView[];
   /** The run strategy that KubeVirt last saw. */
   knownStrategy: string | undefined;
   isDue: boolean;
@@ -95,6 +99,8 @@ export class ModelKubeVirt {
       stoppedAt: this.#clock.now,
       heldBack: 0,
       crashes: 0,
+      startFailures: 0,
+      failedGuests: [],
       knownStrategy: undefined,
       isDue: false,
     };
@@ -113,10 +119,23 @@ export class ModelKubeVirt {
     this.#touch(machine);
   }
 
-  deleteVm(name: string, uid: string): void {
-    const machine = this.#get(name, uid);
+  deleteVm(name: string, uid: string, version?: string): void {
+    const machine = this.#get(name, uid, version);
     this.#note(machine, { deleting: true });
     this.#touch(machine);
+  }
+
+  /** Halts a VM that leaves its pool, and keeps its disks. */
+  letLeave(name: string, uid: string, version?: string): void {
+    const machine = this.#get(name, uid, version);
+    this.#power(machine, 'Halted');
+    this.#note(machine, { removing: true });
+    this.#touch(machine);
+  }
+
+  /** It has run well. */
+  mark(name: string, uid: string): void {
+    this.#note(this.#get(name, uid), { hasRun: true });
   }
 
   /** False where the VMI of that UID is not there any more. */
@@ -161,8 +180,8 @@ export class ModelKubeVirt {
   }
 
   start(machine: Machine): void {
-    const { runStrategy } = machine.view;
-    if (isLive(machine.guest) || machine.guest?.view.deleting === true || machine.requests.length > 0) return;
+    const { runStrategy, removing } = machine.view;
+    if (removing || isLive(machine.guest) || machine.guest?.view.deleting === true || machine.requests.length > 0) return;
     if (runStrategy === 'Halted') this.#power(machine, 'Always');
     else if (runStrategy === 'Manual' || runStrategy === 'RerunOnFailure') machine.requests = [{ action: 'Start' }];
     else return;
@@ -174,7 +193,10 @@ export class ModelKubeVirt {
 
   crash(machine: Machine): void {
     if (!isLive(machine.guest)) return;
-    this.#noteGuest(machine, { phase: 'Failed', ready: false, paused: false, migrating: false });
+    this.#noteGuest(machine, { phase: 'Failed', ready: false, paused: false, migrating: false, endedAt: this.#clock.now });
+    const { view } = machine.guest!;
+    if (view.runningSince === null) machine.startFailures++;
+    else machine.failedGuests.push(view);
     this.#touch(machine);
   }
 
@@ -214,7 +236,8 @@ export class ModelKubeVirt {
   }
 
   snapshot(machine: Machine, snapshotting: boolean): void {
-    this.#note(machine, { snapshotting });
+    // It may be gone when its snapshot is done, and another may be there by its name.
+    if (this.machines.get(machine.view.name) === machine) this.#note(machine, { snapshotting });
   }
 
   /** Takes it out of its pool. */
@@ -297,6 +320,8 @@ export class ModelKubeVirt {
         uid: `vmi-${++this.#uids}`,
         createdAt: this.#clock.now,
         phase: 'Scheduling',
+        scheduledAt: this.#clock.now,
+        runningSince: null,
         ready: false,
         readySince: this.#clock.now,
         revision: view.revision,
@@ -313,14 +338,17 @@ export class ModelKubeVirt {
       if (!fails) return this.#becomeReady(machine, guest);
       // Some crash a few times before they hang: a crash loop without an end would give the model none.
       if (machine.crashes++ < 2 && this.#clock.chance() < 0.5) return this.crash(machine);
-      this.#noteGuest(machine, { phase: 'Running' });
+      machine.startFailures = 0;
+      this.#noteGuest(machine, { phase: 'Running', runningSince: this.#clock.now });
       this.#touch(machine);
     });
   }
 
   #becomeReady(machine: Machine, guest: Guest): void {
     if (machine.guest !== guest || !isLive(guest) || guest.view.paused || guest.view.ready) return;
-    this.#noteGuest(machine, { phase: 'Running', ready: true, readySince: this.#clock.now });
+    machine.startFailures = 0;
+    const { now } = this.#clock;
+    this.#noteGuest(machine, { phase: 'Running', ready: true, readySince: now, runningSince: guest.view.runningSince ?? now });
     this.#touch(machine);
   }
 
@@ -363,14 +391,14 @@ export class ModelKubeVirt {
     if (restartRequired !== machine.view.restartRequired) this.#note(machine, { restartRequired });
   }
 
-  #status({ view, guest, heldBack }: Machine): Partial<VmView> {
+  #status({ view, guest, heldBack, startFailures }: Machine): Partial<VmView> {
     let state = 'Stopped';
     if (guest?.view.deleting === true) state = 'Stopping';
     else if (guest?.view.phase === 'Running') state = guest.view.migrating ? 'Migrating' : guest.view.paused ? 'Paused' : 'Running';
     else if (isLive(guest)) state = 'Starting';
     else if (heldBack > this.#clock.now && view.runStrategy !== 'Halted') state = 'CrashLoopBackOff';
     const restartRequired = isLive(guest) ? view.restartRequired : null;
-    return { hasVmi: guest !== undefined, ready: guest?.view.ready ?? false, state, restartRequired };
+    return { hasVmi: guest !== undefined, ready: guest?.view.ready ?? false, state, restartRequired, startFailures };
   }
 
   #remove(machine: Machine): void {
@@ -383,9 +411,10 @@ export class ModelKubeVirt {
     machine.object = { ...machine.object, spec: { ...spec, runStrategy } };
   }
 
-  #get(name: string, uid?: string): Machine {
+  #get(name: string, uid?: string, version?: string): Machine {
     const machine = this.machines.get(name);
     if (machine === undefined || (uid !== undefined && machine.view.uid !== uid)) throw new Refused(`${name} is not there`);
+    if (version !== undefined && machine.view.resourceVersion !== version) throw new Refused(`${name} has changed`);
     return machine;
   }
 
@@ -401,6 +430,7 @@ export class ModelKubeVirt {
       changingState: machine.requests.length > 0,
       ...fields,
     };
+    next.notReadySince = next.ready ? null : (view.notReadySince ?? this.#clock.now);
     if (view.resourceVersion !== '' && (Object.keys(next) as (keyof VmView)[]).every((key) => next[key] === view[key])) return;
     machine.view = { ...next, resourceVersion: String(this.#version + 1) };
     this.#tell({ kind: 'vm', name: view.name, view: machine.view });

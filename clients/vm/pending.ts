@@ -1,7 +1,9 @@
-import { DO_NOT_DISRUPT_ANNOTATION, GROUP, REVISION_LABEL } from '../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, GROUP, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Vm } from '../fleet.ts';
+import { guestTypeOf, hasOldGuest } from '../machine-types/types-of.ts';
 import { ageOf, note, print, table, type Cell } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { labelOf } from '../targets.ts';
@@ -24,13 +26,13 @@ export interface PendingVm {
   guest: string;
 }
 
-/** Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool of drover's has given them another spec than their guests run. */
+/** Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool or transition of drover's gave them another spec than their guests run. */
 export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] => vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
 
 function pending(vm: Stored<Vm>, guest: Stored<Vmi>): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;
   const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
-  const reasons = [...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']), ...olderRevision(vm, guest)];
+  const reasons = [...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']), ...olderRevision(vm, guest), ...olderMachineType(vm, guest)];
   if (reasons.length === 0) return null;
   const owner = controllerOf(vm);
   return {
@@ -51,6 +53,13 @@ function olderRevision(vm: Stored<Vm>, guest: Stored<Vmi>): string[] {
   const [wanted, running] = [vm, guest].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
   if (wanted === undefined || running === undefined || wanted === running) return [];
   return [`its guest runs revision ${running}, its spec is of ${wanted}`];
+}
+
+/** KubeVirt says nothing of a VM whose spec has an alias such as `q35`: only its guest's type is old. */
+function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, guest: Stored<Vmi>): string[] {
+  const record = recordOf(annotations);
+  const isMarked = record !== null && record.id === labels?.[MACHINE_TYPE_RESTART_LABEL];
+  return isMarked && hasOldGuest(guest, record) ? [`its guest has machine type ${guestTypeOf(guest)}, which transition ${record.id} takes away`] : [];
 }
 
 export type PendingFormat = DataFormat | 'name' | 'wide';

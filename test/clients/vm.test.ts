@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { pendingAmong } from '../../clients/vm/pending.ts';
 import { endInWords, progressLines, shortfalls, wishes } from '../../clients/vm/progress.ts';
+import type { TypedVmi } from '../../clients/machine-types/types-of.ts';
 import type { Vmi, VmWithGuest } from '../../clients/vm/running.ts';
 import type { Vm } from '../../clients/fleet.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
@@ -20,6 +21,7 @@ const required = (fields: object = {}): Pick<Vm, 'status'> => ({
   status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
 });
 const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({ metadata: meta('guest', labels), status: { nodeName: 'node-1' } });
+const typedGuest = (type: string): Stored<TypedVmi> => ({ ...guestOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
 const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({
@@ -75,6 +77,18 @@ describe('what waits for a restart', () => {
     expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('new')))).toEqual([]);
     expect(one(vm('drover.dev/v1alpha1'))).toEqual([]);
     expect(one(vm('pool.kubevirt.io/v1beta1'), guestOf(revision('old')))).toEqual([]);
+  });
+
+  test('a guest with the machine type that a transition takes away, though KubeVirt says nothing', () => {
+    const record = { id: '1f0c92ab', from: 'q35', to: 'q35', guest: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
+    const vm = (mark: string) => ({
+      metadata: { ...meta('db', { 'drover.dev/machine-type-restart-required': mark }), annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) } },
+    });
+    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel8.2.0'))).toMatchObject([
+      { why: 'its guest has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
+    ]);
+    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel9.2.0'))).toEqual([]);
+    expect(one(vm('0a0a0a0a'), typedGuest('pc-q35-rhel8.2.0'))).toEqual([]);
   });
 });
 

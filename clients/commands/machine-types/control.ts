@@ -1,0 +1,26 @@
+import { Command } from 'commander';
+import { reasonOption } from '../../options.ts';
+import { print } from '../../output.ts';
+import type { RunSignal } from '../../runs/steer.ts';
+import { inSession } from '../../session.ts';
+
+const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
+  pause: ['paused', 'change and restart no further VM until `resume`; those that restart already come back'],
+  resume: ['resumed', 'go on after a pause'],
+  abort: ['aborted', 'change and restart no further VM; it ends once those that restart already are back, and what is changed stays so'],
+};
+
+export const transitionSignalCommands = (): Command[] =>
+  (Object.keys(SIGNALS) as RunSignal[]).map((signal) => {
+    const [done, what] = SIGNALS[signal];
+    const command = new Command(signal).description(what).argument('[id]', 'as `list` shows it, or its last part; without, the one that runs');
+    if (signal !== 'resume') command.addOption(reasonOption());
+    return command.action((id: string | undefined, { reason }: { reason?: string }, command: Command) =>
+      inSession(command, async (session) => {
+        const { steerTransition, transitionMeant } = await import('../../machine-types/transitions.ts');
+        const meant = await transitionMeant(session, id, { orNewest: false });
+        await steerTransition(session, meant, signal, reason);
+        print(`${meant} ${done}`);
+      }),
+    );
+  });

@@ -1,0 +1,70 @@
+import { ApplicationFailure, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
+import { transitionProgress } from '../../workflows/messages.ts';
+import { Failure } from '../failure.ts';
+import { note, plain, print } from '../output.ts';
+import { followRun, resultOf, type Followed } from '../runs/follow.ts';
+import { askProgress } from '../runs/progress.ts';
+import type { Session } from '../session.ts';
+import { endInWords, shortfalls, transitionLines, wishes } from './progress.ts';
+import { shortIdOf } from './transitions.ts';
+
+const commands = (id: string): string =>
+  `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
+
+/** What the preflight has said, where a workflow failed by that. */
+const refusalOf = (cause: unknown): Failure | undefined =>
+  cause instanceof ApplicationFailure && cause.type === 'Refused' ? new Failure(`refused: ${cause.message}`, { cause }) : undefined;
+
+const transition: Followed<TransitionProgress> = { query: transitionProgress, lines: transitionLines, commands, failureOf: refusalOf };
+
+/** How a transition stands, and why it was refused where it was. */
+export interface Standing {
+  progress: TransitionProgress;
+  refusal: string | null;
+}
+
+/** How a transition stands or has ended: one that is over tells without a worker, unless it was refused. Throws `Failure` where nobody answers. */
+export async function readTransition(session: Session, handle: WorkflowHandle): Promise<Standing> {
+  const { status } = await handle.describe().catch((error: unknown) => {
+    throw error instanceof WorkflowNotFoundError ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
+  });
+  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), refusal: null };
+  const progress = await askProgress(session, handle, transitionProgress);
+  if (status.name !== 'FAILED') return { progress, refusal: null };
+  const refusal = await endOf(session, handle).then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  return { progress, refusal };
+}
+
+const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProgress> =>
+  resultOf<TransitionProgress>(session, handle, { followed: transition, signal: new AbortController().signal });
+
+/**
+ * Shows a transition until it is over; with `untilChanged`, until nothing but the owners of its VMs is waited for. Throws what was asked
+ * for and not done.
+ */
+export async function followTransition(session: Session, handle: WorkflowHandle, { untilChanged }: { untilChanged: boolean }): Promise<void> {
+  const { workflowId: id } = handle;
+  const until = untilChanged ? { until: ({ phase }: TransitionProgress): boolean => phase === 'Waiting' } : {};
+  const end = await followRun(session, handle, { ...transition, ...until });
+  print(endInWords(end));
+  for (const line of wishes(end)) note(line);
+  if (end.phase === 'Waiting') note(stillWaits(id, end));
+  const missing = shortfalls(id, end);
+  if (missing.length > 0) throw new AggregateError(missing);
+}
+
+function stillWaits(id: string, { counts }: TransitionProgress): string {
+  const label = `${MACHINE_TYPE_RESTART_LABEL}=${shortIdOf(id)}`;
+  const which = counts.waiting === 0 ? '' : `\`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, `;
+  return `${id} goes on until they are done: ${which}${commands(id)}`;
+}
+
+/** How a transition stands, for a person. */
+export function printStanding(id: string, { progress, refusal }: Standing): void {
+  print([...transitionLines(id, progress), ...(refusal === null ? [] : [plain(`  ${refusal}`)])].join('\n'));
+}

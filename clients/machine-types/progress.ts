@@ -1,0 +1,77 @@
+import type { TransitionCounts, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { namesInWords } from '../../decisions/naming.ts';
+import { Failure } from '../failure.ts';
+import { paint, plain } from '../output.ts';
+import { bar } from '../status-view.ts';
+import { aimInWords, because, vmsInWords } from './words.ts';
+
+const FAILURES_SHOWN = 20;
+
+/** What is said of each number that is not zero. */
+const COUNTED: [keyof TransitionCounts, string][] = [
+  ['toPatch', 'to change'],
+  ['toRestart', 'to restart'],
+  ['restarting', 'restarting'],
+  ['waiting', 'waiting for a restart by their owners'],
+  ['inPools', 'rolled by their pools'],
+  ['parked', 'put off'],
+  ['left', 'left alone'],
+];
+
+/** How a transition stands, in a few lines. */
+export function transitionLines(id: string, progress: TransitionProgress): string[] {
+  const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
+  const { done } = counts;
+  const all = done + openOf(counts) + failures;
+  const numbers = [`${done}/${all} done`, ...countsInWords(counts), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
+  return [
+    `${paint('bold', id)}  ${bar(done, all)} ${phase === 'Checking' ? '' : `${numbers}: `}${phase}`,
+    plain(`  ${aimInWords(transition)}; asked for by ${transition.askedBy}${because(transition.reason)}`),
+    ...results.filter(({ fault }) => fault !== null).map(({ from, to, vms, fault }) => paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`))),
+    ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
+    ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
+    ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
+    ...(full.length === 0 ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
+    ...passedOver.map(({ why, count, vms, isWish }) =>
+      plain(`  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+    ),
+    ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
+  ];
+}
+
+const countsInWords = (counts: TransitionCounts): string[] => COUNTED.filter(([key]) => counts[key] > 0).map(([key, words]) => `${counts[key]} ${words}`);
+
+/** VMs that it has still to do something about, or waits for. */
+const openOf = ({ toPatch, toRestart, waiting, inPools, parked, restarting }: TransitionCounts): number =>
+  toPatch + toRestart + waiting + inPools + parked + restarting;
+
+/** How it ended, or what it has done until now, in a sentence. */
+export function endInWords({ patched, restarted, counts }: TransitionProgress): string {
+  const { waiting, inPools, parked } = counts;
+  const open = [
+    ...(waiting === 0 ? [] : [`${waiting} waiting for a restart by their owners`]),
+    ...(inPools === 0 ? [] : [`${inPools} rolled by their pools`]),
+    ...(parked === 0 ? [] : [`${parked} put off`]),
+  ];
+  return [`${vmsInWords(patched)} changed`, ...(restarted === 0 ? [] : [`${restarted} restarted`]), ...open].join(', ');
+}
+
+/** What was asked for and not done, a sentence each; empty where all was. What it still waits for is none of it. */
+export function shortfalls(id: string, { phase, transition, counts, failed, failures, aborted }: TransitionProgress): Failure[] {
+  const shown = failed.slice(-FAILURES_SHOWN);
+  const sentences = shown.map(failureInWords);
+  if (failures > shown.length) sentences.push(`${failures - shown.length} more VMs failed: \`drover machine-types report ${id}\` lists them`);
+  const open = openOf(counts);
+  if (open > 0 && aborted !== null && phase === 'Aborted') sentences.push(`${leftInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
+  if (open > 0 && phase === 'Failed') sentences.push(`${leftInWords(open)}: more than ${transition.maxFailures} restarts have failed`);
+  return sentences.map((sentence) => new Failure(plain(sentence)));
+}
+
+/** VMs that nobody may touch, in words; a line for each reason. */
+export const wishes = ({ passedOver }: TransitionProgress): string[] =>
+  passedOver
+    .filter(({ isWish }) => isWish)
+    .map(({ vms, why, count }) => plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`));
+
+const leftInWords = (count: number): string => (count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`);
+const failureInWords = ({ vm, why }: TransitionProgress['failed'][number]): string => `${vm} failed: ${why}`;

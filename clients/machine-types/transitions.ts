@@ -1,0 +1,86 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { transitionIdOf } from '../../workflows/messages.ts';
+import { Failure } from '../failure.ts';
+import { ageOf, note, print, table } from '../output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { listRuns, type ListedRun } from '../runs/list.ts';
+import { steerRun, type RunSignal } from '../runs/steer.ts';
+import type { Session } from '../session.ts';
+import type { TransitionMemo } from './start.ts';
+
+/** A transition as Temporal lists it; `-o json` prints it as it is. */
+export interface ListedTransition {
+  id: string;
+  phase: string;
+  glob: string;
+  /** Null: the type is cleared, so that the default applies. */
+  to: string | null;
+  /** Id of the transition that it undoes. */
+  undoes: string | null;
+  restartNow: boolean;
+  /** RFC 3339. */
+  startedAt: string;
+  askedBy: string;
+  reason: string | null;
+}
+
+const listed = ({ id, phase, startedAt, memo }: ListedRun<TransitionMemo>): ListedTransition => {
+  const { glob = '<unknown>', to = null, undoes = null, restartNow = false, askedBy = '<unknown>', reason = null } = memo;
+  return { id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason };
+};
+
+const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => listRuns<TransitionMemo>(session, 'machineTypeTransition');
+
+/** The transitions that Temporal keeps, the newest first. */
+export const listTransitions = async (session: Session): Promise<ListedTransition[]> => (await readRuns(session)).map(listed);
+
+export async function printTransitions(transitions: ListedTransition[], output?: DataFormat): Promise<void> {
+  if (output !== undefined) return printData({ items: transitions }, output);
+  if (transitions.length === 0) return note('no machine type transitions');
+  const rows = transitions.map(({ id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason }) => [
+    id,
+    phase,
+    undoes === null ? glob : `undo of ${undoes}`,
+    undoes === null ? (to ?? '<default>') : '<as before>',
+    restartNow ? 'drover' : 'owners',
+    ageOf(startedAt),
+    askedBy,
+    reason ?? '<none>',
+  ]);
+  print(table(['ID', 'PHASE', 'GLOB', 'TO', 'RESTARTED BY', 'AGE', 'ASKED BY', 'REASON'], rows).join('\n'));
+}
+
+/**
+ * The whole id of a transition, by that or by its last part; left out, of the one that runs, or where `orNewest`, and none runs, of
+ * the newest that Temporal keeps. Throws `Failure` where it is not known which is meant.
+ */
+export async function transitionMeant(session: Session, id: string | undefined, { orNewest }: { orNewest: boolean }): Promise<string> {
+  if (id !== undefined) return id.includes('/') ? id : transitionIdOf(session.cluster, id);
+  const all = await readRuns(session);
+  const running = all.filter(({ isRunning }) => isRunning);
+  if (running.length > 1) throw new Failure(`${running.length} machine type transitions run, say which: ${running.map((one) => one.id).join(', ')}`);
+  const [meant] = running.length > 0 || !orNewest ? running : all;
+  if (meant !== undefined) return meant.id;
+  throw new Failure(orNewest ? 'Temporal knows of no machine type transition' : 'no machine type transition runs: `drover machine-types list` lists those there were');
+}
+
+/** The part of a transition's id that its VMs carry. */
+export const shortIdOf = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
+
+/** Throws `Failure` where none of that id runs. */
+export const steerTransition = (session: Session, id: string, signal: RunSignal, reason?: string): Promise<void> =>
+  steerRun(session, id, signal, { reason, lists: 'drover machine-types list' });
+
+/** Throws `Failure` for one that still runs. One that Temporal has forgotten is over. */
+export async function checkOver(session: Session, id: string): Promise<void> {
+  const { client } = await session.temporal();
+  const handle = client.workflow.getHandle(id);
+  const status = await handle.describe().then(
+    ({ status }) => status.name,
+    (error: unknown) => {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    },
+  );
+  if (status === 'RUNNING') throw new Failure(`${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`);
+}

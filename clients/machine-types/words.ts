@@ -1,0 +1,12 @@
+import type { Transition } from '../../decisions/machine-types/transition.ts';
+
+/** `1 VM`, `12 VMs`. */
+export const vmsInWords = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
+
+/** What a transition does to the machine types of its VMs, in a few words. */
+export function aimInWords({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>): string {
+  const what = scope.undoes === null ? `${scope.glob} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
+  return `${what}, guests ${restartNow ? 'restarted by drover' : 'restarted by their owners'}`;
+}
+
+export const because = (why: string | null): string => (why === null ? '' : `: ${why}`);

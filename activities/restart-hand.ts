@@ -37,6 +37,8 @@ export interface RestartHandOptions {
   fleet: Fleet;
   sent: SentDown;
   chosen: Chosen;
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  counted?: readonly string[];
   maxUnavailable: number;
   /** In hand already, by `namespace/name`. */
   others: string[];
@@ -132,9 +134,9 @@ export class RestartHand {
   }
 
   #whyNoRoom(vm: VmView, owner: OwningPool | undefined): string | null {
-    const { fleet, sent, chosen, maxUnavailable } = this.#in;
+    const { fleet, sent, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
     const inHand = [...this.#acting, ...sent.keys()];
-    return new RestartBudget({ chosen, picture: { ...pictureOfVms(fleet), poolOf: () => owner }, inHand, maxUnavailable }).whyNot(vm);
+    return new RestartBudget({ counted, picture: { ...pictureOfVms(fleet), poolOf: () => owner }, inHand, maxUnavailable }).whyNot(vm);
   }
 }
 

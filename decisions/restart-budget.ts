@@ -22,22 +22,22 @@ export interface OwningPool {
 export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
 
 export interface RestartBudgetInput {
-  chosen: Chosen;
+  /** VMs that may be not ready at once only within `maxUnavailable`, by `namespace/name`. */
+  counted: Iterable<string>;
   picture: RestartPicture;
-  /** VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that were not chosen count in their pools alone. */
+  /** VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that are not counted count in their pools alone. */
   inHand: Iterable<string>;
-  /** Of the chosen. */
   maxUnavailable: number;
 }
 
 /**
- * The room for further restarts: among the chosen, and in the pools that own them. What counts, whatever the cause, is every VM
+ * The room for further restarts: among the VMs that are counted, and in the pools that own them. What counts, whatever the cause, is every VM
  * that is meant to run and isn't ready, and every one in hand. A VM that counts already costs nothing more.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;
   readonly #inHand: Set<string>;
-  /** Of the chosen, those that count. */
+  /** Of the counted, those that are not ready, or are in hand. */
   readonly #down = new Set<string>();
   /** By the pools' UIDs. */
   readonly #pools = new Map<string, { most: number; count: number; names: Set<string> }>();
@@ -46,13 +46,13 @@ export class RestartBudget {
     this.#in = input;
     this.#inHand = new Set(input.inHand);
     const { vmOf, vmiOf } = input.picture;
-    for (const key of input.chosen.keys()) {
+    for (const key of input.counted) {
       const vm = vmOf(key);
       if (this.#inHand.has(key) || (vm !== undefined && isStaying(vm) && isDown(vm, vmiOf(vm)))) this.#down.add(key);
     }
   }
 
-  /** Chosen VMs that aren't ready though nobody has them in hand. */
+  /** Counted VMs that aren't ready though nobody has them in hand. */
   get downByThemselves(): string[] {
     return [...this.#down].filter((key) => !this.#inHand.has(key));
   }

@@ -1,5 +1,6 @@
 import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
 import { namesInWords } from './naming.ts';
+import { PassedOverVms, type PassedOver } from './passed-over.ts';
 import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from './restart-budget.ts';
 import { revisionOf } from './revision.ts';
 import { standingOfRestart } from './standing.ts';
@@ -10,8 +11,6 @@ import { isFinal, type VmiView } from './vmi.ts';
 
 /** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
 export const MOST_IN_HAND = 250;
-/** Names of VMs that are passed over for the same reason; the rest is a number. */
-const NAMES_SHOWN = 100;
 
 /** One VM in hand: from before its guest is restarted until another guest of it is ready. */
 export interface HeldRestart {
@@ -39,18 +38,11 @@ export interface RestartOutcome {
   why?: string;
 }
 
-/** VMs that are passed over now. */
-export interface PassedOver {
-  why: string;
-  /** Their owners will have it so; else it is waited for. */
-  isWish: boolean;
-  count: number;
-  /** The first of them. */
-  vms: string[];
-}
-
 export interface RestartPlanInput {
+  /** Guests to be restarted, those of the VMs in hand among them. */
   chosen: Chosen;
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  counted?: Iterable<string>;
   picture: RestartPicture;
   inHand: readonly HeldRestart[];
   /** Not to be tried again, by `namespace/name`. */
@@ -60,9 +52,13 @@ export interface RestartPlanInput {
   deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
+  /** What more is asked of a guest that has come up and is ready; nothing where it is left out. */
+  verify?: (vm: VmView, guest: VmiView) => Verdict;
   /** Milliseconds since the epoch. */
   now: number;
 }
+
+export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
 
 export interface RestartPlan {
   /** Of those in hand. */
@@ -111,26 +107,22 @@ function isRollingOut({ pool }: OwningPool): boolean {
 
 /** What has become of the VMs in hand, and which are taken next: never more than the budgets hold. */
 export function planRestarts(input: RestartPlanInput): RestartPlan {
-  const { chosen, picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
+  const { chosen, counted = chosen.keys(), picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
   const settled = inHand.flatMap((held) => outcomeOf(held, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
+  // Its guest may still be the one that was chosen: it is not tried again.
+  const spent = new Set(settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm));
   const held = inHand.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
-  const budget = new RestartBudget({ chosen, picture, inHand: holds, maxUnavailable });
+  const budget = new RestartBudget({ counted, picture, inHand: holds, maxUnavailable });
   const free: VmView[] = [];
-  const apart = new Map<string, PassedOver>();
+  const apart = new PassedOverVms();
   let open = 0;
-  const passOver = (key: string, why: string, isWish: boolean): void => {
-    const group = apart.get(why) ?? { why, isWish, count: 0, vms: [] };
-    apart.set(why, group);
-    group.count++;
-    if (group.vms.length < NAMES_SHOWN) group.vms.push(key);
-  };
   for (const [key, guest] of chosen) {
-    if (holds.has(key) || failed.has(key)) continue;
+    if (holds.has(key) || failed.has(key) || spent.has(key)) continue;
     const vm = picture.vmOf(key);
     const need = restartNeed(guest, vm, vm && picture.vmiOf(vm), vm && picture.poolOf(vm));
-    if (need.need === 'left' || need.need === 'later') passOver(key, need.why, need.need === 'left');
+    if (need.need === 'left' || need.need === 'later') apart.add(key, need.why, need.need === 'left');
     if (need.need === 'later' || need.need === 'restart') open++;
     if (need.need === 'restart') free.push(vm!);
   }
@@ -146,7 +138,7 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
   }
   if (full.size > 0 && budget.downByThemselves.length > 0) full.add(`${namesInWords(budget.downByThemselves)} not ready`);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
-  return { settled, take, open, passedOver: [...apart.values()], full: [...full], wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
+  return { settled, take, open, passedOver: apart.all, full: [...full], wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
 }
 
 /** Those that are down already first, which costs nothing more; the others scattered, so that no application goes down as a whole. */
@@ -155,7 +147,7 @@ function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen)
   return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
 }
 
-function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, now, deadlineMs }: RestartPlanInput): RestartOutcome | null {
+function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, now, deadlineMs, verify }: RestartPlanInput): RestartOutcome | null {
   const vm = picture.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
   const vmi = picture.vmiOf(vm);
@@ -166,6 +158,9 @@ function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, no
   const standing = isMeant
     ? standingOfRestart({ vm, vmi, isNew: (guest) => guest.uid !== chosen.get(key), minReadyMs: 0, now })
     : ({ state: 'waiting', for: 'its guest to stop' } as const);
-  if (standing.state === 'well') return { vm: key, end: 'Restarted' };
-  return now < takenAt + deadlineMs ? null : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` };
+  const guest = standing.state === 'well' ? liveVmi(vmi) : undefined;
+  const verdict: Verdict = standing.state === 'waiting' ? { is: 'unknown', waitsFor: standing.for } : (guest && verify?.(vm, guest)) ?? { is: 'well' };
+  if (verdict.is === 'well') return { vm: key, end: 'Restarted' };
+  if (verdict.is === 'wrong') return { vm: key, end: 'Failed', why: verdict.why };
+  return now < takenAt + deadlineMs ? null : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${verdict.waitsFor}` };
 }

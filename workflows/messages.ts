@@ -3,7 +3,7 @@ import type { UpdateOutcome } from '../decisions/batch.ts';
 import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
-import type { PassedOver } from '../decisions/restart-plan.ts';
+import type { PassedOver } from '../decisions/passed-over.ts';
 import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */

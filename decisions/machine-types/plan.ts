@@ -1,5 +1,6 @@
 import type { RestartPicture } from '../restart-budget.ts';
-import type { HeldRestart, PassedOver, RestartOutcome } from '../restart-plan.ts';
+import type { PassedOver } from '../passed-over.ts';
+import type { HeldRestart, RestartOutcome } from '../restart-plan.ts';
 import type { StoredPool } from '../vm-from-template.ts';
 import type { VmView } from '../vm.ts';
 import type { WantedResult } from './preflight.ts';

@@ -1,6 +1,6 @@
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool.ts';
-import type { PassedOver } from '../restart-plan.ts';
+import type { PassedOver } from '../passed-over.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {

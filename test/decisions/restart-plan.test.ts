@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isDown, isStaying, maxUnavailableOf, unavailability } from '../../decisions/availability.ts';
 import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../../decisions/restart-budget.ts';
-import { MOST_IN_HAND, planRestarts, restartNeed, type HeldRestart, type RestartPlanInput } from '../../decisions/restart-plan.ts';
+import { MOST_IN_HAND, planRestarts, restartNeed, type HeldRestart, type RestartPlanInput, type Verdict } from '../../decisions/restart-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { VmView } from '../../decisions/vm.ts';
@@ -180,6 +180,27 @@ describe('what becomes of a VM in hand', () => {
     expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([{ why: 'not ready in time: it waited for its restart' }]);
     expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
   });
+  test('one that has just failed is not taken again, though its guest is still the one that was chosen', () => {
+    const late = { inHand: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], maxUnavailable: 2 };
+    expect(plan({ vms: [vm] }, late)).toMatchObject({ settled: [{ end: 'Failed' }], take: [], open: 0 });
+  });
+  test('more may be asked of its guest than to be ready', () => {
+    const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
+    const end = (is: Verdict, takenAt = 1_000_000) =>
+      plan(back, { chosen: chosenOf([vm]), inHand: [held(vm, { takenAt })], verify: (_vm, guest) => (guest.uid === 'the next' ? is : { is: 'well' }) }).settled;
+    expect(end({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
+    expect(end({ is: 'wrong', why: 'it is another' })).toEqual([{ vm: 'shop/vm-1', end: 'Failed', why: 'it is another' }]);
+    expect(end({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
+    expect(end({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its type' }]);
+  });
+});
+
+test('what counts may be more than what is to be restarted, or less', () => {
+  const vms = named(3);
+  const [down, ...well] = vms.map((vm, index) => (index === 0 ? { ...vm, ready: false } : vm)) as [VmView, VmView, VmView];
+  const scene = { vms: [down, ...well] };
+  expect(plan(scene, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
+  expect(plan(scene, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
 });
 
 /** A small cluster in which time passes, guests come and go, and two restarts run over some of the same VMs. */
@@ -279,7 +300,7 @@ class Run {
     const need = restartNeed(chosen.get(key)!, vm, guests.get(key), picture.poolOf(vm));
     if (need.need === 'nothing') return true;
     const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
-    if (need.need !== 'restart' || new RestartBudget({ chosen, picture, inHand, maxUnavailable }).whyNot(vm) !== null) return false;
+    if (need.need !== 'restart' || new RestartBudget({ counted: chosen.keys(), picture, inHand, maxUnavailable }).whyNot(vm) !== null) return false;
     const costs = !model.isDown(key);
     model.restart(key);
     if (costs) this.#expectWithinBudget(vm);

@@ -11,7 +11,7 @@ export interface VirtualMachine extends KubeObject {
     running?: boolean;
     runStrategy?: string;
     dataVolumeTemplates?: { metadata?: { name?: string } }[];
-    preference?: { kind?: string; name?: string };
+    preference?: { kind?: string; name?: string; revisionName?: string };
     template?: { metadata?: { labels?: Record<string, string> }; spec?: { architecture?: string; domain?: { machine?: { type?: string } } } };
   };
   status?: {
@@ -24,6 +24,7 @@ export interface VirtualMachine extends KubeObject {
     stateChangeRequests?: unknown[];
     snapshotInProgress?: string;
     restoreInProgress?: string;
+    preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
   };
 }
 
@@ -48,7 +49,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: sharedOrNull(template?.spec?.domain?.machine?.type),
     architecture: sharedOrNull(template?.spec?.architecture),
-    preference: preferenceOf(spec?.preference),
+    preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),
     transitionMark: sharedOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
     placement: placementOf(template?.spec),
@@ -66,10 +67,19 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
   };
 }
 
-type Preference = NonNullable<VirtualMachine['spec']>['preference'];
+/** KubeVirt names the copy of a preference by the VM, the preference, its version, its UID and its generation. */
+const COPY = /-([0-9a-f]{8})-[0-9a-f-]{27}-(\d+)$/;
 
-const preferenceOf = ({ kind = 'VirtualMachineClusterPreference', name }: NonNullable<Preference> = {}): string | null =>
-  name === undefined ? null : sharedText(`${kind}/${name}`);
+/** What fills in a machine type is the copy of its preference that the VM was first seen with, not what the preference says now. */
+function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualMachine>): string | null {
+  const { kind = 'VirtualMachineClusterPreference', name, revisionName } = spec?.preference ?? {};
+  if (name === undefined) return null;
+  const ref = status?.preferenceRef;
+  const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
+  const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
+  const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
+  return sharedText(`${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`);
+}
 
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');

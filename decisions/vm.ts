@@ -26,7 +26,7 @@ export interface VmView {
   /** Of its VMI template: KubeVirt fills it in where it is left out, so that it is null only where nothing did. */
   machineType: string | null;
   architecture: string | null;
-  /** `kind/name` of what `spec.preference` refers to. */
+  /** `kind/name` of what `spec.preference` refers to, or `kind/namespace/name`; with `@` and which state of it the VM keeps. */
   preference: string | null;
   /** What the last machine type transition has changed. */
   transition: TransitionRecord | null;

@@ -4,11 +4,8 @@ import { vmView, type VirtualMachine } from '../../activities/vm-view.ts';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
 import type { ObjectMeta } from '../../kubernetes/objects.ts';
 
-const view = (metadata: Partial<ObjectMeta> = {}, spec: VirtualMachine['spec'] = {}) =>
-  vmView({
-    metadata: { namespace: 'shop', name: 'web', uid: 'uid', resourceVersion: '1', creationTimestamp: '2026-01-02T03:04:05Z', ...metadata },
-    spec,
-  });
+const stored = { metadata: { namespace: 'shop', name: 'web', uid: 'uid', resourceVersion: '1', creationTimestamp: '2026-01-02T03:04:05Z' } };
+const view = (metadata: Partial<ObjectMeta> = {}, spec: VirtualMachine['spec'] = {}) => vmView({ metadata: { ...stored.metadata, ...metadata }, spec });
 
 const record = { id: '0a1b2c3d', from: 'pc-q35-rhel8.6.0', to: 'pc-q35-rhel9.6.0', guest: null, at: '2026-01-02T03:04:05Z' };
 const noted = (text: string) => view({ annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: text } }).transition;
@@ -20,8 +17,21 @@ test('of a VM that says nothing, nothing is made up', () => {
 
 test('its machine type, and what decides on the one that it gets where its own is cleared', () => {
   const spec = { preference: { kind: 'VirtualMachinePreference', name: 'rhel' }, template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } } };
-  expect(view({}, spec)).toMatchObject({ machineType: 'virt', architecture: 'arm64', preference: 'VirtualMachinePreference/rhel' });
+  expect(view({}, spec)).toMatchObject({ machineType: 'virt', architecture: 'arm64', preference: 'VirtualMachinePreference/shop/rhel' });
   expect(view({}, { preference: { name: 'rhel' } }).preference).toBe('VirtualMachineClusterPreference/rhel');
+});
+
+test('a VM keeps to the copy of its preference that KubeVirt made, which many VMs have of the same state of it', () => {
+  const copyOf = (vm: string, generation: number) => `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
+  const kept = (preference: object, ref?: object) => vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
+  const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
+  const rhel = 'VirtualMachineClusterPreference/rhel';
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('other', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 4)))).toBe(`${rhel}@4-5f2c1d3e`);
+  expect(kept({ name: 'rhel', revisionName: copyOf('web', 2) }, ref(copyOf('web', 4)))).toBe(`${rhel}@2-5f2c1d3e`);
+  expect(kept({ name: 'rhel', revisionName: 'mine' })).toBe(`${rhel}@mine`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 3), 'fedora'))).toBe(rhel);
 });
 
 test('its own labels, and below them those of its template', () => {

@@ -6,6 +6,7 @@ import { devCommand } from './commands/dev.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal.ts';
 import { historyCommand } from './commands/history.ts';
+import { machineTypesCommand } from './commands/machine-types.ts';
 import { rolloutCommand } from './commands/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { setupCommand } from './commands/setup.ts';
@@ -35,7 +36,7 @@ function droverProgram(): Command {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');
-  program.addCommand(inherit(vmCommand(), program));
+  for (const command of [vmCommand(), machineTypesCommand()]) program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
   return program;

@@ -72,21 +72,29 @@ export class KubeClient {
 
   /** All objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may start. */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<KubeList<T>> {
+    let first: KubeList<T> | undefined;
+    for await (const page of this.pages<T>(resource, options)) {
+      if (first === undefined) first = page;
+      else for (const item of page.items) first.items.push(item);
+    }
+    const { metadata, items } = first!;
+    return { metadata: { resourceVersion: metadata.resourceVersion }, items };
+  }
+
+  /** The same, page by page, for who keeps less of them than the whole; there is one at least. */
+  async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
     const { namespace, labelSelector, fieldSelector, ...call } = options;
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
     if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
     const path = pathOf(resource, namespace);
-    const first = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query.toString()}`, ...call });
-    const items = first.items;
-    let next = first.metadata.continue;
-    while (next) {
-      query.set('continue', next);
+    let next: string | undefined;
+    do {
       const page = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query.toString()}`, ...call });
-      for (const item of page.items) items.push(item);
       next = page.metadata.continue;
-    }
-    return { metadata: { resourceVersion: first.metadata.resourceVersion }, items };
+      yield page;
+      if (next) query.set('continue', next);
+    } while (next);
   }
 
   create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {

@@ -1,0 +1,54 @@
+import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { note, print, table, type Cell } from '../output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import { readNodeViews, readVmiViews, readVmViews } from './read.ts';
+import { vmsInWords } from './words.ts';
+
+/** Machine types that VMs of a namespace, or of all, ask for or that their guests have. */
+export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
+  const tally = new TypeTally();
+  for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
+  for await (const vmi of readVmiViews(kube, namespace)) tally.guest(vmi);
+  return tally.types(await readNodeViews(kube));
+}
+
+export type TypesFormat = DataFormat | 'wide';
+
+/** Prints them, a line for each namespace, or says that there are none. */
+export async function printTypes(types: TypeInUse[], output?: TypesFormat): Promise<void> {
+  if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
+  if (types.length === 0) return note('no VM has a machine type');
+  const wide = output === 'wide';
+  const rows = types.flatMap((type) => Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)));
+  print(table(['NAMESPACE', 'TYPE', 'VMS', 'GUESTS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'], rows).join('\n'));
+  print('');
+  print(totalInWords(types));
+  if (types.some(({ nodes }) => nodes === null)) note('which types the nodes have is not known: they do not say, or you may not list them');
+}
+
+const rowOf = (type: TypeInUse, namespace: string, { vms, guests }: TypeCounts, wide: boolean): Cell[] => [
+  namespace,
+  type.type,
+  vms,
+  guests,
+  ...(wide ? [type.nodes ?? '<unknown>', type.newer ?? '<none>'] : []),
+  stateOf(type),
+];
+
+function stateOf({ nodes, newer, isAlias }: TypeInUse): Cell {
+  if (nodes === 0) return { text: 'old: no schedulable node has it', style: 'red' };
+  if (newer !== null) return { text: `old: nodes have ${newer}`, style: 'yellow' };
+  if (isAlias) return 'alias';
+  return nodes === null ? '<unknown>' : 'newest of the nodes';
+}
+
+function totalInWords(types: TypeInUse[]): string {
+  const old = types.filter(({ isOld }) => isOld);
+  return `${countedInWords(types)}; ${old.length === 0 ? 'none of an old type' : `of old types: ${countedInWords(old)}`}`;
+}
+
+function countedInWords(types: TypeInUse[]): string {
+  const [vms, guests] = [types.reduce((sum, type) => sum + type.vms, 0), types.reduce((sum, type) => sum + type.guests, 0)];
+  return `${vmsInWords(vms)}, ${guests} ${guests === 1 ? 'guest' : 'guests'}`;
+}

@@ -1,0 +1,72 @@
+import { isFinal, type VmiView } from '../vmi.ts';
+import type { NodeView } from '../node.ts';
+import type { VmView } from '../vm.ts';
+import { isAlias, newerThan } from './machine-type.ts';
+
+/** How many VMs ask for a machine type, and how many guests that run have it. */
+export interface TypeCounts {
+  vms: number;
+  guests: number;
+}
+
+/** A machine type that VMs ask for, or that guests have. */
+export interface TypeInUse extends TypeCounts {
+  type: string;
+  namespaces: Record<string, TypeCounts>;
+  /** Which type a guest gets by it is decided when it starts. */
+  isAlias: boolean;
+  /** How many schedulable nodes have it; null where nodes don't say, or were not asked. */
+  nodes: number | null;
+  /** The newest of its family that a schedulable node has, where that is newer; null where there is none, or nobody knows. */
+  newer: string | null;
+  isOld: boolean;
+}
+
+/** Counts of types, by namespace; VMs and guests are given one by one, and none is kept. */
+export class TypeTally {
+  readonly #types = new Map<string, Record<string, TypeCounts>>();
+
+  vm({ machineType, namespace }: Pick<VmView, 'machineType' | 'namespace'>): void {
+    if (machineType !== null) this.#of(machineType, namespace).vms++;
+  }
+
+  /** Only one that lives. Before it runs, it has the type that its spec asks for. */
+  guest(vmi: VmiView): void {
+    const type = vmi.machineType ?? vmi.specMachineType;
+    if (type !== null && vmi.vmUid !== null && !vmi.deleting && !isFinal(vmi)) this.#of(type, vmi.namespace).guests++;
+  }
+
+  /** In the order of their names. `nodes` are null where they could not be asked. */
+  types(nodes: readonly NodeView[] | null): TypeInUse[] {
+    const supported = nodes === null ? null : supportedTypes(nodes);
+    return [...this.#types]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([type, namespaces]) => {
+        const newer = supported === null ? null : newerThan(type, supported.keys());
+        const having = supported === null ? null : (supported.get(type) ?? 0);
+        const { vms, guests } = sum(Object.values(namespaces));
+        return { type, vms, guests, namespaces, isAlias: isAlias(type), nodes: having, newer, isOld: newer !== null || having === 0 };
+      });
+  }
+
+  #of(type: string, namespace: string): TypeCounts {
+    const namespaces = this.#types.get(type) ?? {};
+    this.#types.set(type, namespaces);
+    return (namespaces[namespace] ??= { vms: 0, guests: 0 });
+  }
+}
+
+/** How many schedulable nodes have each type; null where no node says which it has. */
+export function supportedTypes(nodes: readonly NodeView[]): Map<string, number> | null {
+  if (nodes.every(({ machineTypes }) => machineTypes.length === 0)) return null;
+  const having = new Map<string, number>();
+  for (const { schedulable, machineTypes } of nodes) {
+    for (const type of schedulable ? machineTypes : []) having.set(type, (having.get(type) ?? 0) + 1);
+  }
+  return having;
+}
+
+const sum = (counts: TypeCounts[]): TypeCounts => ({
+  vms: counts.reduce((total, { vms }) => total + vms, 0),
+  guests: counts.reduce((total, { guests }) => total + guests, 0),
+});

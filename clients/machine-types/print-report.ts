@@ -1,15 +1,15 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Transition, TransitionPhase } from '../../decisions/machine-types/transition.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import type { Transition, TransitionPhase, TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { Failure, sentenceOf } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import { ofKnownKind } from '../known-kind.ts';
 import { note, print, table } from '../output.ts';
 import { printData } from '../rollout/data.ts';
 import type { Session } from '../session.ts';
-import { readVms } from '../vm/running.ts';
 import { readTransition } from './follow.ts';
-import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportRow } from './report.ts';
+import { readVmiViews, readVmViews } from './read.ts';
+import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
 import { shortIdOf } from './transitions.ts';
 
 export type ReportFormat = 'json' | 'csv';
@@ -26,26 +26,46 @@ export interface Report {
 /** Prints what a transition has done to each VM. Without Temporal's word it tells what the VMs carry of it. */
 export async function printReport(session: Session, id: string, output?: ReportFormat): Promise<void> {
   const { client } = await session.temporal();
-  const progress = await progressOrNothing(session, client.workflow.getHandle(id));
   const kube = await session.kube();
-  const [vms, pools] = await Promise.all([readVms(kube, { namespace: undefined }), ofKnownKind(VirtualMachinePools, kube.list<Pool>(VirtualMachinePools, {}))]);
-  const items = reportOf({ id: shortIdOf(id), vms, pools: pools.items, progress: typeof progress === 'string' ? null : progress });
-  if (typeof progress === 'string') {
-    if (items.length === 0) throw new Failure(`${progress}, and no VM carries anything of it`);
-    note(`${progress}: what failed or was passed over is not known`);
-  } else for (const { why, count, vms } of progress.passedOver) if (count > vms.length) note(`${count - vms.length} more were passed over: ${why}`);
-  const isKnown = typeof progress !== 'string';
-  if (output === 'json') {
-    return printData({ id, phase: isKnown ? progress.phase : null, transition: isKnown ? progress.transition : null, items } satisfies Report, 'json');
-  }
+  const [{ progress, trouble }, vms, pools] = await Promise.all([tryToRead(session, client.workflow.getHandle(id)), readReported(kube), readPoolRecords(kube)]);
+  const items = reportOf({ id: shortIdOf(id), vms, pools, progress });
+  if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
+  if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
+  for (const { why, count, vms } of progress?.passedOver ?? []) if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
+  if (output === 'json') return printData({ id, phase: progress?.phase ?? null, transition: progress?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
-  if (items.length === 0) return note(`${id} has changed nothing`);
-  print(table(REPORT_COLUMNS.map((name) => name.toUpperCase()), items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'))).join('\n'));
+  if (items.length === 0) return note(`${id} has changed no VM that is still there`);
+  const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
+  print(table(REPORT_COLUMNS.map((name) => name.toUpperCase()), rows).join('\n'));
 }
 
-/** A sentence where it is not known. */
-const progressOrNothing = (session: Session, handle: WorkflowHandle) =>
+type Tried = { progress: TransitionProgress; trouble: null } | { progress: null; trouble: string };
+
+const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
   readTransition(session, handle).then(
-    ({ progress }) => progress,
-    (error: unknown) => sentenceOf(error),
+    ({ progress }) => ({ progress, trouble: null }),
+    (error: unknown) => ({ progress: null, trouble: sentenceOf(error) }),
   );
+
+async function readReported(kube: KubeClient): Promise<ReportedVm[]> {
+  const guestTypes = new Map<string, string | null>();
+  for await (const vmi of readVmiViews(kube, undefined)) {
+    const hasEnded = vmi.deleting || vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
+    if (vmi.vmUid !== null && !hasEnded) guestTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
+  }
+  const vms: ReportedVm[] = [];
+  for await (const { uid, namespace, name, owner, machineType, transition, transitionMark } of readVmViews(kube, undefined)) {
+    vms.push({ namespace, name, owner, machineType, transition, transitionMark, guestType: guestTypes.get(uid) ?? null });
+  }
+  return vms;
+}
+
+async function readPoolRecords(kube: KubeClient): Promise<Map<string, TransitionRecord>> {
+  const { items } = await kube.list(VirtualMachinePools);
+  return new Map(
+    items.flatMap(({ metadata: { uid, annotations } }) => {
+      const record = recordOf(annotations);
+      return record === null ? [] : [[uid, record] as const];
+    }),
+  );
+}

@@ -1,9 +1,5 @@
-import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
-import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
-import { byName, type Pool } from '../fleet.ts';
-import { guestTypeOf, hasOldGuest, typeOf, type TypedVm, type TypedVmi } from './types-of.ts';
+import type { VmView } from '../../decisions/vm.ts';
 
 export type ReportState =
   /** Changed, and no guest with the type of before runs. */
@@ -33,65 +29,72 @@ export interface ReportRow {
   why: string | null;
 }
 
+/** As much of a VM as a report tells. */
+export type ReportedVm = Pick<VmView, 'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionMark'> & {
+  /** Machine type of its live guest; null without one, and where nobody knows yet. */
+  guestType: string | null;
+};
+
 export interface ReportInput {
   /** The part of the transition's id that VMs carry. */
   id: string;
-  vms: { vm: Stored<TypedVm>; guest: Stored<TypedVmi> | null }[];
-  pools: Stored<Pool>[];
+  /** In the order that is told. */
+  vms: ReportedVm[];
+  /** What pools carry of their last transitions, by the UIDs of the pools. */
+  pools: ReadonlyMap<string, TransitionRecord>;
   /** Null where Temporal does not know it any more. */
   progress: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'> | null;
 }
+
+type How = Pick<ReportRow, 'state' | 'why'>;
 
 /**
  * What has become of each VM that a transition has changed, or has tried to, or has passed over, by what the VMs carry of it and what its
  * workflow says. VMs that were deleted since are told only where they failed.
  */
 export function reportOf({ id, vms, pools, progress }: ReportInput): ReportRow[] {
-  const changedPools = new Map(pools.flatMap(({ metadata }) => ofTransition(metadata.annotations, id, (record) => [metadata.uid, { record, pool: metadata.name }] as const)));
-  const rows = new Map<string, ReportRow>();
-  for (const { vm, guest } of vms) {
-    const { namespace = '', name } = vm.metadata;
-    const row = (record: TransitionRecord, how: Pick<ReportRow, 'state' | 'why'>): ReportRow => ({ namespace, name, from: record.from, to: record.to, guestBefore: record.guest, ...how });
-    const pool = changedPools.get(controllerOf(vm)?.uid ?? '');
-    const own = recordOf(vm.metadata.annotations);
-    if (own?.id === id) rows.set(`${namespace}/${name}`, row(own, standing({ id, vm, guest, record: own })));
-    else if (pool !== undefined) rows.set(`${namespace}/${name}`, row(pool.record, standingInPool({ vm, guest, ...pool })));
-  }
-  const types = new Map(vms.map(({ vm }) => [`${vm.metadata.namespace}/${vm.metadata.name}`, typeOf(vm)]));
-  const told = (key: string, state: ReportState, why: string): void => {
-    const [namespace = '', name = ''] = key.split('/');
-    const known = rows.get(key) ?? { namespace, name, from: types.get(key) ?? null, to: null, guestBefore: null };
-    rows.set(key, { ...known, state, why });
-  };
-  for (const { vms, why, isWish } of progress?.passedOver ?? []) for (const key of vms) told(key, isWish ? 'LeftAlone' : 'PutOff', why);
-  for (const key of progress?.inHand ?? []) told(key, 'Restarting', 'not seen to be ready with its new type yet');
-  for (const { vm, why } of progress?.failed ?? []) told(vm, 'Failed', why);
-  return [...rows.values()].sort((one, other) => byName({ metadata: one }, { metadata: other }));
+  const told = new Map(progress === null ? [] : toldOf(progress));
+  const rows = vms.flatMap((vm): ReportRow[] => {
+    const { namespace, name, machineType } = vm;
+    const key = `${namespace}/${name}`;
+    const record = vm.transition?.id === id ? vm.transition : null;
+    const ofPool = pools.get(vm.owner?.uid ?? '');
+    const inPool = ofPool?.id === id ? ofPool : null;
+    const how = told.get(key) ?? (record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null);
+    told.delete(key);
+    const { from = machineType, to = null, guest = null } = record ?? inPool ?? {};
+    return how === null ? [] : [{ namespace, name, from, to, guestBefore: guest, ...how }];
+  });
+  return [...rows, ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : []))];
 }
 
-function ofTransition<T>(annotations: Record<string, string> | undefined, id: string, then: (record: TransitionRecord) => T): T[] {
-  const record = recordOf(annotations);
-  return record?.id === id ? [then(record)] : [];
+/** What its workflow says counts for more than what VMs carry. */
+function toldOf({ failed, passedOver, inHand }: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'>): [vm: string, how: How][] {
+  return [
+    ...passedOver.flatMap(({ vms, why, isWish }) => vms.map((vm): [string, How] => [vm, { state: isWish ? 'LeftAlone' : 'PutOff', why }])),
+    ...inHand.map((vm): [string, How] => [vm, { state: 'Restarting', why: 'not seen to be ready with its new type yet' }]),
+    ...failed.map(({ vm, why }): [string, How] => [vm, { state: 'Failed', why }]),
+  ];
 }
 
-interface Look {
-  vm: Stored<TypedVm>;
-  guest: Stored<TypedVmi> | null;
-  record: TransitionRecord;
+function gone(key: string, how: How): ReportRow {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name, from: null, to: null, guestBefore: null, ...how };
 }
 
-function standing({ id, vm, guest, record }: Look & { id: string }): Pick<ReportRow, 'state' | 'why'> {
-  const type = typeOf(vm);
-  if (type !== null && type !== record.to) return { state: 'ChangedSince', why: `its type is ${type} now` };
-  if (!hasOldGuest(guest, record)) return { state: 'Done', why: null };
-  const isMarked = vm.metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] === id;
-  return { state: 'Waiting', why: `its guest still has ${record.guest}${isMarked ? '' : ', and nobody waits for its restart any more'}` };
+function standing({ machineType, transitionMark, guestType }: ReportedVm, record: TransitionRecord): How {
+  if (machineType !== null && machineType !== record.to) return { state: 'ChangedSince', why: `its type is ${machineType} now` };
+  if (!isOldGuest(guestType, record)) return { state: 'Done', why: null };
+  return { state: 'Waiting', why: `its guest still has ${guestType}${transitionMark === record.id ? '' : ', and nobody waits for its restart any more'}` };
 }
 
-function standingInPool({ vm, guest, record, pool }: Look & { pool: string }): Pick<ReportRow, 'state' | 'why'> {
-  if (typeOf(vm) === record.from || guestTypeOf(guest) === record.from) return { state: 'InPool', why: `pool ${pool} is to roll it` };
-  return { state: 'Done', why: `rolled by pool ${pool}` };
+function standingInPool({ machineType, guestType, owner }: ReportedVm, { from }: TransitionRecord): How {
+  const isRolled = machineType !== from && guestType !== from;
+  return isRolled ? { state: 'Done', why: `rolled by pool ${owner?.name}` } : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
 }
+
+/** Whether a guest is the one of before its VM was changed, or one that came back with that type. */
+export const isOldGuest = (guestType: string | null, { guest, to }: TransitionRecord): boolean => guest !== null && guest !== to && guestType === guest;
 
 export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'guest before', 'state', 'why'];
 

@@ -3,7 +3,7 @@ import { recordOf } from '../../decisions/machine-types/record.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Vm } from '../fleet.ts';
-import { guestTypeOf, hasOldGuest } from '../machine-types/types-of.ts';
+import { isOldGuest } from '../machine-types/report.ts';
 import { ageOf, note, print, table, type Cell } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { labelOf } from '../targets.ts';
@@ -56,10 +56,11 @@ function olderRevision(vm: Stored<Vm>, guest: Stored<Vmi>): string[] {
 }
 
 /** KubeVirt says nothing of a VM whose spec has an alias such as `q35`: only its guest's type is old. */
-function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, guest: Stored<Vmi>): string[] {
+function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { spec, status }: Stored<Vmi>): string[] {
   const record = recordOf(annotations);
-  const isMarked = record !== null && record.id === labels?.[MACHINE_TYPE_RESTART_LABEL];
-  return isMarked && hasOldGuest(guest, record) ? [`its guest has machine type ${guestTypeOf(guest)}, which transition ${record.id} takes away`] : [];
+  if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
+  const type = status?.machine?.type || spec?.domain?.machine?.type || null;
+  return isOldGuest(type, record) ? [`its guest has machine type ${type}, which transition ${record.id} takes away`] : [];
 }
 
 export type PendingFormat = DataFormat | 'name' | 'wide';

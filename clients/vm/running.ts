@@ -7,7 +7,8 @@ import { ofKnownKind } from '../known-kind.ts';
 
 /** What these commands read of a VirtualMachineInstance. */
 export interface Vmi extends KubeObject {
-  status?: { phase?: string; nodeName?: string };
+  spec?: { domain?: { machine?: { type?: string } } };
+  status?: { phase?: string; nodeName?: string; machine?: { type?: string } };
 }
 
 /** A VM with its guest; null for one that has none, or whose guest ends or has ended. */

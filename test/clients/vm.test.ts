@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { pendingAmong } from '../../clients/vm/pending.ts';
 import { endInWords, progressLines, shortfalls, wishes } from '../../clients/vm/progress.ts';
-import type { TypedVmi } from '../../clients/machine-types/types-of.ts';
 import type { Vmi, VmWithGuest } from '../../clients/vm/running.ts';
 import type { Vm } from '../../clients/fleet.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
@@ -21,7 +20,7 @@ const required = (fields: object = {}): Pick<Vm, 'status'> => ({
   status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
 });
 const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({ metadata: meta('guest', labels), status: { nodeName: 'node-1' } });
-const typedGuest = (type: string): Stored<TypedVmi> => ({ ...guestOf(), status: { machine: { type } } });
+const typedGuest = (type: string): Stored<Vmi> => ({ ...guestOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
 const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ReadinessLog, type Change, type VmFacts, type VmiFacts } from './readiness-log.ts';
 
-const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({ uid: 'vm', strategy: 'Always', ready: true, asked: false, deleting: false, revision: 'r1', ...facts });
+const machine = { type: 'old', mark: null, record: null };
+const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({ uid: 'vm', strategy: 'Always', ready: true, asked: false, deleting: false, revision: 'r1', machine, ...facts });
 const guest = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({ uid, ready: true, deleting: false, final: false, revision: 'r1', ...facts });
 
 const ofVm = (version: number, name: string, facts: VmFacts | null): Change => ({ kind: 'vm', name, version: BigInt(version), at: version, facts });
@@ -50,6 +51,13 @@ test('each guest that came since is a restart, and carries the revision that it 
   expect(log.restartsOf('a')).toEqual([{ uid: 'g2', startedWith: 'r2', revision: 'r3', at: 14 }]);
   expect(log.guestsOf('a').map(({ uid }) => uid)).toEqual(['g1', 'g2']);
   expect(log.restartsOf('b')).toEqual([]);
+});
+
+test('what became of the machine type of a VM is told once for each change, whatever else changes', () => {
+  const marked = { type: 'new', mark: 'id', record: '{}' };
+  const changed = [ofVm(20, 'a', vm({ machine: marked })), ofVm(22, 'a', vm({ machine: marked, ready: false })), ofVm(24, 'a', vm({ machine: { ...marked, mark: null } }))];
+  expect(logOf([...restart, ...changed], 9).machines().get('a')).toEqual([machine, marked, { ...marked, mark: null }]);
+  expect(logOf([...restart, ...changed], 20).machines().get('a')).toEqual([marked, { ...marked, mark: null }]);
 });
 
 test('the history of a VM tells its changes in order', () => {

@@ -1,4 +1,5 @@
-import { REVISION_LABEL } from '../../api/names.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 
@@ -12,6 +13,16 @@ export interface VmFacts {
   asked: boolean;
   deleting: boolean;
   revision: string | null;
+  machine: MachineFacts;
+}
+
+/** What a machine type transition changes of a VM. */
+export interface MachineFacts {
+  type: string | null;
+  /** Id of the transition that it is marked for. */
+  mark: string | null;
+  /** The annotation as it stands. */
+  record: string | null;
 }
 
 /** What the bookkeeping reads of a VMI. */
@@ -171,6 +182,18 @@ export class ReadinessLog {
     return this.#guests(vm, this.#from);
   }
 
+  /** Of each VM: how its machine type and what tells of it stood when the recording began, and each other state since. */
+  machines(): Map<string, MachineFacts[]> {
+    const machines = new Map<string, MachineFacts[]>();
+    this.#replay(({ kind, name, version, facts }) => {
+      if (kind !== 'vm' || facts === null) return;
+      const known = machines.get(name);
+      if (known === undefined || version <= this.#from) machines.set(name, [facts.machine]);
+      else if (!isDeepStrictEqual(known.at(-1), facts.machine)) known.push(facts.machine);
+    });
+    return machines;
+  }
+
   /** What became of the VM, in order. */
   history(vm: string): Entry[] {
     const entries: Entry[] = [];
@@ -241,6 +264,11 @@ export const vmFacts = ({ metadata, spec, status }: Stored<VirtualMachine>): VmF
   asked: (status?.stateChangeRequests?.length ?? 0) > 0,
   deleting: metadata.deletionTimestamp !== undefined,
   revision: metadata.labels?.[REVISION_LABEL] ?? null,
+  machine: {
+    type: spec.template.spec.domain.machine?.type ?? null,
+    mark: metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] ?? null,
+    record: metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] ?? null,
+  },
 });
 
 export function vmiFacts({ metadata, status }: Stored<VirtualMachineInstance>): VmiFacts {

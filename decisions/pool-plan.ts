@@ -100,6 +100,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   templates.set(revisionOf(pool.spec.template), pool.spec.template);
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batches.flatMap((batch) => batch.vms.map((vm) => vm.name));
+  const unproven = unprovenRevision(input);
   const { mark, ...healing } = planHealing({
     pool,
     vms,
@@ -108,7 +109,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
     busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches]),
-    unproven: unprovenRevision(input),
+    unproven,
     burst,
     now,
   });
@@ -136,6 +137,8 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
   if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note that ${namesInWords(mark.map(({ name }) => name))} run well` });
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
+  // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
+  const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
   const status = poolStatus({ pool, vms, failure, rollout: plan, healing, now: new Date(now).toISOString() });
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
@@ -147,7 +150,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
     healing,
-    wakeAt: isDeleted ? null : earlier(plan.wakeAt, healing.wakeAt),
+    wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(plan.wakeAt, healing.wakeAt),
   };
 }
 
@@ -156,10 +159,13 @@ function unprovenRevision({ pool, vms, vmiOf, rollout }: PoolPlanInput): string 
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(pool.spec.template);
   const { currentRevision = newest, rollout: told } = pool.status ?? {};
-  const isHalted = (rollout ?? told)?.halted !== undefined;
-  if (newest === currentRevision || isHalted) return null;
+  if (newest === currentRevision || isOver(rollout ?? told, newest)) return null;
   return vms.some((vm) => vm.revision === newest && isReady(vm, vmiOf(vm))) ? null : newest;
 }
+
+/** It takes nothing more into its hands by itself. */
+const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
+  rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);
 
 function tidyRevisions({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
   // VMs that drover 0.1.0 made have no kept revision.

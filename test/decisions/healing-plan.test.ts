@@ -198,6 +198,13 @@ describe('a revision that no VM has run yet', () => {
     expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual(['web-1']);
     expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
   });
+  test('is healed at once, and not at the next event, when its rollout has ended', () => {
+    const failed = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [{ vm: 'web-1', why: 'it fails', at: at(NOW) }] };
+    const first = plan({ vms, spec: { template }, status, rollout: failed });
+    expect(first.rollout.phase).toBe('Failed');
+    expect([begun(first), first.wakeAt]).toEqual([[], NOW]);
+    expect(begun(plan({ vms, spec: { template }, status, rollout: first.rollout.state }))).toEqual(['web-1']);
+  });
 });
 
 describe('a cycle is told', () => {

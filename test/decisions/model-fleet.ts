@@ -271,7 +271,7 @@ export class ModelFleet {
       case 'heal lose': {
         const cycle = this.#cycles.get(name);
         if (cycle === undefined || cycle.hasEnded) return;
-        cycle.hasEnded = true;
+        cycle.terminate();
         this.#cycles.delete(name);
         // The pool's workflow hears that its child was ended.
         this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, this.clock.now)));
@@ -1060,7 +1060,8 @@ export class ModelFleet {
     if (this.clock.chance() > 0.1) return;
     const other = planPool({ ...input, vms: vms.toReversed(), revisions: input.revisions.toReversed() });
     if (!isDeepStrictEqual(other, plan)) this.#broken(`another order of the same VMs gives another plan: ${JSON.stringify([plan, other])}`);
-    if (update !== undefined) return;
+    // What is planned again at once has more to say.
+    if (update !== undefined || plan.wakeAt === now) return;
     const status = plan.status ?? pool.status;
     const again = planPool({ ...input, pool: { ...pool, ...(status === undefined ? {} : { status }) }, rollout: plan.rollout.state });
     if (again.status !== null) this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
-import type { MaintenanceWindow, PoolSpec, RolloutStep, UpdateStrategy, VmTemplate } from '../../api/pool.ts';
+import type { Autohealing, MaintenanceWindow, PoolSpec, RolloutStep, UpdateStrategy, VmTemplate } from '../../api/pool.ts';
 import { ModelFleet, type Happening, type Scenario } from './model-fleet.ts';
 import { aStep } from './rollout-pools.ts';
 
@@ -63,6 +63,19 @@ const anySpec: fc.Arbitrary<Scenario['spec']> = fc
   })
   .map(seen);
 
+/** Every VM is given up in the end: one that fails for ever would give the model none. */
+const anyHealing: fc.Arbitrary<Autohealing> = fc
+  .record({
+    startupFailureThreshold: seldom(fc.constantFrom(1, 2), 1),
+    unhealthyAfter: seldom(fc.record({ notReady: fc.constantFrom('2s', '20s') }), 1),
+    backoff: fc.constantFrom({ initial: '1s', max: '5s' }, { initial: '10s', jitter: 0 }, { initial: '0s' }),
+    maxAttempts: fc.integer({ min: 1, max: 3 }),
+    maxConcurrent: seldom(anyMax),
+    maxUnhealthy: fc.oneof({ arbitrary: fc.constant('100%'), weight: 2 }, anyMax),
+    preserveStorage: seldom(fc.boolean(), 1),
+  })
+  .map(seen);
+
 const vm = fc.nat(8);
 const on = fc.boolean();
 const changes: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('template'), index: fc.nat(3) });
@@ -71,6 +84,10 @@ const asks: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constant('promote'), full: fc.boolean() }),
 );
 const crashes: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'stumble'), vm });
+const healing: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({ what: fc.constantFrom('heal pause', 'heal resume') }),
+  fc.record({ what: fc.constantFrom('heal now', 'heal skip', 'heal lose'), vm }),
+);
 const edits: fc.Arbitrary<Happening> = fc
   .oneof(
     fc.record({ replicas: fc.integer({ min: 0, max: 9 }) }),
@@ -94,12 +111,12 @@ const happenings = (...kinds: fc.Arbitrary<Happening>[]): fc.Arbitrary<Scenario[
     ...rest.map(([happening, after]) => ({ ...happening, after })),
   ]);
 
-const anyScenario = (kinds: fc.Arbitrary<Scenario['happenings']>): fc.Arbitrary<Scenario> =>
+const anyScenario = (kinds: fc.Arbitrary<Scenario['happenings']>, spec = anySpec): fc.Arbitrary<Scenario> =>
   fc.record({
     seed: fc.integer(),
     templates: fc.array(anyTemplate, { minLength: 2, maxLength: 4 }),
     failing: fc.array(fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.constantFrom(0.3, 1)), { minLength: 4, maxLength: 4 }),
-    spec: anySpec,
+    spec,
     strategy: fc.constantFrom('Stage', 'LiveUpdate'),
     burst: fc.constantFrom(2, 250, 250),
     lag: fc.constantFrom(0, 0, 200),
@@ -117,6 +134,21 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   const runs = Number(process.env['RUNS'] ?? 600);
   fc.assert(
     fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
+    { numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+  );
+}, 300_000);
+
+const healedSpec = fc.tuple(anySpec, anyHealing).map(([spec, autohealing]): Scenario['spec'] => ({ ...spec, autohealing }));
+
+test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
+  ['only the template changes', happenings(changes)],
+  ['guests crash', happenings(crashes, crashes, crashes, changes)],
+  ['people steer', happenings(crashes, crashes, changes, asks, healing)],
+  ['anything happens', happenings(changes, asks, crashes, crashes, edits, people, healing)],
+])('a rollout and healing share the budget, never hold the same VM, and end, whatever the fleet, where %s', (_what, kinds) => {
+  const runs = Number(process.env['RUNS'] ?? 600);
+  fc.assert(
+    fc.property(anyScenario(kinds, healedSpec), (scenario) => void new ModelFleet(scenario).run()),
     { numRuns: runs, interruptAfterTimeLimit: runs * 8 },
   );
 }, 300_000);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import type { Fleet } from './fleet.ts';
+import type { Fleet, FleetChange } from './fleet.ts';
 import { workerStopping } from './stopping.ts';
 
 /** An object that has changed. */
@@ -8,6 +8,8 @@ export interface Changed {
   kind: 'pool' | 'vm' | 'vmi';
   namespace: string;
   name: string;
+  /** What it was and is. */
+  change: Extract<FleetChange, { kind: Changed['kind'] }>;
 }
 
 /** Changes in a fleet that an activity waits for. */
@@ -23,7 +25,7 @@ export class Changes {
       if (change.kind === 'strategy' || change.kind === 'node') return;
       const { kind } = change;
       const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
-      if (concerns({ kind, namespace, name })) this.#changed.resolve();
+      if (concerns({ kind, namespace, name, change })) this.#changed.resolve();
     });
   }
 

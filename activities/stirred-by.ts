@@ -43,7 +43,8 @@ function poolWords(pool: StoredPool | undefined): string {
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 }
 
-function looksTheSame<V extends object>(before: V | undefined, after: V | undefined): boolean {
+/** Nothing has changed that a decision reads. */
+export function looksTheSame<V extends object>(before: V | undefined, after: V | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   return Object.entries(after).every(([key, value]: [string, unknown]) => {
     const other: unknown = before[key as keyof V];

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { TransitionGauge } from './transition-gauge.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -21,6 +22,13 @@ export function createMetrics() {
       name: 'drover_failed_guests_total',
       help: 'Guests of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
       labelNames: ['namespace'],
+      registers,
+    }),
+    machineTypes: new TransitionGauge(registry),
+    machineTypesPatched: new Counter({ name: 'drover_machine_types_patched_total', help: 'VMs whose machine type this worker has changed.', registers }),
+    machineTypesRestarted: new Counter({
+      name: 'drover_machine_types_restarted_total',
+      help: 'VMs that this worker has restarted for their new machine type.',
       registers,
     }),
     failedNudges: new Counter({ name: 'drover_failed_nudges_total', help: 'Nudges that did not reach Temporal.', registers }),

@@ -1,0 +1,94 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { WantedResult } from '../decisions/machine-types/preflight.ts';
+import type { TransitionCounts, TransitionResult } from '../decisions/machine-types/transition.ts';
+import type { Seen } from '../decisions/versions.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { beating } from './beating.ts';
+import { inBurst } from './burst.ts';
+import type { Fleet } from './fleet.ts';
+import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
+import { checkTypes, preflight, type Preflight } from './machine-types/check.ts';
+import { clearMarks, type ClearMarksRequest } from './machine-types/marks.ts';
+import { OtherTransitions } from './machine-types/other-transitions.ts';
+import { PatchHand, type Unpatched } from './machine-types/patch-hand.ts';
+import { changePools, type ChangedPools } from './machine-types/pools.ts';
+import { beginRestarts, type BeginTransitionRestartsRequest } from './machine-types/restarts.ts';
+import { sceneOf, type TransitionRequest } from './machine-types/scene.ts';
+import type { BegunRestarts } from './restarts.ts';
+import { SentDown } from './sent-down.ts';
+
+export type { TransitionLook } from './machine-types/await.ts';
+
+export interface PatchRequest extends TransitionRequest {
+  /** By `namespace/name`. */
+  vms: string[];
+}
+
+export interface PatchedVms {
+  /** How many carry the transition's record by now and did not before. */
+  patched: number;
+  /** Of the VMs that were not patched, though they are there. */
+  outcomes: Unpatched[];
+  seen: Seen;
+}
+
+export interface MachineTypeActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
+  /** Told how a transition stands, and what was done. */
+  onLook?: (id: string, counts: TransitionCounts) => void;
+  onPatched?: (count: number) => void;
+  onRestarted?: (count: number) => void;
+}
+
+export function createMachineTypeActivities({ client, fleet, concurrency, stopping, onLook, onPatched, onRestarted }: MachineTypeActivityOptions) {
+  const others = new OtherTransitions();
+  // Another run's budget would not know of them.
+  const sent = new SentDown(fleet);
+  const sceneAt = async (request: TransitionRequest) => {
+    await fleet.catchUp(request.seen);
+    return sceneOf(fleet, others, request);
+  };
+
+  return {
+    preflightTransition: (request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> => beating(() => preflight({ client, fleet, others }, request)),
+
+    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> => awaitTransition({ fleet, others, stopping, onLook }, request),
+
+    /** What becomes of groups of VMs that no dry run has shown yet. */
+    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<TransitionResult[]> =>
+      beating(async () => checkTypes({ client, fleet, others }, await sceneAt(request), request.wanted)),
+
+    /** Changes the types of VMs, or marks those whose guests alone are old. May be run again at any point. */
+    patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
+      beating(async () => {
+        const hand = new PatchHand({ client, fleet, scene: await sceneAt(request) });
+        const outcomes: Unpatched[] = [];
+        const act = async (key: string): Promise<void> => {
+          const outcome = await hand.take(key);
+          if (outcome !== null) outcomes.push(outcome);
+        };
+        await inBurst(request.vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+        onPatched?.(hand.patched);
+        return { patched: hand.patched, outcomes, seen: hand.seen };
+      }),
+
+    changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
+      beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
+
+    clearMarks: (request: ClearMarksRequest): Promise<{ seen: Seen }> => beating(() => clearMarks(client, fleet, concurrency, request)),
+
+    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
+      beating(async () => {
+        const begun = await beginRestarts({ client, fleet, sent, concurrency }, await sceneAt(request), request);
+        onRestarted?.(request.vms.length - begun.outcomes.length);
+        return begun;
+      }),
+  };
+}
+
+export type MachineTypeActivities = ReturnType<typeof createMachineTypeActivities>;

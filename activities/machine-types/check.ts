@@ -1,0 +1,85 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { countOf } from '../../api/int-or-percent.ts';
+import { liveVmi } from '../../decisions/availability.ts';
+import { transitionNeed } from '../../decisions/machine-types/need.ts';
+import { faultOf, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
+import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import type { Fleet } from '../fleet.ts';
+import { vmView } from '../vm-view.ts';
+import { resultingType } from './dry-run.ts';
+import { liveVm } from './live-vm.ts';
+import type { OtherTransitions } from './other-transitions.ts';
+import { missingRights, rightsFor } from './rights.ts';
+import { sceneOf, type Scene, type TransitionRequest } from './scene.ts';
+
+export interface CheckOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  others: OtherTransitions;
+}
+
+export interface Preflight {
+  results: TransitionResult[];
+  /** VMs that may be not ready at once. */
+  maxRestarts: number;
+}
+
+/**
+ * Finds what would become of the VMs in scope, and what stands in the way, before anything is written. Throws what can't be tried
+ * again where the transition is refused.
+ */
+export async function preflight(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
+  const { client, fleet, others } = options;
+  const { transition } = request;
+  const scene = await sceneOf(fleet, others, { ...request, results: [] });
+  const { running, hasPools } = matched(fleet, scene);
+  const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: hasPools }), transition.scope.namespaces);
+  if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
+  const results = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
+  const faults = results.filter(({ fault }) => fault !== null);
+  if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
+  return { results, maxRestarts: countOf(transition.maxRestarts, running, 1) };
+}
+
+/** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone is left out. */
+export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Scene, wanted: readonly WantedResult[]): Promise<TransitionResult[]> {
+  const results: TransitionResult[] = [];
+  for (const { group, vms, sample } of wanted) {
+    cancellationSignal().throwIfAborted();
+    const vm = fleet.vms.get(sample);
+    if (vm === undefined || vm.machineType !== group.from) continue;
+    try {
+      const to = (await resultingType(client, vm, group.wanted)) ?? '';
+      results.push({ ...group, to, vms, fault: faultOf(rules, to, fleet.nodes.values()) });
+    } catch (error) {
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      // Where it was deleted, or somebody has changed it meanwhile, another one of its group is asked next time.
+      const live = await liveVm(client, vm);
+      if (live === undefined || vmView(live).machineType !== group.from) continue;
+      results.push({ ...group, to: group.wanted ?? '', vms, fault: `the API server refuses it: ${error.message}` });
+    }
+  }
+  return results;
+}
+
+function matched(fleet: Fleet, { rules, picture }: Scene): { running: number; hasPools: boolean } {
+  let running = 0;
+  let hasPools = false;
+  for (const vm of fleet.vms.values()) {
+    const { need } = transitionNeed(rules, vm, picture);
+    if (need === 'nothing' || need === 'left') continue;
+    if (liveVmi(picture.vmiOf(vm)) !== undefined) running++;
+    if (need === 'pool') hasPools = true;
+  }
+  return { running, hasPools };
+}
+
+const refused = (sentences: string[]): ApplicationFailure => ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');
+
+const faultInWords = ({ from, to, architecture, preference, vms, fault }: TransitionResult): string => {
+  const of = [architecture, preference].filter((one) => one !== null).join(', ');
+  return `${vms} VMs with ${from}${of === '' ? '' : ` (${of})`} would become ${to === '' ? 'VMs without a type' : to}: ${fault}; choose a type with --to, leave them out with --exclude, or go on with --force`;
+};

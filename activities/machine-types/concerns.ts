@@ -1,0 +1,43 @@
+import { field } from '../../decisions/json.ts';
+import type { TransitionRules } from '../../decisions/machine-types/need.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import type { Changed } from '../changes.ts';
+import type { Fleet } from '../fleet.ts';
+import { looksTheSame } from '../stirred-by.ts';
+
+/** Whether a change has to do with the transition. It looks at what has changed, and not at all the other VMs. */
+export function concernsTransition(fleet: Fleet, { ref, transition, scope }: TransitionRules): (changed: Changed) => boolean {
+  const { undoes } = transition.scope;
+  const isOurs = (id: string | undefined | null): boolean => id === ref.id || (id !== null && id === undoes);
+  const concerns = (vm: VmView, vmi: VmiView | undefined): boolean => {
+    if (isOurs(vm.transitionMark)) return true;
+    const isOld = isOurs(vm.transition?.id) || scope.isOld(vm.machineType) || (vmi !== undefined && scope.isOld(vmi.machineType ?? vmi.specMachineType));
+    return isOld && scope.chooses(vm);
+  };
+  const concernsPool = (pool: StoredPool): boolean =>
+    isOurs(recordOf(pool.metadata.annotations)?.id)
+    || scope.isOld(templateTypeOf(pool))
+    || fleet.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, fleet.vmiOf(vm)));
+  return ({ namespace, name, change }) => {
+    switch (change.kind) {
+      case 'pool':
+        return [change.before, change.after].some((pool) => pool !== undefined && concernsPool(pool));
+      case 'vm':
+        return !looksTheSame(change.before, change.after) && [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, fleet.vmiOf(vm)));
+      case 'vmi': {
+        const vm = fleet.vms.get(`${namespace}/${name}`);
+        return vm !== undefined && !looksTheSame(change.before, change.after) && [change.before, change.after].some((vmi) => concerns(vm, vmi));
+      }
+    }
+  };
+}
+
+/** The machine type that the pool's template asks for; null where it asks for none. */
+export function templateTypeOf({ spec }: StoredPool): string | null {
+  const vmi = field(field(spec.template.spec, 'template'), 'spec');
+  const type = field(field(field(vmi, 'domain'), 'machine'), 'type');
+  return typeof type === 'string' && type !== '' ? type : null;
+}

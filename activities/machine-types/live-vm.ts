@@ -1,0 +1,16 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import type { VirtualMachine } from '../vm-view.ts';
+
+/** The VM of this name as the API server has it in this moment; undefined where there is none. */
+export async function liveVm(client: KubeClient, { namespace, name }: ObjectKey): Promise<Stored<VirtualMachine> | undefined> {
+  try {
+    return await client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal: cancellationSignal() });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

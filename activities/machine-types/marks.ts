@@ -1,0 +1,48 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { later, type Seen } from '../../decisions/versions.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { inBurst } from '../burst.ts';
+import type { Fleet } from '../fleet.ts';
+import { vmView } from '../vm-view.ts';
+import { liveVm } from './live-vm.ts';
+import { beforeOf, beforeOfView, typePatch } from './type-patch.ts';
+
+const TRIES = 5;
+
+export interface ClearMarksRequest {
+  /** Of the transition. */
+  id: string;
+  /** By `namespace/name`; null: all that carry its mark. */
+  vms: string[] | null;
+  seen: Seen;
+}
+
+/** Takes the transition's mark off VMs, and leaves the marks of others. */
+export async function clearMarks(client: KubeClient, fleet: Fleet, concurrency: number, { id, vms, seen }: ClearMarksRequest): Promise<{ seen: Seen }> {
+  await fleet.catchUp(seen);
+  let newest: string | undefined;
+  const unmark = async (view: VmView): Promise<void> => {
+    let vm: VmView | undefined = view;
+    let before = beforeOfView(view);
+    for (let tries = 1; vm !== undefined && before.mark === id; tries++) {
+      try {
+        // Its type may be any: only the mark is tested for.
+        const patch = typePatch({ ...before, machineType: null }, { mark: null });
+        const written = await client.patch(VirtualMachines, vm, 'json', patch, { signal: cancellationSignal() });
+        newest = later(newest, written.metadata.resourceVersion);
+        return;
+      } catch (error) {
+        if (!(error instanceof KubeError) || isTransient(error) || tries === TRIES) throw error;
+        const live = await liveVm(client, vm);
+        if (live === undefined) return;
+        [vm, before] = [vmView(live), beforeOf(live)];
+      }
+    }
+  };
+  const marked = vms === null ? [...fleet.vms.values()].filter(({ transitionMark }) => transitionMark === id) : vms.flatMap((key) => fleet.vms.get(key) ?? []);
+  await inBurst(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+  return { seen: { vms: newest } };
+}

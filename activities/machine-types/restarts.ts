@@ -1,0 +1,59 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { transitionNeed } from '../../decisions/machine-types/need.ts';
+import type { FailedVm, HeldGuest } from '../../decisions/machine-types/plan.ts';
+import { keyOf } from '../../decisions/restart-budget.ts';
+import type { RestartOutcome } from '../../decisions/restart-plan.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { inBurst } from '../burst.ts';
+import type { Fleet } from '../fleet.ts';
+import { RestartHand } from '../restart-hand.ts';
+import type { BegunRestarts } from '../restarts.ts';
+import type { SentDown } from '../sent-down.ts';
+import type { Scene, TransitionRequest } from './scene.ts';
+
+export interface BeginTransitionRestartsRequest extends TransitionRequest {
+  /** Of those in hand, the ones to be restarted now, by `namespace/name`. */
+  vms: string[];
+  inHand: HeldGuest[];
+  failed: FailedVm[];
+  maxRestarts: number;
+}
+
+export interface BeginRestartsOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  sent: SentDown;
+  concurrency: number;
+}
+
+/**
+ * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run
+ * again at any point.
+ */
+export async function beginRestarts(options: BeginRestartsOptions, scene: Scene, request: BeginTransitionRestartsRequest): Promise<BegunRestarts> {
+  const { client, fleet, sent, concurrency } = options;
+  const { vms, inHand, transition, maxRestarts } = request;
+  const { askedBy, reason } = transition;
+  const chosen = new Map(inHand.map(({ vm, guest }) => [vm, guest]));
+  const acting = new Set(vms);
+  const others = [...chosen.keys()].filter((key) => !acting.has(key));
+  const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
+  const hand = new RestartHand({ client, fleet, sent, chosen, counted: countedVms(fleet, scene, request), maxUnavailable: maxRestarts, others, note });
+  const outcomes: RestartOutcome[] = [];
+  const act = async (key: string): Promise<void> => {
+    const outcome = await hand.take(key);
+    if (outcome !== null) outcomes.push(outcome);
+  };
+  await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+  return { outcomes, seen: hand.seen };
+}
+
+/** VMs in the transition's scope: those of them that are not ready take up room, whatever the cause. */
+function countedVms(fleet: Fleet, { rules, picture }: Scene, { inHand, failed }: BeginTransitionRestartsRequest): string[] {
+  const counted = new Set([...inHand.map(({ vm }) => vm), ...failed.filter(({ wasWell }) => wasWell).map(({ vm }) => vm)]);
+  for (const vm of fleet.vms.values()) {
+    const { need } = transitionNeed(rules, vm, picture);
+    if (need !== 'nothing' && need !== 'left') counted.add(keyOf(vm));
+  }
+  return [...counted];
+}

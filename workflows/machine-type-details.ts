@@ -1,0 +1,31 @@
+import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
+import { namesInWords } from '../decisions/naming.ts';
+
+const FAILURES_SHOWN = 20;
+
+/** What the Web UI shows of a transition in this moment, as Markdown: what went wrong first, since it cuts the end off. */
+export function transitionDetails(progress: TransitionProgress): string {
+  const { phase, transition, results, counts, patched, restarted, failed, failures, inHand, passedOver, full, maxRestarts, paused, aborted } = progress;
+  const { scope, to, restartNow, askedBy, reason } = transition;
+  const { toPatch, toRestart, waiting, inPools, parked, restarting, left, done } = counts;
+  const what = scope.undoes === null ? `machine types like \`${scope.glob}\`, to ${to ?? "the cluster's default"}` : `undoes ${scope.undoes}`;
+  return [
+    `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
+    `| to change | to restart | restarting | wait for a restart | in pools | put off | left alone | done |`
+      + `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, parked, left, done].join(' | ')} |`,
+    `Asked for by ${askedBy}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
+    paused === null ? '' : `Paused by ${paused.by}${because(paused.why)}`,
+    aborted === null ? '' : `Aborted by ${aborted.by}${because(aborted.why)}`,
+    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${why}`),
+    failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
+    inHand.length === 0 ? '' : `In hand: ${namesInWords(inHand)}`,
+    full.length === 0 ? '' : `The others wait: ${full.join(', ')}`,
+    ...passedOver.map(({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${why}`),
+    ...results.map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${fault === null ? '' : `: ${fault}`}`),
+  ]
+    .filter((line) => line !== '')
+    .join('\n\n');
+}
+
+const andMore = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
+const because = (why: string | null): string => (why === null ? '' : `: ${why}`);

@@ -4,7 +4,7 @@ import { examples, formatOption } from '../options.ts';
 import { note, print } from '../output.ts';
 import type { DataFormat } from '../rollout/data.ts';
 import { inSession, type Session } from '../session.ts';
-import { namedTargetsOf, Pools } from '../targets.ts';
+import { namedTargetsOf, Pools, Vms } from '../targets.ts';
 
 interface HistoryOptions {
   vm?: string;
@@ -13,8 +13,10 @@ interface HistoryOptions {
 
 export const historyCommand = (): Command =>
   new Command('history')
-    .description("what drover has done to a pool's VMs, as far back as Temporal keeps it: when, from what to what, who asked, how it ended")
-    .argument('<kind>', 'pool, or pool/NAME')
+    .description(
+      "what drover has done to a pool's VMs, or to a VM of any owner, as far back as Temporal keeps it: when, from what to what, who asked, how it ended",
+    )
+    .argument('<kind>', 'pool, or pool/NAME; vm, or vm/NAME: the restarts and machine type transitions that it was in')
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
     .addOption(formatOption(['json', 'yaml']))
@@ -23,6 +25,7 @@ export const historyCommand = (): Command =>
       examples(
         ['Everything that was done to the VMs of a pool', 'drover history pool web'],
         ['What has become of one of them', 'drover history pool web --vm web-3'],
+        ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
         ['What went wrong', "drover history pool web -o json | jq '.[] | select(.end == \"Failed\")'"],
       ),
     )
@@ -32,18 +35,21 @@ export const historyCommand = (): Command =>
 
 /** The pool itself may be gone. */
 async function history(session: Session, words: string[], { vm, output }: HistoryOptions): Promise<void> {
-  const { names } = namedTargetsOf(words, [Pools]);
-  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one pool at a time`);
-  const [{ readActions }, { aboutVm, actionsTable, grouped }, { printData }] = await Promise.all([
+  const { kind, names } = namedTargetsOf(words, [Pools, Vms]);
+  const isVm = kind === Vms;
+  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
+  if (isVm && vm !== undefined) throw new UsageError('--vm chooses among the VMs of a pool');
+  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }] = await Promise.all([
     import('../history/read.ts'),
     import('../history/table.ts'),
     import('../rollout/data.ts'),
   ]);
   const { client } = await session.temporal();
   const name = names[0]!;
-  const all = await readActions(client, { cluster: session.cluster, namespace: await session.namespace(), name });
+  const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
+  const all = await (isVm ? readActionsOfVm(client, ref) : readActions(client, ref));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
-  note(`Temporal knows of nothing that was done to ${vm === undefined ? `VMs of pool ${name}` : vm}`);
+  note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
 }

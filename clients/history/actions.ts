@@ -1,10 +1,9 @@
-import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import type { WorkflowHandle } from '@temporalio/client';
 import type { Done, PoolActivities } from '../../activities/pool.ts';
 import type { UpdateOutcome } from '../../decisions/batch.ts';
 import { vmName } from '../../decisions/naming.ts';
 import type { CycleEnd, HealVmInput } from '../../workflows/heal-vm.ts';
 import type { updateBatch } from '../../workflows/update-batch.ts';
+import { endsOf, summaryOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 
 /** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
 export interface Action {
@@ -27,10 +26,6 @@ export interface Action {
   /** Workflow id: the Web UI shows the rest. */
   workflow: string;
 }
-
-export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
-type Event = NonNullable<History['events']>[number];
-type Payloads = { payloads?: Payload[] | null } | null | undefined;
 
 /** What a run of a pool's workflow, of one of its batches, or of one of its healing cycles has done; nothing of other workflows. */
 export function actionsOf(workflow: string, { events }: History): Action[] {
@@ -85,25 +80,6 @@ function stepEnd(event: Event | undefined, events: Event[], count: number): { en
   const [done] = valuesOf(completed.result) as [Done];
   if (done.refused === null) return { end: 'Done', why: null, taken: done.taken };
   return { end: 'Refused', why: `${done.count} of ${count} done: ${done.refused.message}`, taken: done.taken };
-}
-
-/** How an activity ended that has no result; none yet where there is no event. */
-function unfinished(event: Event | undefined, events: Event[]): { end: string; why: string | null } {
-  const failed = event?.activityTaskFailedEventAttributes;
-  if (failed) return { end: 'Failed', why: failed.failure?.message ?? null };
-  if (event?.activityTaskTimedOutEventAttributes) return { end: 'TimedOut', why: null };
-  if (event?.activityTaskCanceledEventAttributes) return { end: 'Canceled', why: null };
-  return unended(events);
-}
-
-/** Of what has no end in a run: it goes on as long as the run does. */
-function unended(events: Event[]): { end: string; why: string | null } {
-  const last = events.at(-1);
-  if (last?.workflowExecutionTerminatedEventAttributes) return { end: 'Unknown', why: 'its workflow was terminated' };
-  if (last?.workflowExecutionFailedEventAttributes) return { end: 'Unknown', why: 'its workflow failed' };
-  if (last?.workflowExecutionCanceledEventAttributes) return { end: 'Unknown', why: 'its workflow was canceled' };
-  if (last?.workflowExecutionTimedOutEventAttributes) return { end: 'Unknown', why: 'its workflow took too long' };
-  return { end: 'UnderWay', why: null };
 }
 
 /** The signals of people, and how `drover` names what they ask for. */
@@ -190,26 +166,3 @@ function outcomesIn(event: Event): UpdateOutcome[] {
   const [value] = valuesOf(result) as (UpdateOutcome[] | { outcomes?: UpdateOutcome[] } | undefined)[];
   return Array.isArray(value) ? value : (value?.outcomes ?? []);
 }
-
-/** The event that ended each activity, by the event that scheduled it. */
-function endsOf(events: Event[]): Map<string, Event> {
-  return new Map(
-    events.flatMap((event): [string, Event][] => {
-      const attributes =
-        event.activityTaskCompletedEventAttributes ??
-        event.activityTaskFailedEventAttributes ??
-        event.activityTaskTimedOutEventAttributes ??
-        event.activityTaskCanceledEventAttributes;
-      return attributes ? [[String(attributes.scheduledEventId), event]] : [];
-    }),
-  );
-}
-
-const valuesOf = (payloads: Payloads): unknown[] => (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
-
-function summaryOf({ userMetadata }: Event): string | null {
-  const summary = userMetadata?.summary;
-  return summary ? defaultPayloadConverter.fromPayload<string>(summary) : null;
-}
-
-const timeOf = ({ eventTime }: Event): string => new Date(Number(eventTime?.seconds) * 1000 + (eventTime?.nanos ?? 0) / 1e6).toISOString();

@@ -1,35 +1,77 @@
 import type { Client } from '@temporalio/client';
+import { numberOf } from '../../decisions/naming.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../failure.ts';
 import { GrpcCode, grpcCodeOf } from '../temporal.ts';
 import { actionsOf, type Action } from './actions.ts';
+import { wideActionsOf, type WideAction } from './any-owner.ts';
+import type { History } from './events.ts';
 
 const AT_ONCE = 8;
 
 /** All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it can't tell. */
 export async function readActions(client: Client, { cluster, namespace, name }: PoolRef): Promise<Action[]> {
-  const query = `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`;
-  const runs: { workflowId: string; runId: string }[] = [];
-  try {
-    for await (const { workflowId, runId } of client.workflow.list({ query })) runs.push({ workflowId, runId });
-  } catch (error) {
-    if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
-    throw new Failure(`Temporal cannot look for the pool's workflows (${sentenceOf(error)}): run \`drover setup\` first`, { cause: error });
-  }
-  const actions: Action[] = [];
-  const next = async (): Promise<void> => {
-    for (let run = runs.pop(); run !== undefined; run = runs.pop()) actions.push(...(await actionsIn(client, run.workflowId, run.runId)));
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, next));
-  return actions.sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
+  const runs = await readRuns(client, `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`);
+  const own = runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history));
+  const key = `${namespace}/${name}`;
+  const isOfPool = (vm: string): boolean => vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;
+  const wide = (await readWide(client, cluster)).filter(({ vms, pools }) => pools.includes(key) || vms.some(isOfPool));
+  return inOrder([...own, ...wide.map(inNamespace)]);
 }
 
-async function actionsIn(client: Client, workflowId: string, runId: string): Promise<Action[]> {
+/** As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in. */
+export async function readActionsOfVm(client: Client, { cluster, namespace, name }: PoolRef): Promise<Action[]> {
+  const wide = await readWide(client, cluster);
+  return inOrder(wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace));
+}
+
+const inOrder = (actions: Action[]): Action[] =>
+  actions.sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
+
+const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => ({ ...action, vms: vms.map((vm) => vm.slice(vm.indexOf('/') + 1)) });
+
+async function readWide(client: Client, cluster: string): Promise<WideAction[]> {
+  const runs = await readRuns(client, `DroverCluster = '${cluster}' AND (WorkflowType = 'restartVms' OR WorkflowType = 'machineTypeTransition')`);
+  const groups = Map.groupBy(runs, ({ workflowId }) => workflowId);
+  return [...groups].flatMap(([workflowId, ofOne]) => {
+    const oldestFirst = ofOne.sort((one, other) => one.startedAt - other.startedAt);
+    return wideActionsOf(workflowId, oldestFirst.map(({ history }) => history));
+  });
+}
+
+interface Run {
+  workflowId: string;
+  startedAt: number;
+  history: History;
+}
+
+/** The histories of all runs that Temporal lists for the query, in any order. */
+async function readRuns(client: Client, query: string): Promise<Run[]> {
+  const listed: { workflowId: string; runId: string; startedAt: number }[] = [];
   try {
-    return actionsOf(workflowId, await client.workflow.getHandle(workflowId, runId).fetchHistory());
+    for await (const { workflowId, runId, startTime } of client.workflow.list({ query })) listed.push({ workflowId, runId, startedAt: startTime.getTime() });
   } catch (error) {
-    // Forgotten since it was listed.
-    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND) return [];
+    if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
+    throw new Failure(`Temporal cannot look for drover's workflows (${sentenceOf(error)}): run \`drover setup\` first`, { cause: error });
+  }
+  const runs: Run[] = [];
+  const next = async (): Promise<void> => {
+    for (let run = listed.pop(); run !== undefined; run = listed.pop()) {
+      const { workflowId, runId, startedAt } = run;
+      const history = await historyOf(client, workflowId, runId);
+      if (history !== null) runs.push({ workflowId, startedAt, history });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  return runs;
+}
+
+/** Null for one that was forgotten since it was listed. */
+async function historyOf(client: Client, workflowId: string, runId: string): Promise<History | null> {
+  try {
+    return await client.workflow.getHandle(workflowId, runId).fetchHistory();
+  } catch (error) {
+    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND) return null;
     throw error;
   }
 }

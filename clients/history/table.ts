@@ -12,7 +12,7 @@ export function grouped(actions: Action[]): Action[] {
 export const aboutVm = (actions: Action[], vm: string): Action[] =>
   actions.filter(({ vms }) => vms.includes(vm)).map((action) => ({ ...action, vms: [vm] }));
 
-const WELL = new Set(['Done', 'Updated', 'Healed', 'Asked']);
+const WELL = new Set(['Done', 'Updated', 'Restarted', 'Healed', 'Asked']);
 const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown', 'SickAgain', 'GivenUp']);
 
 export function actionsTable(actions: Action[]): string[] {

@@ -5,17 +5,20 @@ import { gunzipSync } from 'node:zlib';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { describe, expect, test } from 'vitest';
-import { actionsOf, type Action, type History } from '../../clients/history/actions.ts';
+import { actionsOf, type Action } from '../../clients/history/actions.ts';
+import { wideActionsOf } from '../../clients/history/any-owner.ts';
+import type { History } from '../../clients/history/events.ts';
 import { aboutVm, actionsTable, grouped } from '../../clients/history/table.ts';
 
 const FOLDER = join(import.meta.dirname, '../replay/histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
 
-/** What the kept histories of workflows that really ran tell. */
-const told = (start: string): Action[] =>
-  files
-    .filter((file) => file.startsWith(start))
-    .flatMap((file) => actionsOf('w', historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString()))));
+/** The kept histories of workflows that really ran. */
+const kept = (start: string): History[] =>
+  files.filter((file) => file.startsWith(start)).map((file) => historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString())));
+
+/** What they tell. */
+const told = (start: string): Action[] => kept(start).flatMap((history) => actionsOf('w', history));
 
 const anAction = (more: Partial<Action>): Action => ({
   time: '2026-01-01T00:00:00.000Z',
@@ -52,6 +55,16 @@ describe('a pool\'s workflow', () => {
 
   test('tells what people asked for', () =>
     expect(actions).toContainEqual(expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' })));
+});
+
+test('a restart of VMs of any owner tells of each how it ended, and who asked', () => {
+  const actions = kept('restart-vms-').flatMap((history) => wideActionsOf('w', [history]));
+  expect(actions.length).toBeGreaterThan(1);
+  expect(actions).toContainEqual(expect.objectContaining({ action: 'restart', vms: [expect.stringMatching(/^[^/]+\/[^/]+$/)], end: 'Restarted' }));
+  for (const { time, endedAt, askedBy, end } of actions) {
+    expect({ askedBy, end }).toEqual({ askedBy: expect.any(String) as string, end: expect.stringMatching(/^(Restarted|Failed|Gone|Deferred)$/) as string });
+    expect(Date.parse(endedAt!)).toBeGreaterThanOrEqual(Date.parse(time));
+  }
 });
 
 test('a batch tells of each VM from what to what, and how it ended', () => {

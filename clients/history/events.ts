@@ -1,0 +1,48 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+
+export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
+export type Event = NonNullable<History['events']>[number];
+type Payloads = { payloads?: Payload[] | null } | null | undefined;
+
+/** How an activity ended that has no result; none yet where there is no event. */
+export function unfinished(event: Event | undefined, events: Event[]): { end: string; why: string | null } {
+  const failed = event?.activityTaskFailedEventAttributes;
+  if (failed) return { end: 'Failed', why: failed.failure?.message ?? null };
+  if (event?.activityTaskTimedOutEventAttributes) return { end: 'TimedOut', why: null };
+  if (event?.activityTaskCanceledEventAttributes) return { end: 'Canceled', why: null };
+  return unended(events);
+}
+
+/** Of what has no end in a run: it goes on as long as the run does. */
+export function unended(events: Event[]): { end: string; why: string | null } {
+  const last = events.at(-1);
+  if (last?.workflowExecutionTerminatedEventAttributes) return { end: 'Unknown', why: 'its workflow was terminated' };
+  if (last?.workflowExecutionFailedEventAttributes) return { end: 'Unknown', why: 'its workflow failed' };
+  if (last?.workflowExecutionCanceledEventAttributes) return { end: 'Unknown', why: 'its workflow was canceled' };
+  if (last?.workflowExecutionTimedOutEventAttributes) return { end: 'Unknown', why: 'its workflow took too long' };
+  return { end: 'UnderWay', why: null };
+}
+
+/** The event that ended each activity, by the event that scheduled it. */
+export function endsOf(events: Event[]): Map<string, Event> {
+  return new Map(
+    events.flatMap((event): [string, Event][] => {
+      const attributes =
+        event.activityTaskCompletedEventAttributes ??
+        event.activityTaskFailedEventAttributes ??
+        event.activityTaskTimedOutEventAttributes ??
+        event.activityTaskCanceledEventAttributes;
+      return attributes ? [[String(attributes.scheduledEventId), event]] : [];
+    }),
+  );
+}
+
+export const valuesOf = (payloads: Payloads): unknown[] => (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
+
+export function summaryOf({ userMetadata }: Event): string | null {
+  const summary = userMetadata?.summary;
+  return summary ? defaultPayloadConverter.fromPayload<string>(summary) : null;
+}
+
+export const timeOf = ({ eventTime }: Event): string => new Date(Number(eventTime?.seconds) * 1000 + (eventTime?.nanos ?? 0) / 1e6).toISOString();

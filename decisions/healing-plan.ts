@@ -85,7 +85,8 @@ function remember(view: HealingView): HealingState {
     if (ends.vmis.length > 0) earlyEnds.push(ends);
   }
   const spent: Spent[] = [];
-  for (const one of state.spent) {
+  for (const known of state.spent) {
+    const one = ofNext(known, vms);
     const vm = uids.get(one.uid);
     if (isFinal(one) && vm !== undefined) {
       const isWell = runsWell(vm, vmiOf(vm), minReadyMs, now);
@@ -95,6 +96,12 @@ function remember(view: HealingView): HealingState {
   // The pool's own time is the API server's, as that of its VMs.
   const since = state.since ?? (vms.length === 0 ? pool.metadata.creationTimestamp : undefined) ?? new Date(now).toISOString();
   return { ...state, since, spent, earlyEnds: earlyEnds.toSorted((one, other) => (one.vmUid < other.vmUid ? -1 : 1)) };
+}
+
+/** A person who skips a VM that was deleted already means the one that takes its place. */
+function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
+  const next = spent.uid === '' && isFinal(spent) ? vms.find((vm) => vm.name === spent.vm && isStaying(vm)) : undefined;
+  return next === undefined ? spent : { ...spent, uid: next.uid };
 }
 
 /** Adds to what is known the guests that have ended since. */

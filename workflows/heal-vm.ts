@@ -91,17 +91,16 @@ class Attempt {
   }
 
   async run(): Promise<CycleEnd> {
-    const { sick } = this.#in;
     try {
       const ended = await this.#cycle();
       if (ended !== null) return await this.#end(ended);
     } catch (error) {
       if (!isCancellation(error)) throw error;
-      await CancellationScope.nonCancellable(() => this.#end({ end: 'Skipped', uid: sick.uid, why: 'its workflow was cancelled' }));
+      await CancellationScope.nonCancellable(() => this.#end({ end: 'Skipped', uid: this.#skippedUid(), why: 'its workflow was cancelled' }));
       throw error;
     }
     const judged = this.#judged as Extract<Verdict, { verdict: 'Sick' }>;
-    const next: HealVmInput = { ...this.#in, sick: { ...judged, name: sick.name }, hold: this.#hold, past: this.#past, verdicts: this.#later };
+    const next: HealVmInput = { ...this.#in, sick: { ...judged, name: this.#in.sick.name }, hold: this.#hold, past: this.#past, verdicts: this.#later };
     return continueAsNew<typeof healVm>(next);
   }
 
@@ -162,7 +161,12 @@ class Attempt {
   }
 
   #over(uid: string): Ended {
-    return this.#left === null ? { end: 'Skipped', uid, why: `skipped by ${words(this.#skipped)}` } : { end: 'Left', uid, why: this.#left };
+    return this.#left === null ? { end: 'Skipped', uid: this.#skippedUid(), why: `skipped by ${words(this.#skipped)}` } : { end: 'Left', uid, why: this.#left };
+  }
+
+  /** Of the VM that is to be left as it is: the one that takes the place of the deleted one only its pool knows. */
+  #skippedUid(): string {
+    return this.#isRemoved ? '' : this.#in.sick.uid;
   }
 
   /** Waits until it holds, the time is over, or the cycle is; and tells how it stands where the pool asks meanwhile. */

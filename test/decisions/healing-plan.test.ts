@@ -331,6 +331,14 @@ describe('memory', () => {
     const isWell = plan({ vms: vms.with(0, well(1, { uid: 'new' })), state: { spent: [long] } });
     expect(isWell.healing.state.spent).toMatchObject([{ end: 'Healed', at: at(NOW) }]);
   });
+
+  test('of one that was skipped when it had been deleted is about the VM that takes its place', () => {
+    const state = { spent: [spentOn(1, 'Skipped', { uid: '' })] };
+    const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
+    expect([begun(next), next.healing.waits]).toEqual([[], [expect.stringContaining('a person wants it left as it is')]]);
+    // Another one, which a person has had made, is healed.
+    expect(begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state }))).toEqual(['web-1']);
+  });
 });
 
 const marked = (given: Given): string[] => plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));

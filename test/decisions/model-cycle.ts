@@ -167,7 +167,7 @@ export class ModelCycle {
 
   #over(): Ended {
     const { uid } = this.sick;
-    return this.#left === null ? { end: 'Skipped', uid, why: 'skipped' } : { end: 'Left', uid, why: this.#left };
+    return this.#left === null ? { end: 'Skipped', uid: this.#isRemoved ? '' : uid, why: 'skipped' } : { end: 'Left', uid, why: this.#left };
   }
 
   *#until(holds: () => boolean, forMs?: number): Steps<void> {

@@ -170,6 +170,8 @@ export class ModelFleet {
   /** VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before. */
   readonly #disrupted = new Map<string, { child: Child; isDown: boolean; byItself: boolean }>();
   #isUndisturbed = true;
+  /** VMs that a person wants left as they are, by name. */
+  readonly #skipped = new Set<string>();
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
@@ -232,7 +234,9 @@ export class ModelFleet {
     const machine = 'vm' in happening ? machines[happening.vm % machines.length] : undefined;
     if ('vm' in happening && machine === undefined) return;
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
-    const name = machine?.view.name ?? '';
+    // People ask about a VM that is healed, where there is one.
+    const healed = underWay(this.#healing?.cycles ?? []);
+    const name = CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0 ? healed[happening.vm % healed.length]!.vm : (machine?.view.name ?? '');
     switch (happening.what) {
       case 'template': {
         const template = this.#scenario.templates[happening.index % this.#scenario.templates.length]!;
@@ -264,6 +268,7 @@ export class ModelFleet {
       case 'heal now':
         if (this.#isHealing(name)) this.#send(name, { signal: 'now' });
         else this.#askedToHeal((state) => unblocked(state, name));
+        this.#skipped.delete(name);
         return;
       case 'heal skip':
         if (this.#isHealing(name)) this.#send(name, { signal: 'skip' });
@@ -282,8 +287,10 @@ export class ModelFleet {
       case 'start':
         return cluster.start(machine!);
       case 'delete':
+        this.#skipped.delete(name);
         return cluster.deleteVm(machine!.view.name, machine!.view.uid);
       case 'detach':
+        this.#skipped.delete(name);
         return cluster.detach(machine!);
       case 'crash':
         return cluster.crash(machine!);
@@ -413,6 +420,7 @@ export class ModelFleet {
         });
       case 'delete':
         return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
+          for (const { name } of step.vms) this.#skipped.delete(name);
           for (const { name, uid, resourceVersion } of step.vms) this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
           clock.in(clock.between(1, 600), done);
         });
@@ -513,6 +521,7 @@ export class ModelFleet {
     const { name } = sick;
     if (this.#isHeld(name)) this.#broken(`${name} is healed, and a batch has it in hand`);
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
+    if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
       // An earlier cycle of it has not closed yet: it tells how it stands.
       if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true });
@@ -547,6 +556,7 @@ export class ModelFleet {
     this.clock.in(this.clock.between(1, 50), () => {
       if (cycle !== undefined && this.#cycles.get(news.vm) !== cycle) return;
       this.#say(() => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`);
+      if (news.news === 'Ended' && news.end === 'Skipped') this.#skipped.add(news.vm);
       this.#askedToHeal((state) => withNews(state, news, this.clock.now));
       done();
     });
@@ -823,6 +833,7 @@ export class ModelFleet {
     for (const { name, uid } of replaced) {
       if (child.picture.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
       this.#say(() => `replace ${name}`);
+      this.#skipped.delete(name);
       const machine = this.cluster.machines.get(name);
       const wasStopped = machine?.view.uid === uid && machine.stopped === 'by spec' && child.batch.vms.every((held) => held.name !== name || held.halted !== true);
       if (wasStopped && machine.stoppedAt < child.batch.startedAt) this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
@@ -1007,6 +1018,7 @@ export class ModelFleet {
   /** At each change: where nothing but drover has a hand in it, no more VMs are down than may be. */
   #watch(): void {
     this.#forgetThoseBack();
+    for (const name of this.#skipped) if (this.cluster.machines.get(name)?.view.ready === true) this.#skipped.delete(name);
     if (!this.#isUndisturbed) return;
     const most = maxUnavailableOf(this.cluster.pool);
     const count = this.#unavailable([]);
@@ -1159,6 +1171,7 @@ export class ModelFleet {
 }
 
 const ASKS = new Set(['pause', 'resume', 'abort', 'promote', 'heal pause', 'heal resume', 'heal now', 'heal skip', 'heal lose']);
+const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose']);
 /** Run strategies under which KubeVirt starts a VM again whose VMI is deleted. */
 const STARTS_AGAIN = new Set(['Always', 'Once']);
 /** Say what happened before a failure. */

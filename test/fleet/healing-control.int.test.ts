@@ -54,6 +54,20 @@ test('now ends a delay, skip ends a cycle, and each says who asked', async () =>
   await pool.pool.until({ readyReplicas: 3 });
 });
 
+test('a VM that is skipped while it is made anew is left as it is, though it fails again, until a person asks', async () => {
+  const pool = await waiting(1);
+  // The VM that takes its place is no better.
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
+  await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
+  await pool.untilSpent(1, { end: 'Skipped' });
+  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toMatch(/^web-1 is sick .*: a person wants it left as it is$/));
+  const before = await pool.uid(1);
+  expect((await pool.healing()).spent).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
+  await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
+  await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
+});
+
 test('a VM that gets well by itself while its removal is held is not deleted', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);

@@ -1,9 +1,13 @@
-import type { RestartPicture } from '../restart-budget.ts';
+import { isStaying, liveVmi } from '../availability.ts';
+import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
+import { untouchable } from '../update-need.ts';
 import type { StoredPool } from '../vm-from-template.ts';
 import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
-import type { ScopeRules } from './scope.ts';
-import type { Transition, TransitionResult, TypeGroup } from './transition.ts';
+import { isAlias } from './machine-type.ts';
+import { poolStand, type PoolStand } from './pool-stand.ts';
+import { groupOf, isChangedSince, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './rules.ts';
+import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs of a transition. */
 export type TransitionNeed =
@@ -11,43 +15,130 @@ export type TransitionNeed =
   | { need: 'nothing' }
   /** Changed by this transition, and nothing is left to be done, but to clear its mark where it has one. */
   | { need: 'done' }
-  /** Its type is to be set (null: cleared), and recorded; with `marks` its guest waits for a restart from then on. */
+  /** Its type is to be set (null: cleared), and recorded. With `marks` its guest waits for a restart from then on; else it loses a mark that it has. */
   | { need: 'patch'; to: string | null; marks: boolean }
   /** Its guest alone is old: it is to be marked and recorded, its spec stays as it is. */
   | { need: 'mark' }
   | { need: 'restart'; guest: VmiView }
   /** Its owner is to restart it. */
   | { need: 'wait' }
-  /** Its pool has it in hand, or will have. */
-  | { need: 'pool'; pool: StoredPool }
-  /** `group`: VMs that nothing but a dry run of `group` tells of are in no `results` yet. */
-  | { need: 'check'; group: TypeGroup; marks: boolean }
+  /** Its pool has it in hand, or will have; `why`: what keeps the pool from it. */
+  | { need: 'pool'; pool: StoredPool; why: string | null }
+  /** Its pool could not bring it to the new type. */
+  | { need: 'failed'; why: string }
+  /** Nobody knows yet what its type would be: a dry run of its group must show it first. */
+  | { need: 'check'; group: TypeGroup }
   /** Taken up later. */
   | { need: 'parked'; why: string }
   /** Left alone for good. */
   | { need: 'left'; why: string };
 
-export interface TransitionRulesInput {
-  ref: { cluster: string; id: string };
-  transition: Transition;
-  /** What dry runs have shown until now, of each group of VMs. */
-  results: readonly TransitionResult[];
-  /** Ids of other transitions that still run. */
-  othersRunning: ReadonlySet<string>;
-}
+/** Tells of a VM's VMI, and of its pool. */
+type Picture = Pick<RestartPicture, 'vmiOf' | 'poolOf'>;
 
-/** A transition as it is asked of thousands of VMs: made anew for each look, for it keeps what it has found of pools. */
-export interface TransitionRules extends Omit<TransitionRulesInput, 'results'> {
-  scope: ScopeRules;
-  /** Undefined where no dry run has shown it yet. */
-  resultOf: (group: TypeGroup) => TransitionResult | undefined;
-}
-
-/** Throws a `RangeError` for a glob that is none. */
-export declare function transitionRules(input: TransitionRulesInput): TransitionRules;
+const NOTHING: TransitionNeed = { need: 'nothing' };
+const DONE: TransitionNeed = { need: 'done' };
 
 /**
  * What the VM needs now, by what it and its guest carry: asked again right before an act, and at any point after it, it says
- * no more than what is left. `picture` tells of its VMI and its pool.
+ * no more than what is left.
  */
-export declare function transitionNeed(rules: TransitionRules, vm: VmView, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>): TransitionNeed;
+export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Picture): TransitionNeed {
+  // It leaves the cluster, or its pool, and runs no further guest.
+  if (!isStaying(vm)) return NOTHING;
+  const isOurs = vm.transition?.id === rules.ref.id;
+  const vmi = picture.vmiOf(vm);
+  // What this transition has changed it follows, whatever becomes of the labels and the state by which it was chosen.
+  if (!isOurs && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
+  const owner = picture.poolOf(vm);
+  const guest = liveVmi(vmi);
+  const byPool = owner && needByPool(rules, { vm, guest, owner }, picture);
+  return byPool ?? (isOurs ? needOfChanged(rules, vm, guest) : needOfOther(rules, vm, guest));
+}
+
+interface Owned {
+  vm: VmView;
+  guest: VmiView | undefined;
+  owner: OwningPool;
+}
+
+/** Undefined where its pool has nothing to do with it: it is like any other VM. */
+function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): TransitionNeed | undefined {
+  const { vm, guest, owner: { pool } } = owned;
+  const stand = poolStand(rules, owned.owner, picture);
+  if (stand.stand === 'apart') return undefined;
+  const isOld = rules.scope.isOld(vm.machineType) || (guest !== undefined && isOldGuest(rules, vm, guest));
+  const isMeant = isOld || rules.transition.scope.undoes !== null;
+  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, { isOld, isMeant });
+  if (!isMeant) return undefined;
+  if (stand.stand === 'left' || stand.stand === 'parked') return { need: stand.stand, why: stand.why };
+  const wish = wishOf(vm);
+  if (wish !== null) return wish;
+  const group = stand.stand === 'check' ? stand.groups.find(({ from }) => from === (vm.machineType ?? '')) : undefined;
+  return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
+}
+
+type Rolling = Extract<PoolStand, { stand: 'rolls' }>;
+
+function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, { isOld, isMeant }: { isOld: boolean; isMeant: boolean }): TransitionNeed | undefined {
+  const { vm, guest, owner: { pool } } = owned;
+  const { revision, isOurs } = stand;
+  const isThere = vm.revision === revision && (guest === undefined || guest.revision === revision);
+  const ofUndo = rules.transition.scope.undoes !== null;
+  // What is old though its pool has nothing more to do with it, somebody has made so by hand.
+  if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
+  // Another's template is no reason to roll back what is not old.
+  if (ofUndo && !isOurs) return undefined;
+  const wish = wishOf(vm);
+  if (wish !== null) return wish;
+  const { rollout } = pool.status ?? {};
+  const words = `its pool ${keyOf(pool.metadata)}`;
+  if (rollout?.revision === revision) {
+    const failure = rollout.failures.find((one) => one.vm === vm.name);
+    if (failure !== undefined) return { need: 'failed', why: `${words} could not update it: ${failure.why}` };
+    if (rollout.halted !== undefined) return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
+  }
+  const isPaused = pool.spec.paused === true || rollout?.paused !== undefined;
+  return { need: 'pool', pool, why: isPaused ? `${words} is paused` : null };
+}
+
+/** Of a VM that this transition has changed, or marked: that is done once, and never again. */
+function needOfChanged(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
+  if (isSetBack(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };
+  if (guest === undefined) return DONE;
+  if (isUnknown(guest)) return { need: 'wait' };
+  if (!isOldGuest(rules, vm, guest)) return DONE;
+  if (!rules.transition.restartNow) return { need: 'wait' };
+  return hindrance(vm, guest) ?? { need: 'restart', guest };
+}
+
+/** A guest that comes up with an alias: nobody knows yet what it gets in its place. */
+const isUnknown = ({ machineType, specMachineType }: VmiView): boolean => machineType === null && specMachineType !== null && isAlias(specMachineType);
+
+function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
+  if (isChangedSince(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };
+  const wanted = wantedType(rules, vm);
+  if (wanted === undefined && (guest === undefined || !isOldGuest(rules, vm, guest))) return NOTHING;
+  const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
+  if (held !== null) return { need: 'parked', why: held };
+  const hindered = hindrance(vm, guest);
+  if (hindered !== null) return hindered;
+  if (wanted === undefined) return { need: 'mark' };
+  const group = groupOf(vm, wanted);
+  const result = rules.resultOf(group);
+  if (result === undefined) return { need: 'check', group };
+  const why = refusalOf(rules, result);
+  return why === null ? { need: 'patch', to: wanted, marks: guest !== undefined && waitsAfter(rules, vm, guest, wanted) } : { need: 'left', why };
+}
+
+/** Whether the guest is an old one once the spec of its VM has the wanted type. */
+const waitsAfter = (rules: TransitionRules, vm: VmView, guest: VmiView, wanted: string | null): boolean =>
+  rules.transition.scope.undoes === null ? isOldGuest(rules, vm, guest) : guest.specMachineType !== wanted;
+
+function hindrance(vm: VmView, guest: VmiView | undefined): TransitionNeed | null {
+  const found = untouchable(vm, () => guest);
+  return found === undefined ? null : { need: found.isWish ? 'left' : 'parked', why: found.why };
+}
+
+/** What keeps its pool from it for good. */
+const wishOf = (vm: VmView): TransitionNeed | null => (vm.optedOut ? hindrance(vm, undefined) : null);

@@ -1,9 +1,17 @@
+import { liveVmi } from '../availability.ts';
 import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
 import type { TransitionRecord } from './transition.ts';
 
 /**
- * What a VM is to carry of a transition that changes it from `vm` to the type `to`, or marks it (`to` is its own type then). One
- * whose guest still waits for what an earlier transition has changed is recorded with the type of before that, so that it can be undone.
+ * What a VM is to carry of a transition that changes its type to `to`, or marks it (`to` is its own type then). One whose guest still
+ * waits for what an earlier transition has changed is recorded with the type of before that, so that it can be undone.
  */
-export declare function newRecord(vm: VmView, vmi: VmiView | undefined, change: Pick<TransitionRecord, 'id' | 'to' | 'at'>): TransitionRecord;
+export function newRecord(vm: VmView, vmi: VmiView | undefined, { id, to, at }: Pick<TransitionRecord, 'id' | 'to' | 'at'>): TransitionRecord {
+  const own = vm.machineType ?? '';
+  const live = liveVmi(vmi);
+  const guest = live === undefined ? null : (live.machineType ?? live.specMachineType);
+  const earlier = vm.transition;
+  const isTakenOver = to === own && earlier !== null && earlier.to === own && guest !== null && earlier.guest === guest;
+  return { id, from: isTakenOver ? earlier.from : own, to, guest, at };
+}

@@ -1,32 +1,24 @@
-import type { RestartPicture } from '../restart-budget.ts';
-import type { PassedOver } from '../passed-over.ts';
-import type { HeldRestart, RestartOutcome } from '../restart-plan.ts';
-import type { StoredPool } from '../vm-from-template.ts';
+import { PassedOverVms, type PassedOver } from '../passed-over.ts';
+import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
+import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restart-plan.ts';
 import type { VmView } from '../vm.ts';
-import type { WantedResult } from './preflight.ts';
-import type { TransitionRules } from './need.ts';
+import type { VmiView } from '../vmi.ts';
+import { windowAt } from '../windows.ts';
+import { transitionNeed, type TransitionNeed } from './need.ts';
+import { poolStand } from './pool-stand.ts';
+import { Groups, type WantedResult } from './preflight.ts';
+import { roomTaker, type FailedVm, type HeldGuest } from './room.ts';
+import { isOldGuest, isSetBack, type TransitionRules } from './rules.ts';
 import type { TransitionCounts } from './transition.ts';
 
 /** VMs that are to be changed, or whose marks are to be cleared, in one turn at most. */
 export const MOST_TO_CHANGE = 500;
 
-/** A VM in hand, with the UID of the guest (VMI) that is restarted: where it has another by now, that is done. */
-export interface HeldGuest extends HeldRestart {
-  guest: string;
-}
-
-/** A VM that is not to be tried again, by `namespace/name`. */
-export interface FailedVm {
-  vm: string;
-  /** It failed in its restart, and was ready before that: while it is down it takes up room, whatever else does. */
-  wasWell: boolean;
-}
-
 export interface TransitionPlanInput {
   rules: TransitionRules;
   /** All VMs and all pools of drover's. */
   vms: Iterable<VmView>;
-  pools: Iterable<StoredPool>;
+  pools: Iterable<OwningPool>;
   picture: RestartPicture;
   inHand: readonly HeldGuest[];
   failed: readonly FailedVm[];
@@ -48,7 +40,7 @@ export interface TransitionPlan {
   pools: string[];
   /** Groups of VMs that wait until a dry run has shown their resulting type, which then belongs to the `results`. */
   check: WantedResult[];
-  /** Of those in hand. */
+  /** Of those in hand; besides, as Failed, VMs that their pools could not update. */
   settled: RestartOutcome[];
   take: Omit<HeldGuest, 'takenAt'>[];
   /** Whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
@@ -67,4 +59,177 @@ export interface TransitionPlan {
  * What a transition does next, and what has become of what it has in hand: as little as one turn can do, from what VMs and guests
  * carry alone. It may be asked again at any point.
  */
-export declare function planTransition(input: TransitionPlanInput): TransitionPlan;
+export function planTransition(input: TransitionPlanInput): TransitionPlan {
+  return new Turn(input).plan();
+}
+
+const NONE: TransitionCounts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: 0 };
+
+/** In which number a VM counts, by what it needs. */
+const COUNTED_AS = {
+  nothing: null,
+  failed: null,
+  patch: 'toPatch',
+  mark: 'toPatch',
+  check: 'toPatch',
+  restart: 'toRestart',
+  wait: 'waiting',
+  pool: 'inPools',
+  parked: 'parked',
+  left: 'left',
+  done: 'done',
+} as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
+
+/** As long as a VM needs one of these, it keeps its mark. */
+const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'parked']);
+
+class Turn {
+  readonly #in: TransitionPlanInput;
+  readonly #held: Map<string, HeldGuest>;
+  readonly #failed: Map<string, FailedVm>;
+  readonly #counts = { ...NONE };
+  readonly #patch: string[] = [];
+  readonly #unmark: string[] = [];
+  readonly #failures: RestartOutcome[] = [];
+  readonly #groups = new Groups();
+  readonly #apart = new PassedOverVms();
+  /** Guests that are to be restarted, or are, by their VMs; and what counts against the limit. */
+  readonly #guests = new Map<string, string>();
+  readonly #counted: string[] = [];
+  readonly #takesUpRoom: (vm: VmView, need: TransitionNeed) => boolean;
+
+  constructor(input: TransitionPlanInput) {
+    this.#in = input;
+    this.#held = new Map(input.inHand.map((one) => [one.vm, one]));
+    this.#failed = new Map(input.failed.map((one) => [one.vm, one]));
+    this.#takesUpRoom = roomTaker(input.rules, input);
+  }
+
+  plan(): TransitionPlan {
+    const { rules, inHand, takes, isEnding, now } = this.#in;
+    const needs = this.#look();
+    const acts = takes && !isEnding;
+    const window = windowAt(rules.transition.windows, now);
+    const restarts = this.#restarts(acts && window.open);
+    const settled = new Map(restarts.settled.map((one) => [one.vm, one]));
+    for (const [vm, need] of needs) {
+      const end = settled.get(keyOf(vm))?.end;
+      if (end === undefined) this.#counts.restarting++;
+      else if (end !== 'Failed') this.#count(vm, need);
+    }
+    const pools = this.#pools();
+    const { toPatch, toRestart, waiting, inPools, parked } = this.#counts;
+    const isHeldUp = !window.open && toRestart + pools.length > 0;
+    const isOpen = toPatch + toRestart + waiting + inPools + parked + pools.length + this.#unmark.length > 0;
+    const times = [restarts.wakeAt, isHeldUp ? window.next : null].filter((time) => time !== null);
+    return {
+      patch: acts ? this.#patch : [],
+      pools: acts && window.open ? pools : [],
+      check: acts ? this.#groups.all : [],
+      settled: [...restarts.settled, ...this.#failures],
+      take: restarts.take.map((one) => ({ ...one, guest: this.#guests.get(one.vm)! })),
+      unmark: this.#unmark.slice(0, MOST_TO_CHANGE),
+      counts: this.#counts,
+      passedOver: [...this.#apart.all, ...restarts.passedOver],
+      full: isHeldUp && !window.open ? [windowInWords(window.next), ...restarts.full] : restarts.full,
+      isOver: inHand.every(({ vm }) => settled.has(vm)) && (isEnding || !isOpen),
+      wakeAt: times.length === 0 ? null : Math.min(...times),
+    };
+  }
+
+  /** What the VMs in hand need, once they are given back; all others are counted. */
+  #look(): Map<VmView, TransitionNeed> {
+    const { rules, vms, picture } = this.#in;
+    const needs = new Map<VmView, TransitionNeed>();
+    for (const vm of vms) {
+      const need = transitionNeed(rules, vm, picture);
+      const key = keyOf(vm);
+      const held = this.#held.get(key);
+      if (this.#takesUpRoom(vm, need)) this.#counted.push(key);
+      if (held !== undefined) {
+        this.#guests.set(key, held.guest);
+        needs.set(vm, need);
+      } else if (this.#failed.has(key)) {
+        if (need.need === 'done') this.#clear(vm, key);
+      } else this.#count(vm, need);
+    }
+    // One that is gone is settled too.
+    for (const [key, { guest }] of this.#held) this.#guests.set(key, guest);
+    return needs;
+  }
+
+  #count(vm: VmView, need: TransitionNeed): void {
+    const key = keyOf(vm);
+    const counted = COUNTED_AS[need.need];
+    if (counted !== null) this.#counts[counted]++;
+    if (!KEEPS_MARK.has(need.need)) this.#clear(vm, key);
+    switch (need.need) {
+      case 'patch':
+      case 'mark':
+        if (this.#patch.length < MOST_TO_CHANGE) this.#patch.push(key);
+        break;
+      case 'check':
+        this.#groups.add(vm, need.group);
+        break;
+      case 'restart':
+        if (!this.#held.has(key)) this.#guests.set(key, need.guest.uid);
+        break;
+      case 'failed':
+        this.#failures.push({ vm: key, end: 'Failed', why: need.why });
+        break;
+      case 'left':
+      case 'parked':
+        this.#apart.add(key, need.why, need.need === 'left');
+        break;
+      case 'pool':
+        if (need.why !== null) this.#apart.add(key, need.why, false);
+        break;
+      case 'nothing':
+      case 'done':
+      case 'wait':
+    }
+  }
+
+  #clear({ transitionMark }: VmView, key: string): void {
+    if (transitionMark === this.#in.rules.ref.id) this.#unmark.push(key);
+  }
+
+  #restarts(takes: boolean): Omit<RestartPlan, 'open'> {
+    const { rules, picture, inHand, maxRestarts, now } = this.#in;
+    if (this.#guests.size === 0) return { settled: [], take: [], passedOver: [], full: [], wakeAt: null };
+    return planRestarts({
+      chosen: this.#guests,
+      counted: this.#counted,
+      picture,
+      inHand,
+      failed: new Set(this.#failed.keys()),
+      maxUnavailable: maxRestarts,
+      deadlineMs: rules.transition.deadlineMs,
+      takes: takes && rules.transition.restartNow,
+      verify: (vm, guest) => verdictOn(rules, vm, guest),
+      now,
+    });
+  }
+
+  /** Those whose templates are to be changed. */
+  #pools(): string[] {
+    const { rules, pools, picture } = this.#in;
+    const names: string[] = [];
+    for (const owner of pools) {
+      const key = keyOf(owner.pool.metadata);
+      if (!this.#failed.has(key) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
+    }
+    return names;
+  }
+}
+
+/** Of a guest that has come up by a restart, and is ready. */
+function verdictOn(rules: TransitionRules, vm: VmView, guest: VmiView): Verdict {
+  // Somebody has given the VM an old type again meanwhile: it is what they want.
+  if (isSetBack(rules, vm)) return { is: 'well' };
+  if (guest.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
+  return isOldGuest(rules, vm, guest) ? { is: 'wrong', why: `it came back with ${guest.machineType}` } : { is: 'well' };
+}
+
+const windowInWords = (next: number | null): string =>
+  next === null ? 'no window opens any more' : `the next window opens at ${new Date(next).toISOString()}`;

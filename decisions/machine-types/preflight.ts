@@ -1,7 +1,8 @@
 import type { NodeView } from '../node.ts';
-import type { RestartPicture } from '../restart-budget.ts';
+import { keyOf, type RestartPicture } from '../restart-budget.ts';
 import type { VmView } from '../vm.ts';
-import type { TransitionRules } from './need.ts';
+import { transitionNeed } from './need.ts';
+import { groupKey, groupOf, wantedType, type TransitionRules } from './rules.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** VMs of a group whose resulting type is not known yet. */
@@ -12,16 +13,50 @@ export interface WantedResult {
   sample: string;
 }
 
+/** Counts VMs by their groups. */
+export class Groups {
+  readonly #groups = new Map<string, WantedResult>();
+
+  add(vm: VmView, group: TypeGroup): void {
+    const key = groupKey(group);
+    const known = this.#groups.get(key);
+    if (known === undefined) this.#groups.set(key, { group, vms: 1, sample: keyOf(vm) });
+    else known.vms++;
+  }
+
+  get all(): WantedResult[] {
+    return [...this.#groups.values()];
+  }
+}
+
 /** The groups of the VMs that are to be changed, or will be once they can, and that are in no results yet. */
-export declare function wantedResults(
-  rules: TransitionRules,
-  vms: Iterable<VmView>,
-  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
-): WantedResult[];
+export function wantedResults(rules: TransitionRules, vms: Iterable<VmView>, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>): WantedResult[] {
+  const groups = new Groups();
+  for (const vm of vms) {
+    const need = transitionNeed(rules, vm, picture);
+    const group = need.need === 'check' ? need.group : need.need === 'parked' ? later(rules, vm) : undefined;
+    if (group !== undefined && rules.resultOf(group) === undefined) groups.add(vm, group);
+  }
+  return groups.all;
+}
+
+function later(rules: TransitionRules, vm: VmView): TypeGroup | undefined {
+  const wanted = wantedType(rules, vm);
+  return wanted === undefined ? undefined : groupOf(vm, wanted);
+}
 
 /** Why a resulting type won't do, a few words; null where it will. */
-export declare function faultOf(
-  rules: Pick<TransitionRules, 'scope' | 'transition'>,
+export function faultOf(
+  { scope, transition }: Pick<TransitionRules, 'scope' | 'transition'>,
   to: string,
   nodes: Iterable<Pick<NodeView, 'schedulable' | 'machineTypes'>>,
-): string | null;
+): string | null {
+  const { glob, undoes } = transition.scope;
+  if (undoes === null && scope.isOld(to)) {
+    const cause = transition.to === null ? ': a preference, or the default of the cluster, brings it back' : '';
+    return `it still matches ${glob}${cause}`;
+  }
+  const typed = [...nodes].filter(({ machineTypes }) => machineTypes.length > 0);
+  const isKnown = to === '' || typed.length === 0 || typed.some(({ schedulable, machineTypes }) => schedulable && machineTypes.includes(to));
+  return isKnown ? null : `no schedulable node has ${to}`;
+}

@@ -1,0 +1,44 @@
+import { keyOf, type RestartPicture } from '../restart-budget.ts';
+import type { HeldRestart } from '../restart-plan.ts';
+import type { VmView } from '../vm.ts';
+import { transitionNeed, type TransitionNeed } from './need.ts';
+import type { TransitionRules } from './rules.ts';
+
+/** A VM in hand, with the UID of the guest (VMI) that is restarted: where it has another by now, that is done. */
+export interface HeldGuest extends HeldRestart {
+  guest: string;
+}
+
+/** A VM that is not to be tried again, by `namespace/name`. */
+export interface FailedVm {
+  vm: string;
+  /** It failed in its restart, and was ready before that. */
+  wasWell: boolean;
+}
+
+export interface Touched {
+  inHand: readonly HeldGuest[];
+  failed: readonly FailedVm[];
+}
+
+/**
+ * Whether a VM that is not ready takes up room in the limit of restarts: what is restarted, was or is to be, whatever the cause. Not one
+ * that is paused or that its pool rolls, for which others answer, nor one that failed and was not well before either: it would
+ * block the rest for ever.
+ */
+export function roomTaker({ ref }: TransitionRules, { inHand, failed }: Touched): (vm: VmView, need: TransitionNeed) => boolean {
+  const held = new Set(inHand.map(({ vm }) => vm));
+  const wasWell = new Map(failed.map((one) => [one.vm, one.wasWell]));
+  return (vm, { need }) => {
+    const key = keyOf(vm);
+    return held.has(key) || (wasWell.get(key) ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
+  };
+}
+
+/** Those that take up room where they are not ready, by `namespace/name`. */
+export function countedVms(rules: TransitionRules, vms: Iterable<VmView>, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>, touched: Touched): string[] {
+  const takesUpRoom = roomTaker(rules, touched);
+  const counted: string[] = [];
+  for (const vm of vms) if (takesUpRoom(vm, transitionNeed(rules, vm, picture))) counted.push(keyOf(vm));
+  return counted;
+}

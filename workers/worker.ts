@@ -7,6 +7,7 @@ import { Fleet } from '../activities/fleet.ts';
 import { createAwaitActivities } from '../activities/await-vms.ts';
 import { createHealActivities } from '../activities/heal.ts';
 import { ChosenGuests } from '../activities/chosen-guests.ts';
+import { createMachineTypeActivities } from '../activities/machine-types.ts';
 import { createPoolActivities } from '../activities/pool.ts';
 import { createRestartActivities } from '../activities/restarts.ts';
 import { Revisions } from '../activities/revisions.ts';
@@ -60,6 +61,15 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
         ...createHealActivities({ client, fleet, concurrency: config.concurrency }),
         ...createRestartActivities({ client, fleet, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
+        ...createMachineTypeActivities({
+          client,
+          fleet,
+          concurrency: config.concurrency,
+          stopping: stop,
+          onLook: metrics.machineTypes.look,
+          onPatched: (count) => metrics.machineTypesPatched.inc(count),
+          onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
+        }),
         ...createAwaitActivities({ client, fleet, revisions, stopping: stop }),
         ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
       }),

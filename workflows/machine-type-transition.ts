@@ -16,7 +16,7 @@ import {
 import type { MachineTypeActivities, TransitionLook } from '../activities/machine-types.ts';
 import type { Unpatched } from '../activities/machine-types/patch-hand.ts';
 import { backoffMs } from '../decisions/backoff.ts';
-import type { FailedVm, HeldGuest } from '../decisions/machine-types/plan.ts';
+import type { FailedVm, HeldGuest } from '../decisions/machine-types/room.ts';
 import type { Transition, TransitionCounts, TransitionPhase, TransitionProgress } from '../decisions/machine-types/transition.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { PassedOver } from '../decisions/passed-over.ts';

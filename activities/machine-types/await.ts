@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { cancellationSignal, Context } from '@temporalio/activity';
-import { MOST_TO_CHANGE, planTransition, type FailedVm, type HeldGuest, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
+import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
+import type { FailedVm, HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import type { OwningPool } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
 import { Changes } from '../changes.ts';
 import type { Fleet } from '../fleet.ts';
@@ -66,7 +68,7 @@ export async function awaitTransition({ fleet, others, stopping, onLook }: Await
       const { rules, picture } = await sceneOf(fleet, others, request);
       changes ??= new Changes(fleet, stopping, concernsTransition(fleet, rules));
       const now = Date.now();
-      const whole = planTransition({ rules, vms: fleet.vms.values(), pools: fleet.pools.values(), picture, inHand, failed, maxRestarts, takes, isEnding, now });
+      const whole = planTransition({ rules, vms: fleet.vms.values(), pools: ownersOf(fleet), picture, inHand, failed, maxRestarts, takes, isEnding, now });
       const { wakeAt, ...plan } = now < notBefore ? { ...whole, take: [] } : whole;
       onLook?.(ref.id, plan.counts);
       const told = wordOf(plan);
@@ -98,4 +100,8 @@ const isIdle = ({ patch, pools, check, settled, take, unmark }: Plan): boolean =
 function isPlenty({ patch, pools, check, settled, take, unmark }: Plan, { inHand, maxRestarts }: AwaitTransitionRequest): boolean {
   if (Math.max(patch.length, unmark.length) >= MOST_TO_CHANGE || pools.length + check.length > 0) return true;
   return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inHand.length);
+}
+
+function* ownersOf(fleet: Fleet): Iterable<OwningPool> {
+  for (const pool of fleet.pools.values()) yield { pool, vms: () => fleet.ownedBy(pool.metadata.uid) };
 }

@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
 import { liveVmi } from '../../decisions/availability.ts';
+import { faultInWords } from '../../decisions/machine-types/fault.ts';
 import { transitionNeed } from '../../decisions/machine-types/need.ts';
 import { faultOf, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
@@ -78,8 +79,3 @@ function matched(fleet: Fleet, { rules, picture }: Scene): { running: number; ha
 }
 
 const refused = (sentences: string[]): ApplicationFailure => ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');
-
-const faultInWords = ({ from, to, architecture, preference, vms, fault }: TransitionResult): string => {
-  const of = [architecture, preference].filter((one) => one !== null).join(', ');
-  return `${vms} VMs with ${from}${of === '' ? '' : ` (${of})`} would become ${to === '' ? 'VMs without a type' : to}: ${fault}; choose a type with --to, leave them out with --exclude, or go on with --force`;
-};

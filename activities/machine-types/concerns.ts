@@ -1,5 +1,5 @@
-import { field } from '../../decisions/json.ts';
-import type { TransitionRules } from '../../decisions/machine-types/need.ts';
+import { templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
+import type { TransitionRules } from '../../decisions/machine-types/rules.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { VmView } from '../../decisions/vm.ts';
@@ -33,11 +33,4 @@ export function concernsTransition(fleet: Fleet, { ref, transition, scope }: Tra
       }
     }
   };
-}
-
-/** The machine type that the pool's template asks for; null where it asks for none. */
-export function templateTypeOf({ spec }: StoredPool): string | null {
-  const vmi = field(field(spec.template.spec, 'template'), 'spec');
-  const type = field(field(field(vmi, 'domain'), 'machine'), 'type');
-  return typeof type === 'string' && type !== '' ? type : null;
 }

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
-import { poolStand } from '../../decisions/machine-types/pool-stand.ts';
+import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import { later, type Seen } from '../../decisions/versions.ts';
@@ -11,13 +11,12 @@ import type { KubeObject } from '../../kubernetes/objects.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { recordEvent } from '../events.ts';
 import type { Fleet } from '../fleet.ts';
-import { templateTypeOf } from './concerns.ts';
 import type { Unpatched } from './patch-hand.ts';
 import type { Scene } from './scene.ts';
 import { POOL_MACHINE_TYPE, typePatch } from './type-patch.ts';
 
 export interface ChangedPools {
-  /** Of the pools that were not changed. */
+  /** Of the pools that were not changed, by their names. */
   outcomes: Unpatched[];
   seen: Seen;
 }
@@ -42,7 +41,7 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       const outcome = await outcomeOf(client, pool, record, error);
-      if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
+      if (outcome !== null) outcomes.push({ vm: key, ...outcome });
     }
   }
   return { outcomes, seen: { pools: newest } };
@@ -53,7 +52,7 @@ async function outcomeOf(client: KubeClient, pool: StoredPool, { id, from }: Tra
   const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, pool.metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
   if (live === undefined || live.metadata.uid !== pool.metadata.uid || recordOf(live.metadata.annotations)?.id === id) return null;
   const isOther = (templateTypeOf(live) ?? '') !== from;
-  return isOther ? { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' } : { end: 'Failed', why: error.message };
+  return isOther ? { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' } : { end: 'Failed', why: `the template of the pool could not be changed: ${error.message}` };
 }
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>

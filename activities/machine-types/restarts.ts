@@ -1,7 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { transitionNeed } from '../../decisions/machine-types/need.ts';
-import type { FailedVm, HeldGuest } from '../../decisions/machine-types/plan.ts';
-import { keyOf } from '../../decisions/restart-budget.ts';
+import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { RestartOutcome } from '../../decisions/restart-plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { inBurst } from '../burst.ts';
@@ -38,7 +36,8 @@ export async function beginRestarts(options: BeginRestartsOptions, scene: Scene,
   const acting = new Set(vms);
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-  const hand = new RestartHand({ client, fleet, sent, chosen, counted: countedVms(fleet, scene, request), maxUnavailable: maxRestarts, others, note });
+  const counted = countedVms(scene.rules, fleet.vms.values(), scene.picture, request);
+  const hand = new RestartHand({ client, fleet, sent, chosen, counted, maxUnavailable: maxRestarts, others, note });
   const outcomes: RestartOutcome[] = [];
   const act = async (key: string): Promise<void> => {
     const outcome = await hand.take(key);
@@ -46,14 +45,4 @@ export async function beginRestarts(options: BeginRestartsOptions, scene: Scene,
   };
   await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
   return { outcomes, seen: hand.seen };
-}
-
-/** VMs in the transition's scope: those of them that are not ready take up room, whatever the cause. */
-function countedVms(fleet: Fleet, { rules, picture }: Scene, { inHand, failed }: BeginTransitionRestartsRequest): string[] {
-  const counted = new Set([...inHand.map(({ vm }) => vm), ...failed.filter(({ wasWell }) => wasWell).map(({ vm }) => vm)]);
-  for (const vm of fleet.vms.values()) {
-    const { need } = transitionNeed(rules, vm, picture);
-    if (need !== 'nothing' && need !== 'left') counted.add(keyOf(vm));
-  }
-  return [...counted];
 }

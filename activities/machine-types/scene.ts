@@ -1,4 +1,6 @@
-import { transitionRules, type TransitionRules } from '../../decisions/machine-types/need.ts';
+import { othersOf } from '../../decisions/machine-types/others.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import { transitionRules, type TransitionRules } from '../../decisions/machine-types/rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { RestartPicture } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
@@ -22,12 +24,21 @@ export interface Scene {
 }
 
 export async function sceneOf(fleet: Fleet, others: OtherTransitions, { ref, transition, results }: Omit<TransitionRequest, 'seen'>): Promise<Scene> {
-  const marks = new Set<string>();
-  for (const { transitionMark: mark } of fleet.vms.values()) if (mark !== null && mark !== ref.id) marks.add(mark);
-  await others.refresh(marks);
-  const othersRunning = new Set([...marks].filter(others.runs));
+  const ids = otherIds(fleet, ref.id);
+  await others.refresh(ids);
+  const othersRunning = new Set(ids.filter(others.runs));
   return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
 }
+
+/** Of all that have left something on a VM or a pool, be they over. */
+function otherIds(fleet: Fleet, own: string): string[] {
+  const ids = othersOf(fleet.vms.values(), own);
+  for (const { metadata } of fleet.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
+  return [...ids].filter((id) => ID.test(id) && id !== own);
+}
+
+/** What people write in the place of an id names none. */
+const ID = /^[0-9a-f]{8}$/;
 
 /** What is not older than the picture. */
 export const seenOf = (fleet: Fleet): Seen => ({ pools: String(fleet.pools.version), vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) });

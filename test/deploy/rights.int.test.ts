@@ -7,6 +7,7 @@ import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachine
 import { chaosProxy } from '../fleet/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet/fleet.ts';
 import { withDisk } from '../fleet/healings.ts';
+import { Machines } from '../fleet/machine-types.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
 
@@ -73,6 +74,9 @@ test("a worker does all of its work with the rights of its service account, and 
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   await fleet().createPool(namespace, 'sick', { replicas: 1, template, autohealing: { startupFailureThreshold: 2, backoff: { initial: '1h' } } });
   await until(async () => expect((await fleet().pool(namespace, 'sick'))?.status?.healing?.cycles).toMatchObject([{ phase: 'Waiting' }]));
+
+  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {} });
+  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1 });
 
   const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
   // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.

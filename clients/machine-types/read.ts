@@ -2,30 +2,37 @@ import { nodeView, type Node } from '../../activities/node-view.ts';
 import { vmView, type VirtualMachine } from '../../activities/vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from '../../activities/vmi-view.ts';
 import type { NodeView } from '../../decisions/node.ts';
+import type { OwningPool, RestartPicture } from '../../decisions/restart-budget.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { Nodes, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 import { aboutKind } from '../known-kind.ts';
 
-/** VMs of a namespace, or of all, in the order of their names; of each page only what is looked at is kept. */
-export async function* readVmViews(kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmView, void> {
+/** Of each page of objects only what is looked at is kept. They come in the order of their names. */
+async function* readViews<T extends KubeObject, View>(
+  kube: KubeClient,
+  resource: Resource,
+  namespace: string | undefined,
+  view: (object: Stored<T>) => View,
+): AsyncGenerator<View, void> {
   try {
-    for await (const { items } of kube.pages<VirtualMachine>(VirtualMachines, { namespace })) yield* items.map(vmView);
+    for await (const { items } of kube.pages<T>(resource, { namespace })) yield* items.map(view);
   } catch (error) {
-    throw aboutKind(VirtualMachines, error);
+    throw aboutKind(resource, error);
   }
 }
 
+/** VMs of a namespace, or of all. */
+export const readVmViews = (kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmView, void> =>
+  readViews<VirtualMachine, VmView>(kube, VirtualMachines, namespace, vmView);
+
 /** Their guests. */
-export async function* readVmiViews(kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmiView, void> {
-  try {
-    for await (const { items } of kube.pages<VirtualMachineInstance>(VirtualMachineInstances, { namespace })) yield* items.map(vmiView);
-  } catch (error) {
-    throw aboutKind(VirtualMachineInstances, error);
-  }
-}
+export const readVmiViews = (kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmiView, void> =>
+  readViews<VirtualMachineInstance, VmiView>(kube, VirtualMachineInstances, namespace, vmiView);
 
 /** All nodes; null for a person who may not read them. */
 export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null> {
@@ -36,4 +43,43 @@ export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null
     if (error instanceof KubeError && error.status === 403) return null;
     throw error;
   }
+}
+
+/** A fleet as the API server has it now, as a worker has it in its cache. */
+export interface ReadFleet {
+  vms: VmView[];
+  vmis: VmiView[];
+  pools: StoredPool[];
+  /** Null where the person may not read them. */
+  nodes: NodeView[] | null;
+}
+
+/** Of these namespaces, or of all (null). */
+export async function readFleet(kube: KubeClient, namespaces: readonly string[] | null): Promise<ReadFleet> {
+  const fleet: ReadFleet = { vms: [], vmis: [], pools: [], nodes: await readNodeViews(kube) };
+  for (const namespace of namespaces ?? [undefined]) {
+    for await (const pool of readViews(kube, VirtualMachinePools, namespace, (pool) => pool as unknown as StoredPool)) fleet.pools.push(pool);
+    for await (const vm of readVmViews(kube, namespace)) fleet.vms.push(vm);
+    for await (const vmi of readVmiViews(kube, namespace)) fleet.vmis.push(vmi);
+  }
+  return fleet;
+}
+
+export interface FleetPicture extends RestartPicture {
+  owners: OwningPool[];
+}
+
+/** What belongs to what in it. */
+export function pictureOf({ vms, vmis, pools }: ReadFleet): FleetPicture {
+  const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
+  const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
+  const owned = Map.groupBy(vms, ({ owner }) => owner?.uid);
+  const owners = pools.map((pool): OwningPool => ({ pool, vms: () => owned.get(pool.metadata.uid) ?? [] }));
+  const byUid = new Map(owners.map((owner) => [owner.pool.metadata.uid, owner]));
+  return {
+    owners,
+    vmOf: (key) => byKey.get(key),
+    vmiOf: ({ uid }) => guests.get(uid),
+    poolOf: ({ owner }) => (owner === null ? undefined : byUid.get(owner.uid)),
+  };
 }

@@ -19,12 +19,15 @@ export type TypesFormat = DataFormat | 'wide';
 export async function printTypes(types: TypeInUse[], output?: TypesFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
   if (types.length === 0) return note('no VM has a machine type');
-  const wide = output === 'wide';
-  const rows = types.flatMap((type) => Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)));
-  print(table(['NAMESPACE', 'TYPE', 'VMS', 'GUESTS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'], rows).join('\n'));
-  print('');
-  print(totalInWords(types));
+  print(typesLines(types, { wide: output === 'wide' }).join('\n'));
   if (types.some(({ nodes }) => nodes === null)) note('which types the nodes have is not known: they do not say, or you may not list them');
+}
+
+/** A table of them, and what they are in all. */
+export function typesLines(types: TypeInUse[], { wide }: { wide: boolean }): string[] {
+  const rows = types.flatMap((type) => Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)));
+  const headers = ['NAMESPACE', 'TYPE', 'VMS', 'GUESTS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'];
+  return [...table(headers, rows), '', totalInWords(types)];
 }
 
 const rowOf = (type: TypeInUse, namespace: string, { vms, guests }: TypeCounts, wide: boolean): Cell[] => [

@@ -1,0 +1,67 @@
+import { GROUP } from '../../api/names.ts';
+import { Failure } from '../failure.ts';
+import { note, plain, print, table, type Cell, type Style } from '../output.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import type { PlannedItem, PlannedNeed, TransitionPlanned } from './plan.ts';
+import { vmsInWords } from './words.ts';
+
+export type PlanFormat = DataFormat | 'wide';
+
+/** As a VM needs it, and as their number is told. */
+const WORDS: Record<PlannedNeed, [one: string, all: string]> = {
+  Change: ['change', 'to change'],
+  ChangeAndRestart: ['change, restart', 'to change and restart'],
+  ChangeAndWait: ['change, restart by its owner', 'to change, restarted by their owners'],
+  Restart: ['restart', 'to restart'],
+  Wait: ['restart by its owner', 'restarted by their owners'],
+  Pool: ['rolled by its pool', 'rolled by their pools'],
+  Later: ['put off', 'put off'],
+  Left: ['left alone', 'left alone'],
+};
+const STYLES: Partial<Record<PlannedNeed, Style>> = { Later: 'yellow', Left: 'gray' };
+
+/** Prints what a transition would do. Throws a `Failure` for each reason why it would be refused. */
+export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): Promise<void> {
+  if (output === 'json' || output === 'yaml') await printData(plan, output);
+  else print(planLines(plan, { wide: output === 'wide' }).join('\n'));
+  for (const line of plan.unknown) note(plain(line));
+  if (plan.refusals.length > 0) throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));
+}
+
+/** A table of what matches, and what that is in all. */
+export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }): string[] {
+  const headers = ['NAMESPACE', 'NAME', 'TYPE', ...(wide ? ['GUEST', 'POOL'] : []), 'RESULT', 'NEEDS'];
+  return [...table(headers, plan.items.map((item) => cellsOf(item, wide))), '', ...totalLines(plan)];
+}
+
+function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
+  const { kind, namespace, name, type, guest, pool, result } = item;
+  const isPool = kind === 'VirtualMachinePool';
+  // What its guest has is why an alias is there at all.
+  const own = type ?? '<none>';
+  const shown = wide || guest === null || guest === type || result !== type ? own : `${own} (${guest})`;
+  return [namespace, isPool ? `pool.${GROUP}/${name}` : name, shown, ...(wide ? [guest ?? '<none>', pool ?? '<none>'] : []), resultOf(item), needsOf(item)];
+}
+
+const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result === '' ? '<none>' : result);
+
+function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
+  const [words] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : WORDS[need];
+  const text = `${words}${need === 'Pool' && pool !== null ? ` ${pool}` : ''}${why === null ? '' : `: ${why}`}`;
+  const style = STYLES[need];
+  return style === undefined ? text : { text, style };
+}
+
+/** How many VMs need what, and what pools make of it. */
+function totalLines({ items, vms, counts, maxRestarts }: TransitionPlanned): string[] {
+  const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) => (counts[need] === undefined ? [] : [`${counts[need]} ${WORDS[need][1]}`]));
+  const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
+  const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
+  const pools = new Set(items.filter(isOfPool).map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`));
+  return [
+    plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`),
+    ...(pools.size === 0 ? [] : [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${[...pools].join(', ')}`)]),
+  ];
+}
+
+const isOfPool = ({ kind, need }: PlannedItem): boolean => need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');

@@ -1,0 +1,178 @@
+import { beforeOfView, typePatch } from '../../activities/machine-types/type-patch.ts';
+import type { VirtualMachine } from '../../activities/vm-view.ts';
+import { countOf } from '../../api/int-or-percent.ts';
+import { liveVmi } from '../../decisions/availability.ts';
+import { faultInWords } from '../../decisions/machine-types/fault.ts';
+import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/need.ts';
+import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
+import { faultOf, wantedResults } from '../../decisions/machine-types/preflight.ts';
+import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/rules.ts';
+import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
+import type { OwningPool, RestartPicture } from '../../decisions/restart-budget.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { byName } from '../fleet.ts';
+import type { OthersRunning } from './others.ts';
+import { pictureOf, type ReadFleet } from './read.ts';
+
+/** What is to be done to a VM, or to a pool. */
+export type PlannedNeed =
+  | 'Change'
+  | 'ChangeAndRestart'
+  /** Its owner is to restart it. */
+  | 'ChangeAndWait'
+  | 'Restart'
+  | 'Wait'
+  /** Its pool rolls it. */
+  | 'Pool'
+  /** It is in no state to be touched now. */
+  | 'Later'
+  | 'Left';
+
+/** A VM that matches, or a pool whose template does; `-o json` prints it as it is. */
+export interface PlannedItem {
+  kind: 'VirtualMachine' | 'VirtualMachinePool';
+  namespace: string;
+  name: string;
+  /** Name of the pool of drover's that owns it. */
+  pool: string | null;
+  /** Of its spec, or of the pool's template. */
+  type: string | null;
+  /** That its guest has. */
+  guest: string | null;
+  /** The type of its spec afterwards; null where nobody knows. */
+  result: string | null;
+  need: PlannedNeed;
+  /** Why it is put off or left alone, or what would be wrong with the result. */
+  why: string | null;
+}
+
+/** What a transition would do now. */
+export interface TransitionPlanned {
+  items: PlannedItem[];
+  /** What dry runs have shown, and what is wrong with it. */
+  results: TransitionResult[];
+  /** VMs, without the pools. */
+  vms: number;
+  counts: Partial<Record<PlannedNeed, number>>;
+  /** Restarts at a time. */
+  maxRestarts: number;
+  /** Why the transition would be refused, a sentence each. */
+  refusals: string[];
+  /** What is not known, a sentence each. */
+  unknown: string[];
+}
+
+export interface PlanOptions {
+  /** Whether resulting types are asked for, by dry runs that write nothing. */
+  asksServer: boolean;
+  cluster: string;
+  others: OthersRunning;
+}
+
+/** What the transition would do to the fleet as it was read, by the very rules that a worker goes by. */
+export async function planOf(kube: KubeClient, fleet: ReadFleet, transition: Transition, { asksServer, cluster, others }: PlanOptions): Promise<TransitionPlanned> {
+  const picture = pictureOf(fleet);
+  const input = { ref: { cluster, id: '' }, transition, othersRunning: others.ids };
+  const before = transitionRules({ ...input, results: [] });
+  const asked = asksServer ? await askAll(kube, before, fleet, picture) : { results: [], unknown: [] };
+  const rules = transitionRules({ ...input, results: asked.results });
+  const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, picture) ?? []);
+  const pools = picture.owners.flatMap((owner) => plannedPool(rules, owner, picture) ?? []);
+  const counts: TransitionPlanned['counts'] = {};
+  for (const { need } of planned) counts[need] = (counts[need] ?? 0) + 1;
+  const running = planned.filter(({ need, guest }) => need !== 'Left' && guest !== null).length;
+  const faults = asked.results.filter(({ fault }) => fault !== null);
+  return {
+    items: [...pools, ...planned].sort(inOrder),
+    results: asked.results,
+    vms: planned.length,
+    counts,
+    maxRestarts: countOf(transition.maxRestarts, running, 1),
+    refusals: transition.force ? [] : faults.map(faultInWords),
+    unknown: [...asked.unknown, ...(others.unknown === null ? [] : [others.unknown])],
+  };
+}
+
+/** What becomes of the types of each group of VMs, by a dry run on one of them. */
+async function askAll(kube: KubeClient, rules: TransitionRules, { vms, nodes }: ReadFleet, picture: RestartPicture): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
+  const results: TransitionResult[] = [];
+  const unknown = new Set<string>(nodes === null ? ['you may not list nodes: whether they have the new type is not known'] : []);
+  for (const { group, vms: count, sample } of wantedResults(rules, vms, picture)) {
+    try {
+      const to = await resultingType(kube, picture.vmOf(sample)!, group.wanted);
+      results.push({ ...group, to, vms: count, fault: faultOf(rules, to, nodes ?? []) });
+    } catch (error) {
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      if (error.status === 403 && error.reason === 'Forbidden' && !/admission webhook/.test(error.message)) unknown.add('you may not patch VMs: which types they would get is not known');
+      // Somebody has changed or deleted it since it was read; the plan is as old as that.
+      else if (error.status === 404 || error.status === 409) unknown.add(`${sample} has changed meanwhile: ask again`);
+      else results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
+    }
+  }
+  return { results, unknown: [...unknown] };
+}
+
+/** Empty where nothing fills it in. */
+async function resultingType(kube: KubeClient, vm: VmView, to: string | null): Promise<string> {
+  const patch = typePatch(beforeOfView(vm), { machineType: to });
+  const { spec } = await kube.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, { dryRun: true });
+  return spec?.template?.spec?.domain?.machine?.type ?? '';
+}
+
+function plannedVm(rules: TransitionRules, vm: VmView, picture: RestartPicture): PlannedItem | null {
+  const owner = picture.poolOf(vm);
+  const guest = liveVmi(picture.vmiOf(vm));
+  const isPools = owner !== undefined && poolStand(rules, owner, picture).stand !== 'apart';
+  const found = needOf(transitionNeed(rules, vm, picture), { restartNow: rules.transition.restartNow, runs: guest !== undefined, isPools });
+  if (found === null) return null;
+  const { namespace, name, machineType } = vm;
+  const wanted = found.need === 'Left' ? undefined : wantedType(rules, vm);
+  const result = wanted === undefined ? machineType : (rules.resultOf(groupOf(vm, wanted))?.to ?? wanted);
+  const guestType = guest === undefined ? null : (guest.machineType ?? guest.specMachineType);
+  return { kind: 'VirtualMachine', namespace, name, pool: owner?.pool.metadata.name ?? null, type: machineType, guest: guestType, result, ...found };
+}
+
+type Found = Pick<PlannedItem, 'need' | 'why'>;
+
+function needOf(needed: TransitionNeed, { restartNow, runs, isPools }: { restartNow: boolean; runs: boolean; isPools: boolean }): Found | null {
+  const changed = (waits: boolean): PlannedNeed => (!waits ? 'Change' : restartNow ? 'ChangeAndRestart' : 'ChangeAndWait');
+  switch (needed.need) {
+    case 'nothing':
+    case 'done':
+      return null;
+    case 'patch':
+      return { need: changed(needed.marks), why: null };
+    case 'check':
+      return { need: isPools ? 'Pool' : changed(runs), why: null };
+    case 'mark':
+      return { need: restartNow ? 'Restart' : 'Wait', why: null };
+    case 'restart':
+      return { need: 'Restart', why: null };
+    case 'wait':
+      return { need: 'Wait', why: null };
+    case 'pool':
+      return { need: 'Pool', why: needed.why };
+    case 'parked':
+      return { need: 'Later', why: needed.why };
+    case 'left':
+    case 'failed':
+      return { need: 'Left', why: needed.why };
+  }
+}
+
+/** Null for a pool whose template stays as it is, whatever its VMs need. */
+function plannedPool(rules: TransitionRules, owner: OwningPool, picture: RestartPicture): PlannedItem | null {
+  const stand = poolStand(rules, owner, picture);
+  if (stand.stand === 'apart' || stand.stand === 'rolls') return null;
+  const { namespace, name } = owner.pool.metadata;
+  const type = templateTypeOf(owner.pool);
+  const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, guest: null } as const;
+  if (stand.stand === 'left' || stand.stand === 'parked') return { ...item, result: type, need: stand.stand === 'left' ? 'Left' : 'Later', why: stand.why };
+  const wanted = stand.stand === 'change' ? stand.to : (stand.groups[0]?.wanted ?? null);
+  return { ...item, result: wanted, need: 'Change', why: null };
+}
+
+const inOrder = (one: PlannedItem, other: PlannedItem): number => byName({ metadata: one }, { metadata: other });

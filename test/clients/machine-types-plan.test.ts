@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import type { PlannedItem, TransitionPlanned } from '../../clients/machine-types/plan.ts';
+import { planLines } from '../../clients/machine-types/plan-view.ts';
+import { typesLines } from '../../clients/machine-types/types.ts';
+import type { TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+
+const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
+  kind: 'VirtualMachine',
+  namespace: 'shop',
+  name,
+  pool: null,
+  type: 'pc-q35-rhel8.2.0',
+  guest: null,
+  result: 'q35',
+  need: 'Change',
+  why: null,
+  ...fields,
+});
+function planned(items: PlannedItem[], fields: Partial<TransitionPlanned> = {}): TransitionPlanned {
+  const counts: TransitionPlanned['counts'] = {};
+  const vms = items.filter(({ kind }) => kind === 'VirtualMachine');
+  for (const { need } of vms) counts[need] = (counts[need] ?? 0) + 1;
+  return { items, results: [], vms: vms.length, counts, maxRestarts: 1, refusals: [], unknown: [], ...fields };
+}
+/** Without the widths of its columns. */
+const rowsOf = (lines: string[]): string[] => lines.map((line) => line.replaceAll(/ {3,}/g, ' | '));
+
+test('a plan has a line for each VM, and says what it is in all', () => {
+  const plan = planned([
+    item('off', {}),
+    item('on', { need: 'ChangeAndRestart', guest: 'pc-q35-rhel8.2.0' }),
+    item('late', { need: 'Later', why: 'it is paused', guest: 'pc-q35-rhel8.2.0' }),
+    item('alias', { need: 'Restart', type: 'q35', guest: 'pc-q35-rhel8.6.0' }),
+    item('unknown', { result: null }),
+    item('bare', { result: '' }),
+  ]);
+  expect(rowsOf(planLines({ ...plan, maxRestarts: 3 }, { wide: false }))).toEqual([
+    'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
+    'shop | off | pc-q35-rhel8.2.0 | q35 | change',
+    'shop | on | pc-q35-rhel8.2.0 | q35 | change, restart',
+    'shop | late | pc-q35-rhel8.2.0 | q35 | put off: it is paused',
+    'shop | alias | q35 (pc-q35-rhel8.6.0) | q35 | restart',
+    'shop | unknown | pc-q35-rhel8.2.0 | <default> | change',
+    'shop | bare | pc-q35-rhel8.2.0 | <none> | change',
+    '',
+    '6 VMs: 3 to change, 1 to change and restart, 1 to restart, 1 put off; 3 restarted at a time',
+  ]);
+});
+
+test('a wide plan has columns of guests and pools', () => {
+  const rows = rowsOf(planLines(planned([item('alias', { need: 'Wait', type: 'q35', guest: 'pc-q35-rhel8.6.0' })]), { wide: true }));
+  expect(rows[0]).toBe('NAMESPACE | NAME | TYPE | GUEST | POOL | RESULT | NEEDS');
+  expect(rows[1]).toBe('shop | alias | q35 | pc-q35-rhel8.6.0 | <none> | q35 | restart by its owner');
+  expect(rows.at(-1)).toBe('1 VM: 1 restarted by their owners');
+});
+
+test('pools are shown as such, and what they do by themselves', () => {
+  const pool = item('web', { kind: 'VirtualMachinePool', result: null });
+  const lines = rowsOf(planLines(planned([pool, item('web-1', { need: 'Pool', pool: 'web' }), item('db-1', { need: 'Pool', pool: 'db', why: 'its pool shop/db is paused' })]), { wide: false }));
+  expect(lines.slice(1)).toEqual([
+    'shop | pool.drover.dev/web | pc-q35-rhel8.2.0 | <default> | change of its template',
+    'shop | web-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool web',
+    'shop | db-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool db: its pool shop/db is paused',
+    '',
+    '2 VMs: 2 rolled by their pools',
+    'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web, shop/db',
+  ]);
+});
+
+const type = (name: string, fields: Partial<TypeInUse>): TypeInUse => ({
+  type: name,
+  vms: 1,
+  guests: 0,
+  namespaces: { shop: { vms: 1, guests: 0 } },
+  isAlias: false,
+  nodes: 2,
+  newer: null,
+  isOld: false,
+  ...fields,
+});
+
+test('types have a line for each namespace, and say why they are old', () => {
+  const both = { shop: { vms: 2, guests: 1 }, bank: { vms: 1, guests: 1 } };
+  const types = [
+    type('pc-q35-rhel8.2.0', { nodes: 0, newer: 'pc-q35-rhel9.2.0', isOld: true }),
+    type('pc-q35-rhel8.6.0', { vms: 3, guests: 2, namespaces: both, newer: 'pc-q35-rhel9.2.0', isOld: true }),
+    type('pc-q35-rhel9.2.0', {}),
+    type('q35', { isAlias: true }),
+  ];
+  expect(rowsOf(typesLines(types, { wide: false }))).toEqual([
+    'NAMESPACE | TYPE | VMS | GUESTS | STATE',
+    'shop | pc-q35-rhel8.2.0 | 1 | 0 | old: no schedulable node has it',
+    'shop | pc-q35-rhel8.6.0 | 2 | 1 | old: nodes have pc-q35-rhel9.2.0',
+    'bank | pc-q35-rhel8.6.0 | 1 | 1 | old: nodes have pc-q35-rhel9.2.0',
+    'shop | pc-q35-rhel9.2.0 | 1 | 0 | newest of the nodes',
+    'shop | q35 | 1 | 0 | alias',
+    '',
+    '6 VMs, 2 guests; of old types: 4 VMs, 2 guests',
+  ]);
+  const wide = rowsOf(typesLines([type('q35', { isAlias: true }), type('pc-q35-rhel9.2.0', { nodes: null })], { wide: true }));
+  expect(wide.slice(0, 3)).toEqual([
+    'NAMESPACE | TYPE | VMS | GUESTS | NODES | NEWER | STATE',
+    'shop | q35 | 1 | 0 | 2 | <none> | alias',
+    'shop | pc-q35-rhel9.2.0 | 1 | 0 | <unknown> | <none> | <unknown>',
+  ]);
+  expect(wide.at(-1)).toBe('2 VMs, 0 guests; none of an old type');
+});

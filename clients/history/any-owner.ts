@@ -25,16 +25,18 @@ const ACTS: Record<string, string> = {
   changePools: 'machine type',
 };
 
-type Failed = { vm: string; why: string };
-interface Outcomes {
-  outcomes?: (RestartOutcome | Failed)[];
+/** What they, and the waits between them, come back with. */
+interface Result {
+  /** Of restarts, those that are not waited for; of changes, those that could not be made. */
+  outcomes?: (RestartOutcome | { vm: string; why: string })[];
+  /** Of restarts that were waited for. */
   settled?: RestartOutcome[];
 }
 
 /** What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the oldest first. */
 export function wideActionsOf(workflow: string, runs: History[]): WideAction[] {
   const all = runs.flatMap(({ events }) => events ?? []);
-  const told = all.flatMap((event) => outcomesIn(event).map((outcome) => ({ ...outcome, at: timeOf(event) })));
+  const restarts = all.flatMap((event) => restartsIn(event).map((outcome) => ({ ...outcome, at: timeOf(event) })));
   return runs.flatMap(({ events: ofRun }) => {
     const events = ofRun ?? [];
     const ends = endsOf(events);
@@ -48,13 +50,12 @@ export function wideActionsOf(workflow: string, runs: History[]): WideAction[] {
       const { askedBy = null, reason = null } = transition ?? request;
       const base = { time, action, ...(action === 'restart' ? { from: null, to: null } : typesOf(transition)), askedBy, reason: reason === null ? null : `${action}: ${reason}`, workflow };
       const end = ends.get(String(event.eventId));
-      const of = (key: string): Pick<Action, 'end' | 'why' | 'endedAt'> => {
-        const outcome = told.find(({ vm, at }) => vm === key && at >= time);
-        if (outcome !== undefined) return { end: 'end' in outcome ? outcome.end : 'Failed', why: outcome.why ?? null, endedAt: outcome.at };
-        if (action !== 'restart' && end?.activityTaskCompletedEventAttributes) return { end: 'Done', why: null, endedAt: timeOf(end) };
-        return { ...(action === 'restart' ? unended(all) : unfinished(end, all)), endedAt: null };
+      const howOf = (key: string): Pick<Action, 'end' | 'why' | 'endedAt'> => {
+        if (action !== 'restart') return changeOf(end, events, key);
+        const outcome = restarts.find(({ vm, at }) => vm === key && at >= time);
+        return outcome === undefined ? { ...unended(all), endedAt: null } : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.at };
       };
-      return [...vms.map((vm) => ({ ...base, vms: [vm], pools: [], ...of(vm) })), ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...of(pool) }))];
+      return [...vms.map((vm) => ({ ...base, vms: [vm], pools: [], ...howOf(vm) })), ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...howOf(pool) }))];
     });
   });
 }
@@ -62,8 +63,17 @@ export function wideActionsOf(workflow: string, runs: History[]): WideAction[] {
 const typesOf = (transition: Transition | undefined): Pick<Action, 'from' | 'to'> =>
   transition === undefined || transition.scope.undoes !== null ? { from: null, to: null } : { from: transition.scope.glob, to: transition.to ?? 'default' };
 
-/** The end of a restart is told by the wait after it, or where it was not waited for, by the restart itself. */
-function outcomesIn(event: Event): (RestartOutcome | Failed)[] {
-  const [result] = valuesOf(event.activityTaskCompletedEventAttributes?.result) as (Outcomes | null | undefined)[];
-  return [...(result?.outcomes ?? []), ...(result?.settled ?? [])];
+/** How a change of one VM or pool ended, which its activity tells. */
+function changeOf(end: Event | undefined, events: Event[], key: string): Pick<Action, 'end' | 'why' | 'endedAt'> {
+  if (!end?.activityTaskCompletedEventAttributes) return { ...unfinished(end, events), endedAt: null };
+  const failed = resultIn(end).outcomes?.find(({ vm }) => vm === key);
+  return { end: failed === undefined ? 'Done' : 'Failed', why: failed?.why ?? null, endedAt: timeOf(end) };
 }
+
+/** The end of a restart is told by the wait after it, or where it was not waited for, by the restart itself. */
+function restartsIn(event: Event): RestartOutcome[] {
+  const { outcomes = [], settled = [] } = resultIn(event);
+  return [...outcomes, ...settled].flatMap((outcome) => ('end' in outcome ? [outcome] : []));
+}
+
+const resultIn = (event: Event): Result => (valuesOf(event.activityTaskCompletedEventAttributes?.result)[0] as Result | null | undefined) ?? {};

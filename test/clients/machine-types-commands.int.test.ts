@@ -1,0 +1,250 @@
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Action } from '../../clients/history/actions.ts';
+import type { Report } from '../../clients/machine-types/print-report.ts';
+import type { ListedTransition } from '../../clients/machine-types/transitions.ts';
+import type { PendingVm } from '../../clients/vm/pending.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { taskQueueOf } from '../../workflows/messages.ts';
+import { aFleet, until, type TestWorker } from '../fleet/fleet.ts';
+import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
+import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
+
+const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
+const drover = (...words: string[]): Promise<Outcome> => run(words, env());
+const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
+/** Of the VMs of one namespace that have an old type. */
+const update = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> => machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
+
+const WHOLE_ID = /machine-types\/default\/[0-9a-f]{8}/;
+/** The whole id that an answer has in it, of a transition that the test leaves behind ended. */
+function idIn({ stdout }: { stdout: string }): string {
+  const [id] = WHOLE_ID.exec(stdout)!;
+  const { workflow } = fleet().temporal.client;
+  onTestFinished(() => workflow.getHandle(id).terminate().then(() => undefined, () => undefined));
+  return id;
+}
+const lastPart = (id: string): string => id.slice(-8);
+const statusOf = async (id: string): Promise<TransitionProgress> => JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as TransitionProgress;
+const listed = async (id: string): Promise<ListedTransition | undefined> =>
+  (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: ListedTransition[] }).items.find((one) => one.id === id);
+const reportOf = async (id: string): Promise<Report> => JSON.parse((await machineTypes('report', id, '-o', 'json')).stdout) as Report;
+const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
+
+describe('a whole update', () => {
+  let machines: Machines;
+  let id: string;
+  beforeAll(async () => {
+    machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': { runStrategy: 'Once' }, new: { type: NEW }, off: { runStrategy: 'Halted' } });
+  });
+
+  test('changes what matches, restarts the guests, and says so', async () => {
+    const before = await machines.guests();
+    const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
+    id = idIn(done);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toMatch(new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`));
+    expect(done.stdout).toMatch(/█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 VMs changed, 2 restarted\n$/);
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual(['q35', 'q35', 'q35', NEW]);
+    const after = await machines.guests();
+    expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
+    expect((await machines.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
+  });
+
+  test('is listed with its phase, and told when it is over', async () => {
+    await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Complete', glob: OLD_GLOB, to: null, restartNow: true, askedBy: 'ada@desk', reason: 'RHEL 10' }));
+    const row = `${id} +Complete +\\*rhel8\\.\\* +<default> +drover +\\S+ +ada@desk +RHEL 10\n`;
+    expect((await machineTypes('list')).stdout).toMatch(new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +ASKED BY +REASON\n(.*\n)*${row}`));
+    expect(await machineTypes('status', lastPart(id))).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n3 VMs changed, 2 restarted\n$/) });
+    const over = `error: no ${id} runs: \`drover machine-types list\` lists those there are\n`;
+    expect(await machineTypes('pause', id)).toMatchObject({ code: 1, stderr: over });
+    expect(await machineTypes('status', 'nothing')).toMatchObject({ code: 1, stderr: 'error: there is no machine-types/default/nothing\n' });
+  });
+
+  test('is reported for a spreadsheet and a program', async () => {
+    const rows = ['db-1', 'db-2'].map((name) => `${machines.namespace},${name},${OLD},q35,${OLD},Done,`);
+    const csv = ['namespace,name,from,to,guest before,state,why', ...rows, `${machines.namespace},off,${OLD},q35,,Done,`, ''].join('\n');
+    expect(await machineTypes('report', id, '-o', 'csv')).toMatchObject({ code: 0, stderr: '', stdout: csv });
+    const row = { namespace: machines.namespace, name: 'db-1', from: OLD, to: 'q35', guestBefore: OLD, state: 'Done', why: null };
+    const report = await reportOf(id);
+    expect(report).toMatchObject({ id, phase: 'Complete', transition: { reason: 'RHEL 10' } });
+    expect(report.items).toContainEqual(row);
+    expect((await machineTypes('report', id)).stdout).toMatch(/^NAMESPACE +NAME +FROM +TO +GUEST BEFORE +STATE +WHY\n\S+ +db-1 .* Done +<none>\n/);
+  });
+
+  test('is in the history of each of its VMs', async () => {
+    const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', machines.namespace, '-o', 'json');
+    expect(code).toBe(0);
+    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, askedBy, workflow }) => [action, vms.join(), from, to, end, askedBy, workflow]);
+    expect(told).toEqual([
+      ['machine type', 'db-1', OLD_GLOB, 'default', 'Done', 'ada@desk', id],
+      ['restart', 'db-1', null, null, 'Restarted', 'ada@desk', id],
+    ]);
+  });
+
+  test('is undone, but for a VM that somebody has changed since', async () => {
+    await machines.setType('off', NEW);
+    const undone = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '100%');
+    const undo = idIn(undone);
+    expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 VMs changed, 2 restarted\n$`)) });
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([OLD, OLD, NEW, NEW]);
+    const { items } = await reportOf(undo);
+    expect(items.filter(({ state }) => state === 'Done').map(({ name, from, to }) => [name, from, to])).toEqual([['db-1', 'q35', OLD], ['db-2', 'q35', OLD]]);
+    expect((await machineTypes('list')).stdout).toContain(`undo of ${lastPart(id)}`);
+  });
+});
+
+test('without --restart-now it is followed until all is changed, and goes on until the owners have restarted their guests', async () => {
+  await setAlias(fleet(), OLD);
+  const machines = await Machines.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });
+  await setAlias(fleet(), NEW);
+  const begun = await update(machines);
+  const id = idIn(begun);
+  expect(begun.code).toBe(0);
+  expect(begun.stdout).toMatch(/\n\d VMs changed, 2 waiting for a restart by their owners\n$/);
+  const label = `drover.dev/machine-type-restart-required=${lastPart(id)}`;
+  const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
+  expect(begun.stderr).toBe(`${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, ${how}\n`);
+  expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/3 done, 2 waiting for a restart by their owners: Waiting\n/) });
+  expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
+    ['alias', 'Waiting', `its guest still has ${OLD}`],
+    ['db', 'Waiting', `its guest still has ${OLD}`],
+    ['off', 'Done', null],
+  ]);
+  const { items } = JSON.parse((await drover('vm', 'pending', '-A', '-l', label, '-o', 'json')).stdout) as { items: PendingVm[] };
+  expect(items.map(({ name }) => name)).toEqual(['alias', 'db']);
+  expect(items[0]!.why).toBe(`its guest has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
+  const watching = machineTypes('status', id, '--watch');
+  expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({ code: 0 });
+  expect(await watching).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n[^]*\n\d VMs changed\n$/) });
+});
+
+describe('one that goes on', () => {
+  test('is left by Ctrl-C, with the commands to look at it and to end it', async () => {
+    const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '5s' } } });
+    const child = start(['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--restart-now'], env());
+    const outcome = outcomeOf(child);
+    let seen = '';
+    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
+    child.kill('SIGINT');
+    const { code, stderr } = await outcome;
+    const id = idIn({ stdout: seen });
+    const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
+    expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${id} goes on: ${how}\n` });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n1 VM changed, 1 restarted\n$/) });
+  });
+
+  test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
+    const machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': {} });
+    const begun = await update(machines, '--no-wait');
+    const id = idIn(begun);
+    expect(begun).toMatchObject({ code: 0, stderr: '', stdout: `${id} begun: 2 VMs, *rhel8.* to the default, guests restarted by their owners\n` });
+    await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
+    // The id need not be given where one runs.
+    await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Waiting' }));
+    expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({ code: 0, stdout: `${id} paused\n`, stderr: '' });
+    await until(async () => expect(await statusOf(id)).toMatchObject({ phase: 'Paused', paused: { by: 'ada@desk', why: 'lunch' } }));
+    await machines.add('db-3');
+    expect((await machineTypes('status')).stdout).toMatch(/: Paused\n.*\n {2}paused by ada@desk: lunch\n/);
+    expect(await machineTypes('resume', id)).toMatchObject({ code: 0, stdout: `${id} resumed\n` });
+    await until(async () => expect(await machines.type('db-3')).toBe('q35'));
+    const refused = await machineTypes('undo', id, '--no-wait');
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: `error: ${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it\n` });
+    const watching = machineTypes('status', id, '--watch');
+    expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} aborted\n` });
+    expect(await watching).toMatchObject({ code: 1, stderr: `error: 3 VMs were left as they are: ${id} was aborted by ada@desk: enough\n` });
+    expect((await reportOf(id)).items[0]).toMatchObject({ name: 'db-1', state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` });
+  });
+
+  test('keeps another off its VMs, which is told so', async () => {
+    const machines = await Machines.of(fleet(), { db: {} });
+    const first = idIn(await update(machines, '--no-wait'));
+    await until(async () => expect((await statusOf(first)).phase).toBe('Waiting'));
+    const second = await update(machines, '--restart-now', '--no-wait');
+    const id = idIn(second);
+    await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
+    expect((await machineTypes('status', id)).stdout).toMatch(new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`));
+    const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
+    await until(async () => expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) }));
+    expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'PutOff' }]);
+    expect(await machineTypes('abort', first)).toMatchObject({ code: 0 });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/1 restarted\n$/) });
+  });
+});
+
+describe('what can\'t be done', () => {
+  test('is refused in a sentence before anything is changed', async () => {
+    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const refused = await update(machines, '--to', 'pc-q35-rhel9.9.9');
+    const id = idIn(refused);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/^error: refused: .*pc-q35-rhel9\.9\.9.*\n$/);
+    expect(await machines.type('off')).toBe(OLD);
+    await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
+    expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/) });
+    expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM that is still there\n` });
+  });
+
+  test('a VM that does not come back fails it', async () => {
+    const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '100ms' } }, 'db-2': {} });
+    for (const name of ['db', 'db-2']) await machines.patch(name, { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } });
+    const failed = await update(machines, '--restart-now', '--deadline', '2s');
+    const id = idIn(failed);
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(/^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM was left as it is: more than 0 restarts have failed\n$/);
+    const { items } = await reportOf(id);
+    expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ why: matching(/not ready in time/) }]);
+  });
+
+  test('nothing happens without a worker, and that is said', async () => {
+    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const words = `no drover worker polls the task queue ${taskQueueOf('other')}: nothing happens until one does; \`drover worker\` starts one\n`;
+    const begun = await update(machines, '--cluster', 'other', '--no-wait');
+    const { workflow } = fleet().temporal.client;
+    const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
+    const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
+    expect(begun).toMatchObject({ code: 0, stderr: words });
+    expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({ code: 1, stderr: `error: ${words}` });
+    await end(first);
+    const child = start(['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--cluster', 'other'], env());
+    const outcome = outcomeOf(child);
+    let said = '';
+    child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    await expect.poll(() => said, { timeout: 30_000 }).toBe(words);
+    child.kill('SIGINT');
+    const { code, stdout } = await outcome;
+    expect(code).toBe(130);
+    await end(/machine-types\/other\/\w+/.exec(stdout)![0]);
+    expect(await machines.type('off')).toBe(OLD);
+  });
+});
+
+test('an update whose workflow Temporal has forgotten is reported by what the VMs carry of it', async () => {
+  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const id = idIn(await update(machines));
+  const { connection, namespace } = fleet().temporal;
+  await connection.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: id } });
+  await until(async () => expect(await machineTypes('status', id)).toMatchObject({ code: 1, stderr: `error: there is no ${id}\n` }));
+  expect(await machineTypes('report', lastPart(id), '-o', 'csv')).toMatchObject({
+    code: 0,
+    stderr: `there is no ${id}: what failed or was passed over is not known\n`,
+    stdout: matching(new RegExp(`\n${machines.namespace},off,${OLD},q35,,Done,\n$`)),
+  });
+  const none = await machineTypes('report', '00000000');
+  expect(none).toMatchObject({ code: 1, stderr: 'error: there is no machine-types/default/00000000, and no VM carries anything of it\n' });
+});
+
+// The last test: nobody does anything afterwards.
+test('one that is over is told of without a worker', async () => {
+  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const id = idIn(await update(machines));
+  await worker.kill();
+  expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/1 done: Complete\n/) });
+});

@@ -1,13 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { WantedResult } from '../decisions/machine-types/preflight.ts';
-import type { TransitionCounts, TransitionResult } from '../decisions/machine-types/transition.ts';
+import type { TransitionCounts } from '../decisions/machine-types/transition.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
-import { checkTypes, preflight, type Preflight } from './machine-types/check.ts';
+import { checkTypes, preflight, type Checked, type Preflight } from './machine-types/check.ts';
 import { clearMarks, type ClearMarksRequest } from './machine-types/marks.ts';
 import { OtherTransitions } from './machine-types/other-transitions.ts';
 import { PatchHand, type Unpatched } from './machine-types/patch-hand.ts';
@@ -60,7 +60,7 @@ export function createMachineTypeActivities({ client, fleet, concurrency, stoppi
     awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> => awaitTransition({ fleet, others, stopping, onLook }, request),
 
     /** What becomes of groups of VMs that no dry run has shown yet. */
-    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<TransitionResult[]> =>
+    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
       beating(async () => checkTypes({ client, fleet, others }, await sceneAt(request), request.wanted)),
 
     /** Changes the types of VMs, or marks those whose guests alone are old. May be run again at any point. */

@@ -148,8 +148,8 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
     upsertSearchAttributes([{ key: DroverCluster, value: ref.cluster }]);
     show('Checking');
     try {
-      const { results, maxRestarts } = await preflightTransition({ ref, transition });
-      Object.assign(state, { results, maxRestarts });
+      const { results, maxRestarts, seen } = await preflightTransition({ ref, transition });
+      Object.assign(state, { results, maxRestarts, seen });
     } catch (error) {
       if (isCancellation(error)) throw error;
       show('Refused');
@@ -178,7 +178,11 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
 
   /** All that a look has found, one after the other: each takes its time, and the next look waits for what it has done. */
   async function act({ check, patch, pools, unmark, take }: TransitionLook): Promise<void> {
-    if (check.length > 0 && takes()) state.results.push(...(await checkMachineTypes({ ref, transition, results: state.results, wanted: check, seen: state.seen })));
+    if (check.length > 0 && takes()) {
+      const { results, seen } = await checkMachineTypes({ ref, transition, results: state.results, wanted: check, seen: state.seen });
+      state.results.push(...results);
+      learn(seen);
+    }
     const { results } = state;
     if (unmark.length > 0) learn((await clearMarks.executeWithOptions(named('clear the mark of', unmark), [{ id, vms: unmark, seen: state.seen }])).seen);
     if (pools.length > 0 && takes()) {

@@ -3,6 +3,7 @@ import { cancellationSignal, Context } from '@temporalio/activity';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
 import type { FailedVm, HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import type { PassedOver } from '../../decisions/passed-over.ts';
 import type { OwningPool } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
 import { Changes } from '../changes.ts';
@@ -19,6 +20,9 @@ const SETTLE_MS_A_VM = 0.05;
 const LOOK_AGAIN_MS = 30_000;
 /** What is to be done is gathered for so long, unless much has come together before. */
 const GATHER_MS = 500;
+/** Reasons for which VMs are passed over, and names with each: what a look says stays small, whatever there is to say. */
+const REASONS_TOLD = 40;
+const NAMES_TOLD = 40;
 /** What is waited for, and has changed, is told after so long. */
 const TELL_MS = 5_000;
 
@@ -69,7 +73,7 @@ export async function awaitTransition({ fleet, others, stopping, onLook }: Await
       changes ??= new Changes(fleet, stopping, concernsTransition(fleet, rules));
       const now = Date.now();
       const whole = planTransition({ rules, vms: fleet.vms.values(), pools: ownersOf(fleet), picture, inHand, failed, maxRestarts, takes, isEnding, now });
-      const { wakeAt, ...plan } = now < notBefore ? { ...whole, take: [] } : whole;
+      const { wakeAt, ...plan } = { ...whole, passedOver: shortened(whole.passedOver), ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
       const told = wordOf(plan);
       foundAt = isIdle(plan) ? null : (foundAt ?? now);
@@ -86,6 +90,12 @@ export async function awaitTransition({ fleet, others, stopping, onLook }: Await
     clearInterval(beat);
     changes?.stop();
   }
+}
+
+function shortened(passedOver: readonly PassedOver[]): PassedOver[] {
+  const told = passedOver.slice(0, REASONS_TOLD).map((one) => ({ ...one, vms: one.vms.slice(0, NAMES_TOLD) }));
+  const count = passedOver.slice(REASONS_TOLD).reduce((sum, one) => sum + one.count, 0);
+  return count === 0 ? told : [...told, { why: 'for other reasons', isWish: false, count, vms: [] }];
 }
 
 type Plan = Omit<TransitionPlan, 'wakeAt'>;

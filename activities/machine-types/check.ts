@@ -6,6 +6,7 @@ import { faultInWords } from '../../decisions/machine-types/fault.ts';
 import { transitionNeed } from '../../decisions/machine-types/need.ts';
 import { faultOf, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
+import { later, laterSeen, type Seen } from '../../decisions/versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { Fleet } from '../fleet.ts';
@@ -14,7 +15,7 @@ import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
-import { sceneOf, type Scene, type TransitionRequest } from './scene.ts';
+import { sceneOf, seenOf, type Scene, type TransitionRequest } from './scene.ts';
 
 export interface CheckOptions {
   client: KubeClient;
@@ -22,8 +23,12 @@ export interface CheckOptions {
   others: OtherTransitions;
 }
 
-export interface Preflight {
+export interface Checked {
   results: TransitionResult[];
+  seen: Seen;
+}
+
+export interface Preflight extends Checked {
   /** VMs that may be not ready at once. */
   maxRestarts: number;
 }
@@ -35,35 +40,40 @@ export interface Preflight {
 export async function preflight(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
   const { client, fleet, others } = options;
   const { transition } = request;
+  // What was made a moment before it was asked for is in scope too.
+  await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
   const scene = await sceneOf(fleet, others, { ...request, results: [] });
   const { running, hasPools } = matched(fleet, scene);
   const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: hasPools }), transition.scope.namespaces);
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
-  const results = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
+  const { results, seen } = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
-  return { results, maxRestarts: countOf(transition.maxRestarts, running, 1) };
+  return { results, maxRestarts: countOf(transition.maxRestarts, running, 1), seen: laterSeen(seenOf(fleet), seen) };
 }
 
-/** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone is left out. */
-export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Scene, wanted: readonly WantedResult[]): Promise<TransitionResult[]> {
+/** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is left out. */
+export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Scene, wanted: readonly WantedResult[]): Promise<Checked> {
   const results: TransitionResult[] = [];
-  for (const { group, vms, sample } of wanted) {
+  let vms: string | undefined;
+  for (const { group, vms: count, sample } of wanted) {
     cancellationSignal().throwIfAborted();
     const vm = fleet.vms.get(sample);
     if (vm === undefined || vm.machineType !== group.from) continue;
     try {
       const to = (await resultingType(client, vm, group.wanted)) ?? '';
-      results.push({ ...group, to, vms, fault: faultOf(rules, to, fleet.nodes.values()) });
+      results.push({ ...group, to, vms: count, fault: faultOf(rules, to, fleet.nodes.values()) });
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       // Where it was deleted, or somebody has changed it meanwhile, another one of its group is asked next time.
       const live = await liveVm(client, vm);
+      if (live === undefined) await fleet.vms.relist();
+      else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;
-      results.push({ ...group, to: group.wanted ?? '', vms, fault: `the API server refuses it: ${error.message}` });
+      results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
     }
   }
-  return results;
+  return { results, seen: { vms } };
 }
 
 function matched(fleet: Fleet, { rules, picture }: Scene): { running: number; hasPools: boolean } {

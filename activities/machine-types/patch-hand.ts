@@ -71,6 +71,8 @@ export class PatchHand {
         if (!(error instanceof KubeError) || isTransient(error)) throw error;
         const live = await liveVm(client, vm);
         const now = live && beforeOf(live);
+        // Else the next look would be as old as this one was.
+        this.#vms = later(this.#vms, live?.metadata.resourceVersion);
         const isLast = now !== undefined && isSame(now, before) && !isConflict(error) && tries > 1;
         if (isLast || tries === TRIES) return { vm: key, end: 'Failed', why: error.message };
         if (live !== undefined && live.metadata.uid !== vm.uid) return null;

@@ -193,7 +193,7 @@ test('where the resulting type would still match, it is refused in words, and no
   const { typedSearchAttributes } = await back.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
   const unknown = await machines.change({ to: 'pc-q35-rhel11.0.0' });
-  expect(await unknown.refusal()).toContain('no schedulable node has it');
+  expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
   expect(await machines.type('off')).toBe(OLD);
   expect((await machines.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
   const forced = await machines.change({ to: 'pc-q35-rhel11.0.0', force: true });

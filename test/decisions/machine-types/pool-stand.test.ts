@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec, RolloutStatus } from '../../../api/pool.ts';
+import { transitionNeed } from '../../../decisions/machine-types/need.ts';
+import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-stand.ts';
+import type { TransitionRulesInput } from '../../../decisions/machine-types/rules.ts';
+import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { revisionOf } from '../../../decisions/revision.ts';
+import type { StoredPool } from '../../../decisions/vm-from-template.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import { anOldVmi, aPoolVm, aTransition, aTypedPool, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
+
+function standOf(pool: StoredPool, vms: VmView[], transition: Transition = aTransition(), input: Partial<TransitionRulesInput> = {}) {
+  const picture = pictureOf(vms, { pool });
+  const rules = rulesOf(transition, input);
+  return { ...poolStand(rules, picture.pools[0]!, picture), needs: vms.map((vm) => transitionNeed(rules, vm, picture)) };
+}
+
+const oldPool = aTypedPool(OLD);
+const vmsOf = (pool: StoredPool, count = 2, fields: Partial<VmView> = {}): VmView[] => Array.from({ length: count }, (_, index) => aPoolVm(index + 1, pool, fields));
+
+describe('a pool whose template has the old type', () => {
+  test('is changed, and its VMs are its own', () => {
+    const { stand, needs } = standOf(oldPool, vmsOf(oldPool));
+    expect(stand).toBe('change');
+    expect(needs).toMatchObject([{ need: 'pool', why: null }, { need: 'pool' }]);
+    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] })).toMatchObject({ stand: 'change', to: NEW });
+  });
+  test('is changed though it has no VMs yet, where its first would be in scope', () => {
+    expect(standOf(oldPool, [])).toMatchObject({ stand: 'change', to: null });
+    expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).stand).toBe('apart');
+    expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).stand).toBe('apart');
+    expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).stand).toBe('apart');
+  });
+  test('is left where some of its VMs are out of scope, and has nothing to do with it where all are', () => {
+    const why = 'pool shop/web has VMs that were not chosen';
+    for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
+      expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({ stand: 'left', needs: [{ need: 'left', why }, { need: 'nothing' }] });
+    }
+    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).stand).toBe('apart');
+  });
+  test('is left where nothing rolls its VMs', () => {
+    expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({ stand: 'left', needs: [{ need: 'left' }, { need: 'left' }] });
+  });
+  test('waits until it is known what its VMs would get, and is left where that will not do', () => {
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({ stand: 'check', needs: [{ need: 'check' }, { need: 'check' }] });
+    const results = [resultOf(vmsOf(oldPool)[0]!, null, { fault: 'no' })];
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ stand: 'left', why: 'no' });
+  });
+  test('waits for another transition that has changed it and still runs', () => {
+    const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
+    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `in the hand of machine-types/default/${OTHER}` });
+    expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
+  });
+  test('keeps from a VM what its owner does not want', () => {
+    expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'left' }]);
+  });
+});
+
+describe('a pool that this transition has changed', () => {
+  const changed = (fields: Partial<PoolSpec> = {}) => aTypedPool(NEW, fields, recordOfOurs());
+  const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): StoredPool => {
+    const pool = changed(spec);
+    const revision = revisionOf(pool.spec.template);
+    return { ...pool, status: { ...pool.status!, rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout } } };
+  };
+  const behind = vmsOf(oldPool, 1);
+  const halted = { kind: 'Failed' as const, by: 'drover', at: '2026-01-02T03:04:05Z' };
+
+  test('rolls VMs that are behind, and is done with the others', () => {
+    const pool = changed();
+    const there = aPoolVm(2, pool, { machineType: NEW });
+    expect(standOf(pool, [...behind, there])).toMatchObject({ stand: 'rolls', needs: [{ need: 'pool' }, { need: 'done' }] });
+  });
+  test('counts a VM as behind while its guest is of the template before', () => {
+    const pool = changed();
+    const vm = aPoolVm(1, pool, { machineType: NEW });
+    const guest = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
+    const picture = pictureOf([vm], { pool, vmis: [guest] });
+    expect(transitionNeed(rulesOf(aTransition()), vm, picture)).toMatchObject({ need: 'pool' });
+  });
+  test('says what keeps it from its VMs', () => {
+    expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([{ need: 'pool', why: 'its pool shop/web is paused' }]);
+    expect(standOf(told({}, { paused: true }), behind).needs).toMatchObject([{ need: 'pool', why: 'its pool shop/web is paused' }]);
+    expect(standOf(told({ halted }), behind).needs).toMatchObject([{ need: 'left', why: 'the rollout of its pool shop/web has ended: Failed' }]);
+    const failures = [{ vm: 'web-1', why: 'not ready', at: '' }];
+    expect(standOf(told({ halted, failures }), behind).needs).toEqual([{ need: 'failed', why: 'its pool shop/web could not update it: not ready' }]);
+    // Of the rollout before.
+    expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
+  });
+  test('is left where somebody has set it back', () => {
+    const pool = aTypedPool(OLD, {}, recordOfOurs());
+    expect(standOf(pool, vmsOf(pool))).toMatchObject({ stand: 'left', why: `somebody has set the machine type of its pool shop/web to ${OLD} since` });
+  });
+  test('has nothing to do any more with a VM of its own template that is old: a person has made it so', () => {
+    const pool = changed();
+    expect(standOf(pool, [aPoolVm(1, pool)]).needs).toMatchObject([{ need: 'patch' }]);
+  });
+});
+
+describe('a pool whose template is not old', () => {
+  test('has VMs like any others where it leaves the type to KubeVirt', () => {
+    const pool = aTypedPool(null);
+    expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ stand: 'apart', needs: [{ need: 'patch', marks: true }] });
+  });
+  test('is left to roll those that are behind a new type that somebody else has set', () => {
+    const pool = aTypedPool(NEW);
+    expect(standOf(pool, vmsOf(oldPool, 1)).needs).toMatchObject([{ need: 'pool' }]);
+    expect(standOf(aTypedPool(NEW, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool, 1)).needs).toMatchObject([{ need: 'patch' }]);
+  });
+});
+
+describe('an undo', () => {
+  const undo = aTransition({ scope: { undoes: OTHER } });
+  test('sets back the template that was changed, and follows until its VMs are of that', () => {
+    const pool = aTypedPool(null, {}, recordOfOurs({ id: OTHER, from: OLD, to: '' }));
+    const vms = vmsOf(pool, 1, { machineType: NEW });
+    expect(standOf(pool, vms, undo, { results: [resultOf(vms[0]!, OLD)] })).toMatchObject({ stand: 'change', to: OLD, needs: [{ need: 'pool' }] });
+    const back = aTypedPool(OLD, {}, recordOfOurs({ from: '', to: OLD }));
+    expect(standOf(back, [...vms, aPoolVm(2, back)], undo).needs).toMatchObject([{ need: 'pool' }, { need: 'done' }]);
+  });
+  test('leaves a template that somebody has changed since, and any other', () => {
+    expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).stand).toBe('left');
+    expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({ stand: 'apart', needs: [{ need: 'nothing' }, { need: 'nothing' }] });
+  });
+});
+
+test('the type in a template is looked for where it belongs', () => {
+  expect([oldPool, aTypedPool(null), aTypedPool('')].map(templateTypeOf)).toEqual([OLD, null, null]);
+});

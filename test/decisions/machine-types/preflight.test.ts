@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { newRecord } from '../../../decisions/machine-types/new-record.ts';
+import { othersOf } from '../../../decisions/machine-types/others.ts';
+import { faultOf, wantedResults } from '../../../decisions/machine-types/preflight.ts';
+import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
+
+test('VMs are grouped by all that decides on their resulting type, the parked and those of pools too', () => {
+  const pool = aTypedPool(OLD);
+  const vms = [
+    anOldVm('vm-1'),
+    anOldVm('vm-2', { snapshotting: true }),
+    anOldVm('vm-3', { preference: 'VirtualMachinePreference/x' }),
+    anOldVm('vm-4', { architecture: 'arm64' }),
+    anOldVm('vm-5', { machineType: 'pc-q35-rhel8.2.0' }),
+    anOldVm('vm-6', { machineType: NEW }),
+    anOldVm('vm-7', { optedOut: true }),
+    aPoolVm(1, pool),
+  ];
+  const group = { from: OLD, wanted: null, architecture: null, preference: null };
+  const found = wantedResults(rulesOf(aTransition(), { results: [] }), vms, pictureOf(vms, { pool }));
+  expect(found).toEqual([
+    { group, vms: 3, sample: 'shop/vm-1' },
+    { group: { ...group, preference: 'VirtualMachinePreference/x' }, vms: 1, sample: 'shop/vm-3' },
+    { group: { ...group, architecture: 'arm64' }, vms: 1, sample: 'shop/vm-4' },
+    { group: { ...group, from: 'pc-q35-rhel8.2.0' }, vms: 1, sample: 'shop/vm-5' },
+  ]);
+  const results = [resultOf(vms[0]!, null)];
+  expect(wantedResults(rulesOf(aTransition(), { results }), vms, pictureOf(vms, { pool })).length).toBe(3);
+});
+
+test('a resulting type must be another, and a schedulable node must have it where nodes say what they have', () => {
+  const rules = rulesOf(aTransition());
+  const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
+  expect(faultOf(rules, NEW, [])).toBeNull();
+  expect(faultOf(rules, NEW, [node([]), node([])])).toBeNull();
+  expect(faultOf(rules, NEW, [node([OLD]), node([NEW])])).toBeNull();
+  expect(faultOf(rules, '', [node([OLD])])).toBeNull();
+  expect(faultOf(rules, NEW, [node([OLD]), node([NEW], false)])).toBe(`no schedulable node has ${NEW}`);
+  expect(faultOf(rules, OLD, [node([OLD])])).toBe('it still matches *rhel8.*: a preference, or the default of the cluster, brings it back');
+  expect(faultOf(rulesOf(aTransition({ to: OLD })), OLD, [])).toBe('it still matches *rhel8.*');
+  expect(faultOf(rulesOf(aTransition({ scope: { undoes: OTHER } })), OLD, [])).toBeNull();
+});
+
+test('a record says what was there and what ran; one that takes over what another has not finished says what was there before that', () => {
+  const change = { id: ID, to: NEW, at: '2026-01-02T03:04:05Z' };
+  const vm = anOldVm('vm-1');
+  expect(newRecord(vm, anOldVmi(vm), change)).toEqual({ ...change, from: OLD, guest: OLD });
+  expect(newRecord(vm, undefined, change)).toEqual({ ...change, from: OLD, guest: null });
+  expect(newRecord(vm, anOldVmi(vm, { machineType: null }), change).guest).toBe(OLD);
+  expect(newRecord(vm, anOldVmi(vm, { phase: 'Failed' }), change).guest).toBeNull();
+  const changed = { ...vm, machineType: NEW, transition: recordOfOurs({ id: OTHER }) };
+  const guest = anOldVmi(changed, { machineType: OLD });
+  expect(newRecord(changed, guest, change).from).toBe(OLD);
+  // Its guest came up since, and is of an alias: that is another story.
+  expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
+});
+
+test('others are those that have left something on VMs', () => {
+  const vms = [anOldVm('a'), anOldVm('b', { transitionMark: OTHER }), anOldVm('c', { transition: recordOfOurs({ id: '77777777' }) }), anOldVm('d', { transitionMark: ID })];
+  expect([...othersOf(vms, ID)].sort()).toEqual(['77777777', OTHER]);
+});

@@ -1,0 +1,89 @@
+import type { PoolSpec } from '../../../api/pool.ts';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { groupOf, transitionRules, type TransitionRules, type TransitionRulesInput } from '../../../decisions/machine-types/rules.ts';
+import type { Transition, TransitionRecord, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
+import { keyOf, type OwningPool, type RestartPicture } from '../../../decisions/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revision.ts';
+import type { StoredPool } from '../../../decisions/vm-from-template.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import type { VmiView } from '../../../decisions/vmi.ts';
+import { aPool, aVm, aVmi } from '../fleets.ts';
+
+/** VMs in the way of a machine type transition, with what a test doesn't care about filled in. */
+
+export const OLD = 'pc-q35-rhel8.6.0';
+export const NEW = 'pc-q35-rhel9.6.0';
+export const ID = '0a1b2c3d';
+export const OTHER = '99999999';
+
+export const scopeOf = (scope: Partial<TransitionScope> = {}): TransitionScope => ({
+  glob: '*rhel8.*',
+  namespaces: null,
+  labelSelector: null,
+  names: [],
+  exclude: [],
+  only: null,
+  undoes: null,
+  ...scope,
+});
+
+export const aTransition = ({ scope, ...fields }: Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> } = {}): Transition => ({
+  scope: scopeOf(scope),
+  to: null,
+  restartNow: true,
+  maxRestarts: 1,
+  maxFailures: 0,
+  deadlineMs: 600_000,
+  windows: [],
+  force: false,
+  askedBy: 'ann',
+  reason: null,
+  ...fields,
+});
+
+/** A VM of the old type, which nobody owns. */
+export const anOldVm = (name: string, fields: Partial<VmView> = {}): VmView => aVm(name, { owner: null, machineType: OLD, ...fields });
+/** Its guest, of its type. */
+export const anOldVmi = (vm: VmView, fields: Partial<VmiView> = {}): VmiView => aVmi(vm, { machineType: vm.machineType, ...fields });
+
+export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({ id: ID, from: OLD, to: NEW, guest: OLD, at: '2026-01-02T03:04:05Z', ...fields });
+
+/** Rules that know what becomes of an old VM: it gets the new type. */
+export function rulesOf(transition: Transition, { results, othersRunning = new Set<string>() }: Partial<TransitionRulesInput> = {}): TransitionRules {
+  const known = results ?? [resultOf(anOldVm('any'), transition.to)];
+  return transitionRules({ ref: { cluster: 'default', id: ID }, transition, results: known, othersRunning });
+}
+
+export const resultOf = (vm: VmView, wanted: string | null, fields: Partial<TransitionResult> = {}): TransitionResult => ({
+  ...groupOf(vm, wanted),
+  to: wanted ?? NEW,
+  vms: 1,
+  fault: null,
+  ...fields,
+});
+
+/** A pool of drover's whose template has this machine type. */
+export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}, record?: TransitionRecord): StoredPool {
+  const template = { spec: { runStrategy: 'Always' as const, template: { spec: { domain: type === null ? {} : { machine: { type } } } } } };
+  const annotations = record === undefined ? {} : { annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } };
+  const pool = aPool({ template, ...spec }, annotations);
+  const conditions = [{ type: 'Progressing', status: 'False' as const, reason: 'Complete' }];
+  return { ...pool, status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions } };
+}
+
+/** A VM that the pool has made. */
+export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView> = {}): VmView =>
+  aVm(`web-${number}`, { machineType: OLD, revision: revisionOf(pool.spec.template), ...fields });
+
+/** VMs, their guests (by default of the type of their specs, where they have one) and their pool. */
+export function pictureOf(vms: readonly VmView[], { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {}): RestartPicture & { pools: OwningPool[] } {
+  const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
+  const guests = new Map((vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]));
+  const owner = pool === undefined ? undefined : { pool, vms: () => vms.filter((vm) => vm.owner?.uid === pool.metadata.uid) };
+  return {
+    vmOf: (key) => byKey.get(key),
+    vmiOf: (vm) => guests.get(vm.uid),
+    poolOf: (vm) => (vm.owner?.uid === owner?.pool.metadata.uid ? owner : undefined),
+    pools: owner === undefined ? [] : [owner],
+  };
+}

@@ -30,10 +30,13 @@ function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
   if (maxUnavailable === undefined)
     notes.push("spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%");
   if (paused === true) notes.push('spec.paused: only updates pause; in KubeVirt scaling does too');
-  if (autohealing !== undefined && autohealing.minFailingToStartDuration === undefined) {
-    notes.push(
-      "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
-    );
+  if (autohealing !== undefined) {
+    if (autohealing.minFailingToStartDuration === undefined) {
+      notes.push("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
+    } else {
+      notes.push('spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is');
+    }
+    notes.push("spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up");
   }
   if (spec.virtualMachineTemplate.spec.dataVolumeTemplates !== undefined) {
     notes.push(

@@ -86,6 +86,8 @@ describe("KubeVirt's own pool", () => {
     expect(notes).toEqual(
       expect.arrayContaining([
         'spec.paused: only updates pause; in KubeVirt scaling does too',
+        'spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is',
+        "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up",
         'spec.updateStrategy: DescendingOrder, an order of numbers, is read as Newest, an order of age',
         'spec.scaleInStrategy: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken',
         'spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it',

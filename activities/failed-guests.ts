@@ -9,10 +9,13 @@ const KEPT = 20;
  */
 export class FailedGuests {
   readonly #byVm = new Map<string, VmiView[]>();
+  readonly #troubles = new Map<string, string>();
 
-  /** True for one that was not known yet. */
+  /** True for one that ran, and was not known yet. */
   note(vmi: VmiView): boolean {
-    if (vmi.vmUid === null || vmi.phase !== 'Failed' || vmi.runningSince === null) return false;
+    if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
+    if (vmi.trouble !== null) this.#troubles.set(vmi.vmUid, vmi.trouble);
+    if (vmi.runningSince === null) return false;
     const known = this.#byVm.get(vmi.vmUid) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
     this.#byVm.set(vmi.vmUid, [...known, vmi].slice(-KEPT));
@@ -24,8 +27,14 @@ export class FailedGuests {
     return this.#byVm.get(vmUid) ?? [];
   }
 
+  /** In KubeVirt's words, what was the matter with the last guest that failed, whether it ran or not; null where nobody knows. */
+  troubleOf(vmUid: string): string | null {
+    return this.#troubles.get(vmUid) ?? null;
+  }
+
   /** Its VM is gone. */
   forget(vmUid: string): void {
+    this.#troubles.delete(vmUid);
     this.#byVm.delete(vmUid);
   }
 }

@@ -160,6 +160,11 @@ export class Fleet {
     return this.#failedGuests.of(vmUid);
   }
 
+  /** What was the matter with the last guest of the VM of this UID that failed; null where this worker has seen none. */
+  lastTroubleOf(vmUid: string): string | null {
+    return this.#failedGuests.troubleOf(vmUid);
+  }
+
   /** The templates that the pool of this UID has and had, in no order. */
   revisionsOf(poolUid: string): RevisionView[] {
     return this.#revisionsByPool.of(poolUid);

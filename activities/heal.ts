@@ -98,7 +98,7 @@ export function createHealActivities({ client, fleet, concurrency }: HealActivit
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
     // Not before it was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
-    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, hasRun: sick.holdsData || sick.attempt > 1, rules, now });
+    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: sick.holdsData || sick.attempt > 1, rules, now });
     return health.sick ? { do: 'remove', rules } : { do: 'keep', why: 'it is no longer sick' };
   }
 

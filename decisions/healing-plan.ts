@@ -2,7 +2,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
 import { fadesAt } from './healing-backoff.ts';
-import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
@@ -76,6 +76,8 @@ function healsNoMore({ since: _since, ...state }: HealingState, why: string): He
 function remember(view: HealingView): HealingState {
   const { pool, vms, vmiOf, state, rules, minReadyMs, now } = view;
   const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
+  const failedBefore = new Map(state.failing?.map(({ vmUid, since }) => [vmUid, since]));
+  const failing: Failing[] = [];
   const earlyEnds: EarlyEnds[] = [];
   const uids = new Map<string, VmView>();
   for (const vm of vms) {
@@ -83,6 +85,8 @@ function remember(view: HealingView): HealingState {
     if (runsWell(vm, vmiOf(vm), minReadyMs, now)) continue;
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
     if (ends.vmis.length > 0) earlyEnds.push(ends);
+    const fails = vm.startFailures + ends.vmis.length > 0 && rules.minFailingToStartDuration !== null;
+    if (fails) failing.push({ vmUid: vm.uid, since: failedBefore.get(vm.uid) ?? vm.notReadySince ?? now });
   }
   const spent: Spent[] = [];
   for (const known of state.spent) {
@@ -95,7 +99,7 @@ function remember(view: HealingView): HealingState {
   }
   // The pool's own time is the API server's, as that of its VMs.
   const since = state.since ?? (vms.length === 0 ? pool.metadata.creationTimestamp : undefined) ?? new Date(now).toISOString();
-  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted((one, other) => (one.vmUid < other.vmUid ? -1 : 1)) };
+  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid) };
 }
 
 /** A person who skips a VM that was deleted already means the one that takes its place. */
@@ -103,6 +107,8 @@ function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
   const next = spent.uid === '' && isFinal(spent) ? vms.find((vm) => vm.name === spent.vm && isStaying(vm)) : undefined;
   return next === undefined ? spent : { ...spent, uid: next.uid };
 }
+
+const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
 
 /** Adds to what is known the guests that have ended since. */
 function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, vm: VmView, known: EarlyEnds | undefined): EarlyEnds {
@@ -149,9 +155,10 @@ interface Found {
 
 /** VMs that are sick and in nobody's hand, in the order of their numbers; those that are not to be replaced are told in words. */
 function findSick(view: HealingView, state: HealingState): Found {
-  const { pool, vms, vmiOf, busy, rules, now } = view;
+  const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis.length]));
+  const failing = new Map(state.failing?.map((one) => [one.vmUid, one.since]));
   const all: { vm: VmView; sick: SickVm }[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
@@ -159,9 +166,10 @@ function findSick(view: HealingView, state: HealingState): Found {
     if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || isLeftAlone(vm, vmiOf(vm))) continue;
     const earlyEnds = ends.get(vm.uid) ?? 0;
     const holds = holdsData(vm, state);
-    const health = healthOf({ vm, vmi: vmiOf(vm), earlyEnds, hasRun: holds, rules, now });
+    const since = failing.get(vm.uid) ?? null;
+    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, earlyEnds, hasRun: holds, rules, now });
     const { name, uid } = vm;
-    if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds } });
+    if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);
   }
   return { ...replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name))), wakeAt };

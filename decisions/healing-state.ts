@@ -20,10 +20,19 @@ export interface EarlyEnds {
   endedAt: number;
 }
 
+/** A VM whose starts fail. KubeVirt's own time begins anew with each of them. */
+export interface Failing {
+  vmUid: string;
+  /** Milliseconds since the epoch. */
+  since: number;
+}
+
 /** What a pool's workflow knows of its healing. */
 export interface HealingState extends Omit<HealingStatus, 'cycles'> {
   cycles: Cycle[];
   earlyEnds: EarlyEnds[];
+  /** Where the pool's rules ask for it; absent in what drover 0.2.0 carried over. */
+  failing?: Failing[];
   /** What the cycles were told last. */
   hold: Hold;
 }
@@ -45,6 +54,8 @@ export interface SickVm {
   holdsData: boolean;
   /** Guests of it in a row that ended before they ran well. */
   earlyEnds: number;
+  /** Since when its starts have been failing, in milliseconds since the epoch; null, or absent, where only KubeVirt says. */
+  failingSince?: number | null;
 }
 
 /** What the pool tells the cycle of a VM. `attempt` and `uid` (of the VM that it is about) tell one that comes late. */
@@ -150,5 +161,7 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
 
 /** `1 replacement`, `2 replacements`. */
 export const replacementsInWords = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
+
+export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null => failing.find((one) => one.vmUid === vmUid)?.since ?? null;
 
 const at = (now: number): string => new Date(now).toISOString();

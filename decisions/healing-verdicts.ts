@@ -1,5 +1,5 @@
 import { isMeantToRun, isStaying } from './availability.ts';
-import { underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
+import { failingSince, underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
 import { cycleRules, holdsData, surplusOf, type HealingView } from './healing-view.ts';
 import { earlier, healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
 import type { VmView } from './vm.ts';
@@ -59,7 +59,7 @@ class Judge {
 
   /** The VM that was made in its place. */
   #new(cycle: Cycle, vm: VmView): void {
-    const { vmiOf, rules, minReadyMs, patienceMs, now } = this.#view;
+    const { vmiOf, lastTroubleOf, rules, minReadyMs, patienceMs, now } = this.#view;
     const vmi = vmiOf(vm);
     const { attempt, vm: name } = cycle;
     if (!isStaying(vm)) return this.#left(cycle, 'it leaves the pool');
@@ -68,9 +68,10 @@ class Judge {
     if (runsWell(vm, vmi, minReadyMs, now)) return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
     if (!isMeantToRun(vm, vmi)) return this.#after(vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0), cycle, 'it is not meant to run');
     const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
-    const health = healthOf({ vm, vmi, earlyEnds, hasRun: true, rules, now });
+    const since = failingSince(this.#state, vm.uid);
+    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: since, earlyEnds, hasRun: true, rules, now });
     if (health.sick) {
-      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds };
+      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds, failingSince: since };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);

@@ -12,6 +12,8 @@ export interface HealingInput {
   vmiOf: VmiOf;
   /** Guests of a VM that ran and then failed, oldest first, as far as they are known. */
   failedGuestsOf: (vm: VmView) => readonly VmiView[];
+  /** What was the matter with the last guest of a VM that failed; null where it is not known. */
+  lastTroubleOf: (vm: VmView) => string | null;
   /** A VM of this name exists in the pool's namespace and is not the pool's. */
   isHeldByOther: (name: string) => boolean;
   state: HealingState;

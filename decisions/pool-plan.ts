@@ -49,6 +49,8 @@ export interface PoolPlanInput {
   vmiOf: VmiOf;
   /** Guests of a VM that ran and then failed, oldest first; absent where nobody has seen any. */
   failedGuestsOf?: (vm: VmView) => readonly VmiView[];
+  /** In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody knows. */
+  lastTroubleOf?: (vm: VmView) => string | null;
   /** The revisions of the pool's template that are kept. */
   revisions: readonly KeptRevision[];
   /** How KubeVirt takes changes in running VMs. */
@@ -106,6 +108,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     vms,
     vmiOf,
     failedGuestsOf: input.failedGuestsOf ?? (() => []),
+    lastTroubleOf: input.lastTroubleOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
     busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches]),

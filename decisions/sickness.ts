@@ -21,8 +21,12 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
 export interface HealthInput {
   vm: VmView;
   vmi: VmiView | undefined;
+  /** What was the matter with the last guest of it that failed: that is gone by the time of the next start. */
+  lastTrouble?: string | null;
   /** Guests of the VM in a row that ended before they had run well; KubeVirt counts only those that never ran. */
   earlyEnds: number;
+  /** Since when its starts have been failing, in milliseconds since the epoch; else KubeVirt's time counts, which each start begins anew. */
+  failingSince?: number | null;
   /** It has run well, or stands for one that has. */
   hasRun: boolean;
   rules: SicknessRules;
@@ -33,16 +37,17 @@ export interface HealthInput {
 export type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
 
 /** What the rules of a pool's autohealing say of one VM. */
-export function healthOf({ vm, vmi, earlyEnds, hasRun, rules, now }: HealthInput): Health {
+export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, earlyEnds, hasRun, rules, now }: HealthInput): Health {
   if (!isMeantToRun(vm, vmi) || isReady(vm, vmi)) return well;
   // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
   if (isNodeUnknown(vm, vmi)) return overdue(vm.notReadySince, rules.unhealthyAfter.unknownNode, 'its node does not answer', now);
   if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return well;
+  const trouble = vmi?.trouble ?? null;
   const failures = vm.startFailures + earlyEnds;
-  if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, vmi) };
-  const failing = failures > 0 ? overdue(vm.notReadySince, rules.minFailingToStartDuration ?? 'never', words('it fails to start', vmi), now) : well;
+  if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, lastTrouble ?? trouble) };
+  const failing = failures > 0 ? overdue(failingSince ?? vm.notReadySince, rules.minFailingToStartDuration ?? 'never', words('it fails to start', lastTrouble ?? trouble), now) : well;
   if (failing.sick || !hasRun) return failing;
-  const late = overdue(withoutWaiting(vm, vmi), rules.unhealthyAfter.notReady, words('it is not ready', vmi), now);
+  const late = overdue(withoutWaiting(vm, vmi), rules.unhealthyAfter.notReady, words('it is not ready', trouble), now);
   return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
 }
 
@@ -62,7 +67,7 @@ function overdue(since: number | null, limit: string, why: string, now: number):
   return at <= now ? { sick: true, why: `${why} for ${limit}` } : { sick: false, at };
 }
 
-const words = (what: string, vmi: VmiView | undefined): string => (vmi?.trouble == null ? what : `${what}: ${vmi.trouble}`);
+const words = (what: string, trouble: string | null): string => (trouble === null ? what : `${what}: ${trouble}`);
 
 export const earlier = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.min(one, other);

@@ -70,7 +70,7 @@ describe('a sick VM', () => {
         why: '3 starts in a row have failed',
         rules: { backoff: { initial: '10s', factor: 2, max: '10m', jitter: 0.1 }, maxAttempts: null },
         holdsData: true,
-        earlyEnds: 0,
+        earlyEnds: 0, failingSince: null,
       },
     ]);
     expect(phases(planned)).toEqual({ 'web-1': 'Removing' });
@@ -401,6 +401,27 @@ describe('guests that end before they run well', () => {
     expect(begun(seen([one!, two!, { ...last!, endedAt: last!.endedAt! + MINUTE }]))).toEqual([]);
     expect(begun(seen([one!, two!, failed(3, NOW - MINUTE)]))).toEqual([]);
     expect(seen(three, {}, well(1)).healing.state.earlyEnds).toEqual([]);
+  });
+});
+
+describe('a VM whose starts fail', () => {
+  const rules = { startupFailureThreshold: 99, minFailingToStartDuration: '5m' };
+  const seen = (minutes: number, state: Partial<HealingState>, fields: Partial<VmView> = {}): PoolPlan => {
+    const now = NOW + minutes * MINUTE;
+    // KubeVirt's own time begins with the last start.
+    return plan({ vms: [sick(1, { startFailures: 1, notReadySince: now - 10_000, ...fields }), ...numbered(well, 2, 5)], rules, state, now });
+  };
+  test('has failed since the first of them, and wakes its pool in time', () => {
+    const first = seen(0, {});
+    expect(first.healing.wakeAt).toBe(NOW - 10_000 + 5 * MINUTE);
+    const later = seen(4, first.healing.state, { startFailures: 3 });
+    expect([begun(later), later.healing.wakeAt]).toEqual([[], NOW - 10_000 + 5 * MINUTE]);
+    const last = seen(5, later.healing.state, { startFailures: 4 });
+    expect(last.healing.begin).toMatchObject([{ name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 }]);
+  });
+  test('has failed anew where one of them went well', () => {
+    const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
+    expect(begun(seen(6, between.healing.state))).toEqual([]);
   });
 });
 

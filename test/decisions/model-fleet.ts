@@ -579,7 +579,7 @@ export class ModelFleet {
         const rules = withDefaults(spec).autohealing;
         if (rules === null) return done('the pool heals no more');
         if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
-        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, hasRun: sick.holdsData || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
+        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: sick.holdsData || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
         if (!health.sick) return done('it is no longer sick');
         then(() => {
           const machine = cluster.machines.get(name);

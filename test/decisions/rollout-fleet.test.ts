@@ -67,6 +67,7 @@ const anySpec: fc.Arbitrary<Scenario['spec']> = fc
 const anyHealing: fc.Arbitrary<Autohealing> = fc
   .record({
     startupFailureThreshold: seldom(fc.constantFrom(1, 2), 1),
+    minFailingToStartDuration: seldom(fc.constantFrom('1s', '4s')),
     unhealthyAfter: seldom(fc.record({ notReady: fc.constantFrom('2s', '20s') }), 1),
     backoff: fc.constantFrom({ initial: '1s', max: '5s' }, { initial: '10s', jitter: 0 }, { initial: '0s' }),
     maxAttempts: fc.integer({ min: 1, max: 3 }),

@@ -14,16 +14,17 @@ interface Case {
   vm?: Partial<VmView>;
   /** Null: it has none. */
   vmi?: Partial<VmiView> | null;
+  lastTrouble?: string | null;
   rules?: Autohealing;
   earlyEnds?: number;
   hasRun?: boolean;
 }
 
 /** Of a VM that has not been ready for so many minutes, unless the case says otherwise. */
-function health({ vm: fields = {}, vmi = {}, rules = {}, earlyEnds = 0, hasRun = false }: Case, minutes = 30): Health {
+function health({ vm: fields = {}, vmi = {}, lastTrouble = null, rules = {}, earlyEnds = 0, hasRun = false }: Case, minutes = 30): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
   const guest = vmi === null ? undefined : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
-  return healthOf({ vm, vmi: guest, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
+  return healthOf({ vm, vmi: guest, lastTrouble, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
 }
 const isSick = (one: Case, minutes?: number): boolean => health(one, minutes).sick;
 const wakesIn = (one: Case, minutes?: number): number | null => {
@@ -54,6 +55,12 @@ describe('starts that fail', () => {
 
   test("are told in KubeVirt's words", () => {
     expect(health({ vm: { startFailures: 3 }, vmi: { trouble: 'the disk is unreadable' } })).toEqual({ sick: true, why: '3 starts in a row have failed: the disk is unreadable' });
+  });
+
+  test.each([{ vmi: null }, { vmi: { trouble: 'it is not running yet' } }])('are told in the words of the guest that failed, once that is gone: %j', ({ vmi }) => {
+    const lastTrouble = 'the disk is unreadable';
+    expect(health({ vm: { startFailures: 3 }, vmi, lastTrouble })).toEqual({ sick: true, why: '3 starts in a row have failed: the disk is unreadable' });
+    expect(health({ vmi: { ...running, trouble: 'the probe fails' }, hasRun: true, lastTrouble, rules: { unhealthyAfter: { notReady: '5m' } } })).toMatchObject({ why: 'it is not ready: the probe fails for 5m' });
   });
 });
 

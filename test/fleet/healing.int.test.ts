@@ -65,7 +65,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   const { events } = await pool.cycle(3).fetchHistory();
   const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
   const { past } = JSON.parse(Buffer.from(input).toString()) as { past: string[] };
-  expect(past.join('\n')).toMatch(/attempt 1: \d starts in a row have failed[^]*BadDisk: the disk is unreadable[^]*attempt 2: /);
+  expect(past.join('\n')).toMatch(/attempt 1: \d starts in a row have failed: \w[^]*BadDisk: the disk is unreadable[^]*attempt 2: \d starts in a row have failed: \w/);
 });
 
 test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
@@ -117,6 +117,14 @@ test('a VM that ran and is not ready for too long is replaced by the clock alone
   await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
   await pool.replaced(1, before);
   await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+});
+
+test('a VM that has been failing to start for long is replaced, however few its starts', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' } });
+  const before = await pool.uid(1);
+  await pool.break(1);
+  await pool.replaced(1, before);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed', why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string });
 });
 
 test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {

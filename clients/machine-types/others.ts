@@ -1,24 +1,38 @@
 import { othersOf } from '../../decisions/machine-types/others.ts';
 import type { VmView } from '../../decisions/vm.ts';
+import { transitionIdOf } from '../../workflows/messages.ts';
 import { sentenceOf } from '../failure.ts';
 import type { Session } from '../session.ts';
-import { runningTransitions, shortIdOf } from './transitions.ts';
 
 /** Transitions that keep others away from the VMs that they have in hand. */
 export interface OthersRunning {
-  ids: Set<string>;
+  ids: ReadonlySet<string>;
   /** Why nobody knows; null where it is known. */
   unknown: string | null;
 }
 
 /** Of the transitions that VMs carry something of, those that still run; Temporal is asked only where there are any. */
 export async function othersRunning(session: Session, vms: readonly VmView[]): Promise<OthersRunning> {
-  const others = othersOf(vms, '');
-  if (others.size === 0) return { ids: others, unknown: null };
+  const ids = [...othersOf(vms, '')];
+  if (ids.length === 0) return { ids: new Set(), unknown: null };
+  if (!(await session.knowsTemporal())) return unknown("give Temporal's address with --address");
   try {
-    const running = (await runningTransitions(session)).map(shortIdOf);
-    return { ids: new Set(running.filter((id) => others.has(id))), unknown: null };
+    const run = await Promise.all(ids.map((id) => runs(session, id)));
+    return { ids: new Set(ids.filter((_, index) => run[index])), unknown: null };
   } catch (error) {
-    return { ids: new Set(), unknown: `whether another transition has some of these VMs in hand is not known: ${sentenceOf(error)}` };
+    return unknown(sentenceOf(error));
+  }
+}
+
+const unknown = (why: string): OthersRunning => ({ ids: new Set(), unknown: `whether another transition has some of these VMs in hand is not known: ${why}` });
+
+async function runs(session: Session, id: string): Promise<boolean> {
+  const { client } = await session.temporal();
+  try {
+    const { status } = await client.workflow.getHandle(transitionIdOf(session.cluster, id)).describe();
+    return status.name === 'RUNNING';
+  } catch (error) {
+    if ((error as Error).name === 'WorkflowNotFoundError') return false;
+    throw error;
   }
 }

@@ -56,13 +56,19 @@ export interface ReadFleet {
 
 /** Of these namespaces, or of all (null). */
 export async function readFleet(kube: KubeClient, namespaces: readonly string[] | null): Promise<ReadFleet> {
-  const fleet: ReadFleet = { vms: [], vmis: [], pools: [], nodes: await readNodeViews(kube) };
-  for (const namespace of namespaces ?? [undefined]) {
-    for await (const pool of readViews(kube, VirtualMachinePools, namespace, (pool) => pool as unknown as StoredPool)) fleet.pools.push(pool);
-    for await (const vm of readVmViews(kube, namespace)) fleet.vms.push(vm);
-    for await (const vmi of readVmiViews(kube, namespace)) fleet.vmis.push(vmi);
+  const [nodes, pools, vms, vmis] = await Promise.all([
+    readNodeViews(kube),
+    readAll((namespace) => readViews(kube, VirtualMachinePools, namespace, (pool) => pool as unknown as StoredPool)),
+    readAll((namespace) => readVmViews(kube, namespace)),
+    readAll((namespace) => readVmiViews(kube, namespace)),
+  ]);
+  return { vms, vmis, pools, nodes };
+
+  async function readAll<View>(read: (namespace: string | undefined) => AsyncGenerator<View, void>): Promise<View[]> {
+    const all: View[] = [];
+    for (const namespace of namespaces ?? [undefined]) for await (const view of read(namespace)) all.push(view);
+    return all;
   }
-  return fleet;
 }
 
 export interface FleetPicture extends RestartPicture {

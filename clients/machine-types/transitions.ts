@@ -34,9 +34,6 @@ const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => lis
 /** The transitions that Temporal keeps, the newest first. */
 export const listTransitions = async (session: Session): Promise<ListedTransition[]> => (await readRuns(session)).map(listed);
 
-/** Whole ids of those that run. */
-export const runningTransitions = async (session: Session): Promise<string[]> => (await readRuns(session)).filter(({ isRunning }) => isRunning).map(({ id }) => id);
-
 export async function printTransitions(transitions: ListedTransition[], output?: DataFormat): Promise<void> {
   if (output !== undefined) return printData({ items: transitions }, output);
   if (transitions.length === 0) return note('no machine type transitions');

@@ -1,5 +1,5 @@
 import { beforeOfView, typePatch } from '../../activities/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../../activities/vm-view.ts';
+import { vmView, type VirtualMachine } from '../../activities/vm-view.ts';
 import { countOf } from '../../api/int-or-percent.ts';
 import { liveVmi } from '../../decisions/availability.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
@@ -11,7 +11,7 @@ import type { Transition, TransitionResult } from '../../decisions/machine-types
 import type { OwningPool, RestartPicture } from '../../decisions/restart-budget.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { byName } from '../fleet.ts';
 import type { OthersRunning } from './others.ts';
@@ -99,17 +99,17 @@ export async function planOf(kube: KubeClient, fleet: ReadFleet, transition: Tra
 /** What becomes of the types of each group of VMs, by a dry run on one of them. */
 async function askAll(kube: KubeClient, rules: TransitionRules, { vms, nodes }: ReadFleet, picture: RestartPicture): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
   const results: TransitionResult[] = [];
-  const unknown = new Set<string>(nodes === null ? ['you may not list nodes: whether they have the new type is not known'] : []);
+  const unknown = new Set<string>(nodes === null ? ['whether nodes have the new type is not known: you may not list them'] : []);
   for (const { group, vms: count, sample } of wantedResults(rules, vms, picture)) {
+    const vm = picture.vmOf(sample)!;
     try {
-      const to = await resultingType(kube, picture.vmOf(sample)!, group.wanted);
+      const to = await resultingType(kube, vm, group.wanted);
       results.push({ ...group, to, vms: count, fault: faultOf(rules, to, nodes ?? []) });
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
-      if (error.status === 403 && error.reason === 'Forbidden' && !/admission webhook/.test(error.message)) unknown.add('you may not patch VMs: which types they would get is not known');
-      // Somebody has changed or deleted it since it was read; the plan is as old as that.
-      else if (error.status === 404 || error.status === 409) unknown.add(`${sample} has changed meanwhile: ask again`);
-      else results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
+      if (isForbidden(error)) unknown.add('which types VMs would get is not known: you may not patch them');
+      else if (await isAsRead(kube, vm)) results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
+      else unknown.add(`what ${sample} would get is not known: it has changed while it was read`);
     }
   }
   return { results, unknown: [...unknown] };
@@ -120,6 +120,19 @@ async function resultingType(kube: KubeClient, vm: VmView, to: string | null): P
   const patch = typePatch(beforeOfView(vm), { machineType: to });
   const { spec } = await kube.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, { dryRun: true });
   return spec?.template?.spec?.domain?.machine?.type ?? '';
+}
+
+/** By the API server's own rules of access; a webhook may refuse with the same code. */
+const isForbidden = ({ status, message }: KubeError): boolean => status === 403 && !message.startsWith('admission webhook');
+
+async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView): Promise<boolean> {
+  try {
+    const live = vmView(await kube.get<VirtualMachine>(VirtualMachines, key));
+    return live.uid === uid && live.machineType === machineType;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 function plannedVm(rules: TransitionRules, vm: VmView, picture: RestartPicture): PlannedItem | null {

@@ -1,8 +1,13 @@
-import { expect, test } from 'vitest';
-import type { PlannedItem, TransitionPlanned } from '../../clients/machine-types/plan.ts';
+import { describe, expect, test } from 'vitest';
+import { planOf, type PlannedItem, type TransitionPlanned } from '../../clients/machine-types/plan.ts';
 import { planLines } from '../../clients/machine-types/plan-view.ts';
+import type { ReadFleet } from '../../clients/machine-types/read.ts';
 import { typesLines } from '../../clients/machine-types/types.ts';
+import type { Transition } from '../../decisions/machine-types/transition.ts';
 import type { TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import { aVm } from '../decisions/fleets.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   kind: 'VirtualMachine',
@@ -104,4 +109,69 @@ test('types have a line for each namespace, and say why they are old', () => {
     'shop | pc-q35-rhel9.2.0 | 1 | 0 | <unknown> | <none> | <unknown>',
   ]);
   expect(wide.at(-1)).toBe('2 VMs, 0 guests; none of an old type');
+});
+
+describe('what is asked of the API server', () => {
+  const vm = aVm('off', { machineType: 'pc-q35-rhel8.2.0', runStrategy: 'Halted', owner: null, hasVmi: false, ready: false });
+  const fleetOf = (fields: Partial<ReadFleet> = {}): ReadFleet => ({ vms: [vm], vmis: [], pools: [], nodes: [], ...fields });
+  const transition: Transition = {
+    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    to: null,
+    restartNow: false,
+    maxRestarts: '5%',
+    maxFailures: 0,
+    deadlineMs: 600_000,
+    windows: [],
+    force: false,
+    askedBy: 'ada',
+    reason: null,
+  };
+  const stored = (type: string) => ({
+    metadata: { namespace: 'shop', name: 'off', uid: vm.uid, resourceVersion: '2', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { template: { spec: { domain: { machine: { type } } } } },
+  });
+  /** An API server that answers a dry run so, and knows the VM with this type. */
+  const answering = (answer: string | Error, type = 'pc-q35-rhel8.2.0'): KubeClient =>
+    ({
+      patch: () => (typeof answer === 'string' ? Promise.resolve(stored(answer)) : Promise.reject(answer)),
+      get: () => (type === '' ? Promise.reject(new KubeError(404, 'NotFound', 'gone')) : Promise.resolve(stored(type))),
+    }) as unknown as KubeClient;
+  const asking = (kube: KubeClient, fleet = fleetOf(), change: Partial<Transition> = {}): Promise<TransitionPlanned> =>
+    planOf(kube, fleet, { ...transition, ...change }, { asksServer: true, cluster: 'default', others: { ids: new Set(), unknown: null } });
+
+  test('is the type that a VM would get', async () => {
+    expect(await asking(answering('q35'))).toMatchObject({ items: [{ need: 'Change', result: 'q35' }], refusals: [], unknown: [] });
+  });
+
+  test('is nothing where it is not to be asked', async () => {
+    const options = { asksServer: false, cluster: 'default', others: { ids: new Set<string>(), unknown: null } };
+    const plan = await planOf(answering(new Error('asked')), fleetOf(), transition, options);
+    expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], results: [], refusals: [], unknown: [] });
+  });
+
+  test('may be what the person may not know', async () => {
+    const forbidden = new KubeError(403, 'Forbidden', 'virtualmachines.kubevirt.io "off" is forbidden');
+    const plan = await asking(answering(forbidden), fleetOf({ nodes: null }));
+    const unknown = ['whether nodes have the new type is not known: you may not list them', 'which types VMs would get is not known: you may not patch them'];
+    expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], refusals: [], unknown });
+  });
+
+  test('may be refused, which is no news where the VM has changed since', async () => {
+    const denied = new KubeError(403, 'Forbidden', 'admission webhook "vm-validator" denied the request: no such type');
+    const plan = await asking(answering(denied));
+    expect(plan.refusals).toEqual([expect.stringMatching(/^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose a type with --to, /)]);
+    expect(plan.items).toMatchObject([{ need: 'Left' }]);
+    for (const type of ['q35', '']) {
+      const changed = await asking(answering(new KubeError(422, 'Invalid', 'the server rejected our request'), type));
+      expect(changed).toMatchObject({ items: [{ need: 'Change' }], refusals: [], unknown: ['what shop/off would get is not known: it has changed while it was read'] });
+    }
+    await expect(asking(answering(new KubeError(503, 'ServiceUnavailable', 'busy')))).rejects.toThrow('busy');
+  });
+
+  test('is the type of before, for an undo', async () => {
+    const record = { id: '1f0c92ab', from: 'pc-q35-rhel8.2.0', to: 'q35', guest: null, at: '2026-01-01T00:00:00Z' };
+    const fleet = fleetOf({ vms: [aVm('off', { ...vm, machineType: 'q35', transition: record }), aVm('other', { ...vm, name: 'other', uid: 'other', machineType: 'q35' })] });
+    const plan = await asking(answering('pc-q35-rhel8.2.0'), fleet, { scope: { ...transition.scope, glob: '*', undoes: '1f0c92ab' } });
+    expect(plan.items).toMatchObject([{ name: 'off', type: 'q35', result: 'pc-q35-rhel8.2.0', need: 'Change' }]);
+  });
 });

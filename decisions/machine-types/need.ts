@@ -1,4 +1,4 @@
-import { isStaying, liveVmi } from '../availability.ts';
+import { isMeantToRun, isStaying, liveVmi } from '../availability.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
 import { untouchable } from '../update-need.ts';
 import type { StoredPool } from '../vm-from-template.ts';
@@ -6,7 +6,7 @@ import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
 import { isAlias } from './machine-type.ts';
 import { poolStand, type PoolStand } from './pool-stand.ts';
-import { groupOf, isChangedSince, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './rules.ts';
+import { groupKey, groupOf, isChangedSince, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './rules.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs of a transition. */
@@ -53,7 +53,7 @@ export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Pict
   const owner = picture.poolOf(vm);
   const guest = liveVmi(vmi);
   const byPool = owner && needByPool(rules, { vm, guest, owner }, picture);
-  return byPool ?? (isOurs ? needOfChanged(rules, vm, guest) : needOfOther(rules, vm, guest));
+  return byPool ?? (isOurs ? needOfChanged(rules, vm, vmi) : needOfOther(rules, vm, guest));
 }
 
 interface Owned {
@@ -74,7 +74,7 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
   if (stand.stand === 'left' || stand.stand === 'parked') return { need: stand.stand, why: stand.why };
   const wish = wishOf(vm);
   if (wish !== null) return wish;
-  const group = stand.stand === 'check' ? stand.groups.find(({ from }) => from === (vm.machineType ?? '')) : undefined;
+  const group = stand.stand === 'check' ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted))) : undefined;
   return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
 }
 
@@ -103,17 +103,16 @@ function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, { i
 }
 
 /** Of a VM that this transition has changed, or marked: that is done once, and never again. */
-function needOfChanged(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
+function needOfChanged(rules: TransitionRules, vm: VmView, vmi: VmiView | undefined): TransitionNeed {
   if (isSetBack(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };
-  if (guest === undefined) return DONE;
-  if (isUnknown(guest)) return { need: 'wait' };
-  if (!isOldGuest(rules, vm, guest)) return DONE;
+  const guest = liveVmi(vmi);
+  const isKnown = guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null;
+  // What a guest gets for an alias, nobody knows before it runs.
+  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait' };
+  if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
   if (!rules.transition.restartNow) return { need: 'wait' };
   return hindrance(vm, guest) ?? { need: 'restart', guest };
 }
-
-/** A guest that comes up with an alias: nobody knows yet what it gets in its place. */
-const isUnknown = ({ machineType, specMachineType }: VmiView): boolean => machineType === null && specMachineType !== null && isAlias(specMachineType);
 
 function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
   if (isChangedSince(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };

@@ -88,7 +88,8 @@ function standOfResults(rules: TransitionRules, vms: readonly VmView[], wanted: 
   const groups: TypeGroup[] = [];
   const isUndo = rules.transition.scope.undoes !== null;
   for (const vm of vms) {
-    if (!isUndo && !rules.scope.isOld(vm.machineType)) continue;
+    // The pool leaves one that its owner wants nobody to disrupt.
+    if (vm.optedOut || (!isUndo && !rules.scope.isOld(vm.machineType))) continue;
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
     const why = result === undefined ? null : refusalOf(rules, result);

@@ -51,18 +51,24 @@ describe('a pool whose template has the old type', () => {
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `in the hand of machine-types/default/${OTHER}` });
     expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
   });
+  test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
+    const wish = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
+    expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({ stand: 'change', needs: [{ need: 'pool' }, { need: 'left' }] });
+  });
   test('keeps from a VM what its owner does not want', () => {
     expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'left' }]);
   });
 });
 
+const changed = (fields: Partial<PoolSpec> = {}) => aTypedPool(NEW, fields, recordOfOurs());
+
+const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): StoredPool => {
+  const pool = changed(spec);
+  const revision = revisionOf(pool.spec.template);
+  return { ...pool, status: { ...pool.status!, rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout } } };
+};
+
 describe('a pool that this transition has changed', () => {
-  const changed = (fields: Partial<PoolSpec> = {}) => aTypedPool(NEW, fields, recordOfOurs());
-  const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): StoredPool => {
-    const pool = changed(spec);
-    const revision = revisionOf(pool.spec.template);
-    return { ...pool, status: { ...pool.status!, rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout } } };
-  };
   const behind = vmsOf(oldPool, 1);
   const halted = { kind: 'Failed' as const, by: 'drover', at: '2026-01-02T03:04:05Z' };
 

@@ -28,9 +28,10 @@ test('VMs are grouped by all that decides on their resulting type, the parked an
   expect(wantedResults(rulesOf(aTransition(), { results }), vms, pictureOf(vms, { pool })).length).toBe(3);
 });
 
+const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
+
 test('a resulting type must be another, and a schedulable node must have it where nodes say what they have', () => {
   const rules = rulesOf(aTransition());
-  const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
   expect(faultOf(rules, NEW, [])).toBeNull();
   expect(faultOf(rules, NEW, [node([]), node([])])).toBeNull();
   expect(faultOf(rules, NEW, [node([OLD]), node([NEW])])).toBeNull();

@@ -1,0 +1,189 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { transitionNeed } from '../../../decisions/machine-types/need.ts';
+import { templateTypeOf } from '../../../decisions/machine-types/pool-stand.ts';
+import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { keyOf } from '../../../decisions/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revision.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import { aVm } from '../fleets.ts';
+import { BAD_PREFERENCE, isNew, ModelCluster, ModelTransition } from './model.ts';
+import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './scenes.ts';
+
+const OLDER = 'pc-q35-rhel8.2.0';
+
+const anyVm = fc.record({
+  inPool: fc.boolean(),
+  namespace: fc.constantFrom('shop', 'bank'),
+  type: fc.constantFrom(OLD, OLD, OLDER, 'q35', NEW),
+  runStrategy: fc.constantFrom('Always', 'Always', 'Manual', 'Once', 'RerunOnFailure', 'Halted'),
+  preference: fc.constantFrom(null, null, null, BAD_PREFERENCE),
+  optedOut: fc.constantFrom(false, false, false, true),
+});
+
+const EVENTS = ['turn', 'turn', 'turn', 'up', 'up', 'up', 'ownerRestarts', 'edit', 'editNew', 'halt', 'start', 'pause', 'unpause', 'snapshot', 'wish', 'crash', 'delete', 'late', 'roll', 'roll', 'time'] as const;
+
+const anyScene = fc.record({
+  vms: fc.array(anyVm, { minLength: 1, maxLength: 16 }),
+  template: fc.constantFrom(OLD, null, NEW),
+  defaultType: fc.constantFrom(NEW, 'q35'),
+  to: fc.constantFrom(null, null, 'pc-q35-rhel9.4.0'),
+  restartNow: fc.boolean(),
+  only: fc.constantFrom(null, null, 'running' as const, 'stopped' as const),
+  namespaces: fc.constantFrom<(string[] | null)[]>(null, null, ['shop']),
+  exclude: fc.constantFrom<string[][]>([], [], ['*-3']),
+  maxRestarts: fc.integer({ min: 1, max: 4 }),
+  maxFailures: fc.constantFrom(0, 100),
+  force: fc.boolean(),
+  events: fc.array(fc.record({ what: fc.constantFrom(...EVENTS), at: fc.nat(99) }), { maxLength: 120 }),
+});
+type AnyVm = typeof anyVm extends fc.Arbitrary<infer V> ? V : never;
+type Scene = typeof anyScene extends fc.Arbitrary<infer S> ? S : never;
+
+const STARTS = { runStrategy: 'Always' };
+
+class Story {
+  readonly cluster: ModelCluster;
+  readonly #scene: Scene;
+  /** VMs that people have given another type, by UID. */
+  readonly edited = new Set<string>();
+  #luck = 0;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+    const pool = aTypedPool(scene.template, { replicas: scene.vms.filter(({ inPool }) => inPool).length, maxUnavailable: 1 });
+    const revision = revisionOf(pool.spec.template);
+    this.cluster = new ModelCluster(scene.vms.map((vm, index) => this.#vm(vm, index + 1, revision)), pool, scene.defaultType);
+  }
+
+  #vm({ inPool, namespace, type, runStrategy, preference, optedOut }: AnyVm, number: number, revision: string): VmView {
+    const isRunning = runStrategy !== 'Halted';
+    const fields = { preference, optedOut, runStrategy, hasVmi: isRunning, ready: isRunning, state: isRunning ? 'Running' : 'Stopped' };
+    const machineType = inPool && this.#scene.template !== null ? this.#scene.template : type;
+    const own = inPool ? { revision, runStrategy: isRunning ? 'Always' : 'Halted' } : { owner: null, namespace };
+    return aVm(`web-${number}`, { ...fields, machineType, ...own, uid: `uid-${number}` });
+  }
+
+  get transition(): Transition {
+    const { to, restartNow, only, namespaces, exclude, maxRestarts, maxFailures, force } = this.#scene;
+    return aTransition({ scope: { only, namespaces, exclude }, to, restartNow, maxRestarts, maxFailures, force });
+  }
+
+  /** Every seventh worker dies. */
+  readonly luck = (): boolean => ++this.#luck % 7 !== 0;
+
+  happen(run: ModelTransition, what: (typeof EVENTS)[number], at: number): void {
+    const { cluster } = this;
+    const keys = [...cluster.vms.keys()];
+    const key = keys[at % keys.length];
+    if (run.isOver) return;
+    cluster.now += 1_000;
+    if (what === 'turn') return run.turn(this.luck);
+    if (what === 'time') return void (cluster.now += 700_000);
+    if (what === 'late') return cluster.add(this.#vm(this.#scene.vms[at % this.#scene.vms.length]!, 100 + this.cluster.now % 1_000_000, revisionOf(cluster.pool.spec.template)));
+    if (key === undefined) return;
+    const vm = cluster.vms.get(key)!;
+    const isOwned = vm.owner !== null;
+    if (what === 'up') cluster.comeUp(key);
+    else if (what === 'ownerRestarts' && cluster.guests.has(key)) cluster.restart(key);
+    else if (what === 'edit' || what === 'editNew') {
+      this.edited.add(vm.uid);
+      cluster.setType(key, what === 'edit' ? OLDER : 'pc-q35-rhel9.2.0');
+    } else if (what === 'halt' && !isOwned) cluster.halt(key);
+    else if (what === 'start' && vm.runStrategy === 'Halted') cluster.change(key, STARTS);
+    else if (what === 'pause' || what === 'unpause') cluster.change(key, {}, { paused: what === 'pause' });
+    else if (what === 'snapshot') cluster.change(key, { snapshotting: !vm.snapshotting });
+    else if (what === 'wish') cluster.change(key, { optedOut: !vm.optedOut });
+    else if (what === 'crash') cluster.change(key, { ready: false }, { ready: false });
+    else if (what === 'delete') cluster.remove(key);
+    else if (what === 'roll') cluster.rollPool();
+  }
+
+  /** From now on all goes well, and owners restart what waits for them. */
+  finish(run: ModelTransition): void {
+    const { cluster } = this;
+    for (const key of cluster.vms.keys()) cluster.change(key, { snapshotting: false }, { paused: false });
+    for (let turns = 0; !run.isOver; turns++) {
+      expect(turns, 'turns').toBeLessThan(40 * (cluster.vms.size + 2));
+      cluster.now += 1_000;
+      run.turn(this.luck);
+      if (run.isOver) return;
+      cluster.rollPool();
+      for (const [key, vm] of cluster.vms) {
+        const { need } = transitionNeed(run.rules, vm, cluster.picture);
+        if (need === 'wait' && cluster.guests.get(key)?.ready === true) cluster.restart(key);
+        cluster.comeUp(key);
+      }
+    }
+  }
+}
+
+const most = (counts: ReadonlyMap<string, number>): number => Math.max(0, ...counts.values());
+
+test('any fleet, whatever happens to it: within the limit, once each, to an end, and nothing else is touched', () => {
+  fc.assert(
+    fc.property(anyScene, (scene) => {
+      const story = new Story(scene);
+      const { cluster } = story;
+      const run = new ModelTransition(cluster, ID, story.transition);
+      for (const { what, at } of scene.events) story.happen(run, what, at);
+      story.finish(run);
+
+      expect(most(run.patched)).toBeLessThanOrEqual(1);
+      expect(most(run.restarted)).toBeLessThanOrEqual(1);
+      expect(run.poolsChanged).toBeLessThanOrEqual(1);
+      if (!scene.restartNow) expect(run.restarted.size).toBe(0);
+      const { rules, failed } = run;
+      for (const vm of cluster.vms.values()) {
+        expect(vm.transitionMark).toBeNull();
+        const { namespaces, exclude } = scene;
+        const isOut = (namespaces !== null && !namespaces.includes(vm.namespace)) || (exclude.length > 0 && vm.name.endsWith('-3'));
+        if (isOut) expect([run.patched.has(vm.uid), run.restarted.has(vm.uid), vm.transition]).toEqual([false, false, null]);
+      }
+      if (run.isEnding) return;
+      for (const [key, vm] of cluster.vms) {
+        const { need } = transitionNeed(rules, vm, cluster.picture);
+        const isFailed = failed.some((one) => one.vm === key);
+        if (!isFailed) expect(['nothing', 'done', 'left']).toContain(need);
+        if (need === 'done' && !isFailed) expect(isNew(rules.scope.isOld, vm, cluster.guests.get(key))).toBe(true);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('an undo gives back every type that was changed, and that nobody has changed since', () => {
+  fc.assert(
+    fc.property(anyScene, fc.boolean(), (scene, restartNow) => {
+      const story = new Story({ ...scene, maxFailures: 100 });
+      const { cluster } = story;
+      const types = new Map([...cluster.vms.values()].map((vm) => [vm.uid, vm.machineType]));
+      const run = new ModelTransition(cluster, OTHER, story.transition);
+      for (const { what, at } of scene.events) if (what !== 'late' && what !== 'start') story.happen(run, what, at);
+      run.aborted = scene.events.length % 2 === 0;
+      story.finish(run);
+      const { template } = scene;
+      const isPoolChanged = run.poolsChanged > 0;
+      for (const key of cluster.vms.keys()) cluster.change(key, { optedOut: false });
+      for (let step = 0; step < 5 * cluster.vms.size; step++) {
+        cluster.rollPool();
+        for (const key of cluster.vms.keys()) cluster.comeUp(key);
+      }
+      const undo = new ModelTransition(cluster, ID, aTransition({ scope: { undoes: OTHER }, restartNow, maxRestarts: scene.maxRestarts, maxFailures: 100 }));
+      story.finish(undo);
+
+      if (isPoolChanged) expect(templateTypeOf(cluster.pool)).toBe(template);
+      expect(most(undo.patched)).toBeLessThanOrEqual(1);
+      expect(most(undo.restarted)).toBeLessThanOrEqual(1);
+      for (const [key, vm] of cluster.vms) {
+        expect(vm.transitionMark).toBeNull();
+        if (undo.patched.has(vm.uid)) expect(run.patched.has(vm.uid)).toBe(true);
+        if (story.edited.has(vm.uid) || (vm.owner !== null && isPoolChanged)) continue;
+        expect(vm.machineType).toBe(types.get(vm.uid));
+        const guest = cluster.guests.get(keyOf(vm));
+        if (undo.patched.has(vm.uid) && guest !== undefined && !undo.failed.some((one) => one.vm === key)) expect(guest.specMachineType).toBe(vm.machineType);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

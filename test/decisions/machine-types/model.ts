@@ -1,0 +1,300 @@
+import { expect } from 'vitest';
+import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { isDown, isStaying, liveVmi } from '../../../decisions/availability.ts';
+import { transitionNeed } from '../../../decisions/machine-types/need.ts';
+import { newRecord } from '../../../decisions/machine-types/new-record.ts';
+import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
+import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-stand.ts';
+import { faultOf } from '../../../decisions/machine-types/preflight.ts';
+import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/room.ts';
+import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/rules.ts';
+import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
+import { keyOf, RestartBudget, type OwningPool, type RestartPicture } from '../../../decisions/restart-budget.ts';
+import { restartNeed } from '../../../decisions/restart-plan.ts';
+import { revisionOf } from '../../../decisions/revision.ts';
+import type { StoredPool } from '../../../decisions/vm-from-template.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import type { VmiView } from '../../../decisions/vmi.ts';
+import { aVmi } from '../fleets.ts';
+import { aTypedPool, NEW, OLD } from './scenes.ts';
+
+/** With this preference KubeVirt fills an old type in again. */
+export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
+/** What KubeVirt puts in the place of an alias. */
+const ALIASES: Record<string, string> = { q35: NEW };
+
+/** A small cluster with one pool: guests come and go, people change what they like, and the pool rolls its VMs. */
+export class ModelCluster {
+  readonly vms = new Map<string, VmView>();
+  readonly guests = new Map<string, VmiView>();
+  pool: StoredPool;
+  /** What KubeVirt fills in where a type is cleared. */
+  readonly defaultType: string;
+  now = Date.parse('2026-01-02T03:04:05Z');
+  #next = 0;
+
+  constructor(vms: readonly VmView[], pool: StoredPool, defaultType: string) {
+    this.pool = pool;
+    this.defaultType = defaultType;
+    for (const vm of vms) this.add(vm);
+  }
+
+  get picture(): RestartPicture {
+    const owner = this.owner;
+    return { vmOf: (key) => this.vms.get(key), vmiOf: (vm) => this.guests.get(keyOf(vm)), poolOf: (vm) => (vm.owner === null ? undefined : owner) };
+  }
+
+  get owner(): OwningPool {
+    const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
+    return { pool: this.pool, vms: () => owned };
+  }
+
+  /** A VM, whose guest has the type of its spec, or where that is an alias the one that it stood for once. */
+  add(vm: VmView): void {
+    this.vms.set(keyOf(vm), vm);
+    this.#fit();
+    if (vm.hasVmi) this.guests.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
+  }
+
+  isDown(key: string): boolean {
+    const vm = this.vms.get(key);
+    return vm !== undefined && isStaying(vm) && isDown(vm, this.guests.get(key));
+  }
+
+  change(key: string, fields: Partial<VmView>, guest: Partial<VmiView> = {}): void {
+    const vm = this.vms.get(key);
+    if (vm === undefined) return;
+    this.vms.set(key, { ...vm, ...fields });
+    const vmi = this.guests.get(key);
+    if (vmi !== undefined) this.guests.set(key, { ...vmi, ...guest });
+  }
+
+  remove(key: string): void {
+    this.vms.delete(key);
+    this.guests.delete(key);
+    this.#fit();
+  }
+
+  setType(key: string, to: string | null): void {
+    const vm = this.vms.get(key);
+    if (vm !== undefined) this.change(key, { machineType: this.filledIn(vm, to) });
+  }
+
+  filledIn({ preference }: VmView, to: string | null): string {
+    return to ?? (preference === BAD_PREFERENCE ? OLD : this.defaultType);
+  }
+
+  /** Its guest ends; one that is meant to run gets another by and by. */
+  restart(key: string): void {
+    this.guests.delete(key);
+    // KubeVirt starts it again because it was asked to.
+    this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });
+  }
+
+  halt(key: string): void {
+    this.guests.delete(key);
+    this.change(key, { runStrategy: 'Halted', hasVmi: false, ready: false });
+  }
+
+  /** Brings a VM that is down one step nearer to being ready: a new guest, its type, its readiness. */
+  comeUp(key: string): void {
+    const vm = this.vms.get(key);
+    const guest = this.guests.get(key);
+    if (vm === undefined || !this.isDown(key) || guest?.paused === true) return;
+    const { machineType, revision } = vm;
+    if (guest === undefined) {
+      const fresh = aVmi(vm, { uid: `guest-${this.#next++}`, ready: false, machineType: null, specMachineType: machineType, revision });
+      this.guests.set(key, fresh);
+      this.change(key, { hasVmi: true, changingState: false });
+    } else if (guest.machineType === null) this.change(key, {}, { machineType: ALIASES[guest.specMachineType!] ?? guest.specMachineType });
+    else this.change(key, { ready: true }, { ready: true });
+  }
+
+  /** The pool brings one VM to its template, where none of it is down. */
+  rollPool(): void {
+    const vms = this.owner.vms();
+    const revision = revisionOf(this.pool.spec.template);
+    const behind = vms.find((vm) => vm.revision !== revision || (this.guests.get(keyOf(vm))?.revision ?? revision) !== revision);
+    this.#tell(behind === undefined ? 'Complete' : 'RollingOut');
+    if (behind === undefined || vms.some((vm) => this.isDown(keyOf(vm)))) return;
+    const key = keyOf(behind);
+    this.change(key, { revision });
+    if (templateTypeOf(this.pool) !== null || behind.revision !== revision) this.setType(key, templateTypeOf(this.pool));
+    if (this.guests.has(key)) this.restart(key);
+  }
+
+  setTemplate(type: string | null, record?: TransitionRecord): void {
+    const { spec, metadata } = aTypedPool(type, { replicas: this.pool.spec.replicas, maxUnavailable: 1 });
+    const annotations = record === undefined ? this.pool.metadata.annotations : { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) };
+    this.pool = { ...this.pool, spec, metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) } };
+  }
+
+  /** As many VMs as it has are what the pool wants. */
+  #fit(): void {
+    this.pool = { ...this.pool, spec: { ...this.pool.spec, replicas: this.owner.vms().length } };
+  }
+
+  #tell(reason: string): void {
+    const conditions = [{ type: 'Progressing', status: 'False' as const, reason }];
+    this.pool = { ...this.pool, status: { replicas: 0, updateRevision: revisionOf(this.pool.spec.template), conditions } };
+  }
+}
+
+/** What the workflow and the activities of a transition do with what is planned, on the model. */
+export class ModelTransition {
+  readonly id: string;
+  readonly transition: Transition;
+  readonly #cluster: ModelCluster;
+  readonly #others: () => ReadonlySet<string>;
+  inHand: HeldGuest[] = [];
+  failed: FailedVm[] = [];
+  results: TransitionResult[] = [];
+  broken = 0;
+  aborted = false;
+  isOver = false;
+  /** How often each VM's type was written, how often it was restarted, and how often each guest was, by UID; what each had before. */
+  readonly patched = new Map<string, number>();
+  readonly restarted = new Map<string, number>();
+  readonly before = new Map<string, string | null>();
+  poolsChanged = 0;
+
+  constructor(cluster: ModelCluster, id: string, transition: Transition, others: () => ReadonlySet<string> = () => new Set()) {
+    this.#cluster = cluster;
+    this.id = id;
+    this.transition = transition;
+    this.#others = others;
+  }
+
+  get rules(): TransitionRules {
+    const { id, transition, results } = this;
+    return transitionRules({ ref: { cluster: 'default', id }, transition, results, othersRunning: this.#others() });
+  }
+
+  get isEnding(): boolean {
+    return this.aborted || this.broken > this.transition.maxFailures;
+  }
+
+  /** `luck`: each act asks it whether its worker lives on; where it dies, another begins the same activity anew. */
+  turn(luck: () => boolean = () => true): void {
+    if (this.isOver) return;
+    const plan = this.#plan();
+    this.#settle(plan);
+    if (plan.isOver) return this.#end();
+    this.#insistently(plan.unmark, luck, (key) => this.#unmark(key));
+    if (this.isEnding) return;
+    for (const { group, sample } of plan.check) {
+      const to = this.#cluster.filledIn(this.#cluster.vms.get(sample)!, group.wanted);
+      this.results.push({ ...group, to, vms: 1, fault: faultOf(this.rules, to, []) });
+    }
+    this.#insistently(plan.pools, luck, () => this.#changePool());
+    this.#insistently(plan.patch, luck, (key) => this.#patch(key));
+    const { now } = this.#cluster;
+    this.inHand.push(...plan.take.map((one) => ({ ...one, takenAt: now })));
+    const waiting = new Set(plan.take.map(({ vm }) => vm));
+    this.#insistently([...waiting], luck, (key) => {
+      const isTaken = this.#restart(key, waiting);
+      waiting.delete(key);
+      if (!isTaken) this.inHand = this.inHand.filter(({ vm }) => vm !== key);
+    });
+  }
+
+  #plan(): TransitionPlan {
+    const { vms, picture, owner, now } = this.#cluster;
+    const { rules, inHand, failed, isEnding, maxRestarts } = this;
+    return planTransition({ rules, vms: vms.values(), pools: [owner], picture, inHand, failed, maxRestarts, takes: !isEnding, isEnding, now });
+  }
+
+  get maxRestarts(): number {
+    return Number(this.transition.maxRestarts);
+  }
+
+  #settle({ settled }: TransitionPlan): void {
+    for (const { vm, end } of settled) {
+      const wasWell = this.inHand.find((one) => one.vm === vm)?.wasDown === false;
+      this.inHand = this.inHand.filter((one) => one.vm !== vm);
+      if (end === 'Failed') this.failed.push({ vm, wasWell });
+      if (end === 'Failed' && wasWell) this.broken++;
+    }
+  }
+
+  #end(): void {
+    this.isOver = true;
+    for (const key of this.#cluster.vms.keys()) this.#unmark(key);
+  }
+
+  /** An activity whose worker dies is begun anew, with all of its acts. */
+  #insistently(keys: readonly string[], luck: () => boolean, act: (key: string) => void): void {
+    for (let tries = 0; tries < 3; tries++) {
+      let isAlive = true;
+      for (const key of keys) {
+        act(key);
+        isAlive = tries === 2 || luck();
+        if (!isAlive) break;
+      }
+      if (isAlive) return;
+    }
+  }
+
+  #unmark(key: string): void {
+    if (this.#cluster.vms.get(key)?.transitionMark === this.id) this.#cluster.change(key, { transitionMark: null });
+  }
+
+  #changePool(): void {
+    const cluster = this.#cluster;
+    const stand = poolStand(this.rules, cluster.owner, cluster.picture);
+    if (stand.stand !== 'change') return;
+    this.poolsChanged++;
+    const from = templateTypeOf(cluster.pool) ?? '';
+    cluster.setTemplate(stand.to, { id: this.id, from, to: stand.to ?? '', guest: null, at: '2026-01-02T03:04:05Z' });
+  }
+
+  #patch(key: string): void {
+    const cluster = this.#cluster;
+    const vm = cluster.vms.get(key);
+    const need = vm && transitionNeed(this.rules, vm, cluster.picture);
+    if (vm === undefined || (need?.need !== 'patch' && need?.need !== 'mark')) return;
+    const to = need.need === 'patch' ? cluster.filledIn(vm, need.to) : (vm.machineType ?? '');
+    const transition = newRecord(vm, cluster.guests.get(key), { id: this.id, to, at: '2026-01-02T03:04:05Z' });
+    const marks = need.need === 'mark' || need.marks;
+    cluster.change(key, { machineType: to, transition, transitionMark: marks ? this.id : null });
+    count(this.patched, vm.uid);
+    this.before.set(vm.uid, vm.machineType);
+  }
+
+  /** False where it is given back. */
+  #restart(key: string, waiting: ReadonlySet<string>): boolean {
+    const cluster = this.#cluster;
+    const { picture, vms } = cluster;
+    const vm = vms.get(key);
+    const held = this.inHand.find((one) => one.vm === key)!;
+    const need = restartNeed(held.guest, vm, cluster.guests.get(key), vm && picture.poolOf(vm));
+    if (vm === undefined || need.need === 'nothing') return true;
+    const counted = countedVms(this.rules, vms.values(), picture, this);
+    const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
+    const budget = new RestartBudget({ counted, picture, inHand, maxUnavailable: this.maxRestarts });
+    if (need.need !== 'restart' || budget.whyNot(vm) !== null) return false;
+    const wasDown = cluster.isDown(key);
+    cluster.restart(key);
+    count(this.restarted, vm.uid);
+    if (!wasDown) this.#expectWithinLimits(key);
+    return true;
+  }
+
+  /** Of what it has restarted, whatever the cause; and of the pool. */
+  #expectWithinLimits(key: string): void {
+    const { vms, owner } = this.#cluster;
+    const down = [...vms.values()].filter((vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(keyOf(vm)));
+    const hopeless = new Set(this.failed.filter(({ wasWell }) => !wasWell).map(({ vm }) => vm));
+    const spoiled = down.filter((vm) => vm.transition?.id === this.id && !hopeless.has(keyOf(vm)) && this.#cluster.guests.get(keyOf(vm))?.paused !== true);
+    expect(spoiled.length).toBeLessThanOrEqual(this.maxRestarts);
+    if (vms.get(key)!.owner !== null) expect(owner.vms().filter((vm) => this.#cluster.isDown(keyOf(vm))).length).toBeLessThanOrEqual(1);
+  }
+}
+
+const count = (counts: Map<string, number>, key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
+
+/** Whether neither the VM nor its guest is old any more. */
+export const isNew = (isOld: (type: string | null) => boolean, vm: VmView, vmi: VmiView | undefined): boolean => {
+  const guest = liveVmi(vmi);
+  return !isOld(vm.machineType) && (guest === undefined || !isOld(guest.machineType ?? guest.specMachineType));
+};

@@ -1,4 +1,5 @@
 import { GROUP } from '../../api/names.ts';
+import { namesInWords } from '../../decisions/naming.ts';
 import { Failure } from '../failure.ts';
 import { note, plain, print, table, type Cell, type Style } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
@@ -60,7 +61,7 @@ function totalLines({ items, vms, counts, maxRestarts }: TransitionPlanned): str
   const pools = new Set(items.filter(isOfPool).map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`));
   return [
     plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`),
-    ...(pools.size === 0 ? [] : [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${[...pools].join(', ')}`)]),
+    ...(pools.size === 0 ? [] : [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`)]),
   ];
 }
 

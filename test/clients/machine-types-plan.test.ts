@@ -68,7 +68,7 @@ test('pools are shown as such, and what they do by themselves', () => {
     'shop | db-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool db: its pool shop/db is paused',
     '',
     '2 VMs: 2 rolled by their pools',
-    'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web, shop/db',
+    'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/db, shop/web',
   ]);
 });
 

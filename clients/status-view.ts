@@ -16,6 +16,9 @@ export interface PoolView {
 
 const BAR = 20;
 const TROUBLES = 3;
+/** Conditions that say why VMs are missing or not ready. */
+const TOLD = new Set(['ReplicaFailure', 'Healing', 'HealingSuspended']);
+const CONDITION_LENGTH = 300;
 
 /** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
 export function statusLines({ pool, vms, progress }: PoolView, now: number): string[] {
@@ -46,8 +49,11 @@ export function bar(ready: number, desired: number): string {
 
 const conditionLines = ({ status }: Pool): string[] =>
   (status?.conditions ?? [])
-    .filter(({ type, status }) => type === 'ReplicaFailure' && status === 'True')
-    .map(({ type, reason, message }) => coloured('red', `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`));
+    .filter(({ type, status, reason }) => TOLD.has(type) && (status === 'True' || reason === 'Waiting'))
+    .map(({ type, status, reason, message }) => {
+      const style = type === 'ReplicaFailure' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+      return coloured(style, `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`.slice(0, CONDITION_LENGTH));
+    });
 
 function progressLines({ doing, troubles, retryAt }: PoolProgress, now: number): string[] {
   return [

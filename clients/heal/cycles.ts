@@ -54,7 +54,7 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   const id = messages.poolIdOf(ref);
   const isLed = await askWorkflow(session, id, (handle) => handle.signal(messages.healNow, { ...asking, vm }), isDry);
   if (!isLed) throw new Failure(noPoolWorkflow(view.pool, id));
-  return taken(`is healed again, with its replacements counted anew (it was ${inWords(ended)})`, (now) => endedOf(now, vm)?.at !== ended.at);
+  return taken(`is healed again, with its replacements counted anew (${inWords(ended)})`, (now) => endedOf(now, vm)?.at !== ended.at);
 }
 
 const doneOf = (signal: CycleSignal): string => (signal === 'healNow' ? 'does not wait any more' : 'skipped');
@@ -84,7 +84,7 @@ export function cycleInWords(view: HealView, vm: string, now: number): string {
     return `replacement ${cycle.attempt}, ${cycle.phase}${next}: ${cycle.why}`;
   }
   const last = lastOf(view, vm);
-  return last === undefined ? 'no cycle of it is under way' : `${last.end} after ${replacements(last.attempts)}: ${last.why}`;
+  return last === undefined ? 'no cycle of it is under way' : inWords(last);
 }
 
 const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined => cycles.find((one) => one.vm === vm);
@@ -98,10 +98,9 @@ function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
 
 async function noCycle(session: Session, view: HealView, vm: string): Promise<Failure> {
   const last = endedOf(view, vm);
-  if (last !== null) {
-    const how = `vm ${vm} was ${inWords(last)}, and is left as it is`;
-    return new Failure(`${how}: \`drover heal now pool ${view.pool} ${vm}\` has it healed again`);
-  }
+  if (last !== null) return new Failure(`vm ${vm} is left as it is already (${inWords(last)}): \`drover heal now pool ${view.pool} ${vm}\` has it healed again`);
+  const waits = view.waits.split('; ').find((words) => words.startsWith(`${vm} is sick`));
+  if (waits !== undefined) return new Failure(`no replacement of vm ${vm} has begun: ${waits}`);
   const kube = await session.kube();
   const found = await kube.get(VirtualMachines, { namespace: view.namespace, name: vm }).catch((error: unknown) => {
     if (isNotFound(error)) return undefined;
@@ -109,10 +108,13 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   });
   if (found === undefined) return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
   if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
-  return new Failure(`no replacement of vm ${vm} is under way: \`drover heal status pool ${view.pool}\` shows those that are`);
+  return new Failure(`no replacement of vm ${vm} is under way, and by the rules of pool ${view.pool} it is not sick: \`drover heal status pool ${view.pool}\` shows those that are`);
 }
 
-const inWords = ({ end, attempts, why }: HealView['spent'][number]): string =>
-  `${end === 'GivenUp' ? 'given up' : 'skipped'} after ${replacements(attempts)}: ${why}`;
+function inWords({ end, attempts, why }: HealView['spent'][number]): string {
+  if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
+  // The words of the others begin with how it ended.
+  return end === 'GivenUp' ? why : `${end === 'Left' ? 'left as it is' : 'skipped'} after ${replacements(attempts)}: ${why}`;
+}
 
 const replacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;

@@ -36,14 +36,14 @@ function styleOf({ phase, cycles, suspended }: HealView): Style {
   return cycles.length > 0 ? 'cyan' : phase === 'NothingToHeal' ? 'green' : 'yellow';
 }
 
-function phaseInWords({ phase, autohealing, cycles, spent }: HealView): string {
-  const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').length;
-  const also = left === 0 ? '' : `; ${vms(left)} given up or skipped`;
+function phaseInWords({ pool, phase, autohealing, cycles, spent }: HealView): string {
+  const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
+  const also = left.length === 0 ? '' : `; ${vms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
   if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
   if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
   if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
-  return phase === 'Waiting' ? `sick VMs wait to be replaced${also}` : `nothing to heal${also}`;
+  return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `nothing to heal${also}`;
 }
 
 const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;

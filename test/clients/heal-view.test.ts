@@ -18,7 +18,7 @@ const by = { by: 'ada', at: '2026-01-01T00:05:00Z', why: 'lunch' };
 
 test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, string[]]>([
   ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: nothing to heal']],
-  ['a VM was given up', { spent: [spent({ end: 'GivenUp' })] }, [nothing], {}, ['NothingToHeal: nothing to heal; 1 VM given up or skipped']],
+  ['a VM was given up', { spent: [spent({ end: 'GivenUp' })] }, [nothing], {}, ['NothingToHeal: nothing to heal; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again']],
   ['the pool heals none', undefined, [], { autohealing: undefined }, ['Off: the pool has no spec.autohealing: VMs that fail are left as they are']],
   ['drover has not seen the pool', undefined, [], {}, ['Pending: drover has not looked at the newest spec yet']],
   [
@@ -26,7 +26,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     {},
     [condition('Healing', 'False', 'Waiting', 'web-1 is sick (x): as many as may be are healed')],
     {},
-    ['Waiting: sick VMs wait to be replaced', 'web-1 is sick (x): as many as may be are healed'],
+    ['Waiting: VMs are sick and not replaced', 'web-1 is sick (x): as many as may be are healed'],
   ],
   [
     'a person has paused it',
@@ -58,7 +58,7 @@ test('cycles and ended ones are tables', () => {
   const ended = [spent({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }), spent({ vm: 'web-8' })];
   const lines = linesOf(healingPool({ healing: { cycles, spent: ended }, conditions: [condition('Healing', 'True', 'ReplacingVms', 'whatever')] }));
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
-    ['ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped'],
+    ['ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` has it healed again'],
     ['whatever'],
     [''],
     ['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'],

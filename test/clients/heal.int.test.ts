@@ -34,11 +34,16 @@ const healIn =
 
 const viewIn = async (namespace: string): Promise<HealView> => JSON.parse((await healIn(namespace)('status', 'pool', 'web', '-o', 'json')).stdout) as HealView;
 
-/** Makes every start of one VM fail, as long as that VM is there; resolves once its replacement waits for its delay. */
-async function breakUntilWaiting(namespace: string, name: string): Promise<void> {
+/** Makes every start of one VM fail, as long as that VM is there. */
+async function makeFail(namespace: string, name: string): Promise<void> {
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { metadata } } });
   await orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
+}
+
+/** Resolves once the replacement of the VM, which fails, waits for its delay. */
+async function breakUntilWaiting(namespace: string, name: string): Promise<void> {
+  await makeFail(namespace, name);
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.healing?.cycles).toMatchObject([{ vm: name, phase: 'Waiting' }]));
 }
 
@@ -74,8 +79,8 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   // One that has no cycle stops nothing of the other.
   expect(await heal('skip', 'pool', 'web', 'web-3', 'web-1', '--reason', 'why not')).toMatchObject({
     code: 1,
-    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}Skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/),
-    stderr: 'error: no replacement of vm web-1 is under way: `drover heal status pool web` shows those that are\n',
+    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/),
+    stderr: 'error: no replacement of vm web-1 is under way, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
   });
 
   const history = async (): Promise<Action[]> => JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
@@ -106,13 +111,25 @@ test('a VM that was given up is healed again when a person asks', async () => {
   await until(async () => expect(await viewIn(namespace)).toMatchObject({ spent: [{ vm: 'web-2', end: 'GivenUp' }] }));
   expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
     code: 1,
-    stderr: matching(/^error: vm web-2 was given up after 1 replacement: .*, and is left as it is: `drover heal now pool web web-2` has it healed again\n$/),
+    stderr: matching(/^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/),
   });
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 0,
-    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted anew \(it was given up after 1 replacement: /),
+    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted anew \(given up after 1 replacement: /),
   });
   await until(async () => expect(await viewIn(namespace)).toMatchObject({ cycles: [{ vm: 'web-2', attempt: 1, phase: 'Waiting' }] }));
+});
+
+test('a VM that is sick and has to wait is told with what it waits for', async () => {
+  const namespace = await aPool();
+  const heal = healIn(namespace);
+  await heal('pause', 'pool', 'web');
+  await makeFail(namespace, 'web-1');
+  await until(async () => expect((await viewIn(namespace)).waits).toMatch(/^web-1 is sick/));
+  for (const command of ['now', 'skip']) {
+    expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({ code: 1, stderr: matching(/^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/) });
+  }
+  expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(/^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByPerson: by ada@desk$/m);
 });
 
 test('what cannot be asked is said in a sentence', async () => {

@@ -64,6 +64,15 @@ test('a pool that cannot make its VMs says why', () => {
   );
 });
 
+const withConditions = (...conditions: object[]): string[] => statusLines({ pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>, vms: [], progress: undefined }, NOW).slice(2);
+
+test('a pool whose VMs are healed, or are sick and are not, says so', () => {
+  const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
+  expect(withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended)).toEqual(['  Healing: ReplacingVms: web-1', '  HealingSuspended: TooManyUnhealthy: 3 VMs are sick']);
+  expect(withConditions({ type: 'Healing', status: 'False', reason: 'Waiting', message: 'web-1 is sick' })).toEqual(['  Healing: Waiting: web-1 is sick']);
+  expect(withConditions({ type: 'Healing', status: 'False', reason: 'NothingToHeal', message: '' }, { ...suspended, status: 'False', reason: 'NotSuspended', message: '' })).toEqual([]);
+});
+
 const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined }, NOW).slice(2);
 
 test('a rollout is told while there is something to tell of it', () => {

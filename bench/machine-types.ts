@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WorkflowHandle } from '@temporalio/client';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../api/names.ts';
+import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
+import type { MachineTypeTransitionInput } from '../workflows/machine-type-transition.ts';
+import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
+import { onStack, type Bench } from './stack.ts';
+
+/**
+ * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`. The rate of its
+ * patches against that of the same JSON patches over 64 bare connections in the same run (a ratio of 1 would mean that drover
+ * costs nothing), its history, the worker's memory, and the worker's CPU while as many running VMs only wait for their owners.
+ */
+const [VMS = 10_000, NAMESPACES = 100, ROUNDS = 3, SECONDS = 60] = process.argv.slice(2).map(Number);
+const CONNECTIONS = 64;
+const TICKS_A_SECOND = 100;
+const OLD = 'pc-q35-rhel8.6.0';
+const NEW = 'pc-q35-rhel9.6.0';
+
+interface Key {
+  namespace: string;
+  name: string;
+}
+const keysOf = (prefix: string): Key[] =>
+  Array.from({ length: VMS }, (_, index) => ({ namespace: `${prefix}-${index % NAMESPACES}`, name: `vm-${index}` }));
+const bare = keysOf('bare');
+const ours = keysOf('ours');
+const namespacesOf = (keys: Key[]): string[] => [...new Set(keys.map(({ namespace }) => namespace))];
+
+async function each(keys: Key[], call: (key: Key) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < keys.length) await call(keys[next++]!);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+}
+
+async function make({ kube }: Bench, keys: Key[]): Promise<void> {
+  for (const name of namespacesOf(keys)) await kube.create(Namespaces, { metadata: { name } });
+  const template = { spec: { domain: { devices: {}, machine: { type: OLD } } } };
+  await each(keys, (metadata) => kube.create(VirtualMachines, { metadata, spec: { runStrategy: 'Halted', template } }));
+}
+
+/** Guests of the old type, as KubeVirt shows those that run. */
+async function run({ kube }: Bench, keys: Key[]): Promise<void> {
+  const ready = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null };
+  const status = { phase: 'Running', machine: { type: OLD }, conditions: [ready] };
+  const domain = { devices: {}, machine: { type: OLD } };
+  await each(keys, async (key) => {
+    const vm = await kube.get(VirtualMachines, key);
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: key.name, uid: vm.metadata.uid, controller: true, blockOwnerDeletion: true };
+    await kube.create(VirtualMachineInstances, { metadata: { ...key, ownerReferences: [owner] }, spec: { domain }, status });
+  });
+}
+
+/** What drover does to a stopped VM, by hand; in milliseconds for all. */
+async function patchBare({ kube }: Bench, from: string, to: string): Promise<number> {
+  const record: TransitionRecord = { id: '00000000', from, to, guest: null, at: new Date().toISOString() };
+  const type = '/spec/template/spec/domain/machine/type';
+  const patch = [
+    { op: 'test', path: type, value: from },
+    { op: 'replace', path: type, value: to },
+    { op: 'add', path: '/metadata/annotations', value: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } },
+  ];
+  const start = performance.now();
+  await each(bare, (key) => kube.patch(VirtualMachines, key, 'json', patch));
+  return performance.now() - start;
+}
+
+interface Run {
+  handle: WorkflowHandle;
+  startedAt: number;
+}
+
+async function begin({ temporal }: Bench, from: string, to: string): Promise<Run> {
+  const transition: Transition = {
+    scope: { glob: from, namespaces: namespacesOf(ours), labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    to,
+    restartNow: false,
+    maxRestarts: '5%',
+    maxFailures: 0,
+    deadlineMs: 600_000,
+    windows: [],
+    force: false,
+    askedBy: 'bench',
+    reason: null,
+  };
+  const id = Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0');
+  const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition };
+  const startedAt = performance.now();
+  const handle = await temporal.client.workflow.start('machineTypeTransition', { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] });
+  return { handle, startedAt };
+}
+
+/** Of its runs taken together. */
+async function historyOf({ handle }: Run): Promise<string> {
+  const { historyLength, historySize } = await handle.describe();
+  return `${historyLength} events, ${((historySize ?? 0) / 1024).toFixed(0)} KiB of history`;
+}
+
+/** MiB now, and at most so far. */
+function memoryOf({ workerPid }: Bench): string {
+  const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
+  const mib = (field: string): string => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024).toFixed(0);
+  return `${mib('VmRSS')} MiB, ${mib('VmHWM')} at most`;
+}
+
+/** Seconds of CPU that the worker has used. */
+function cpuOf({ workerPid }: Bench): number {
+  const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
+}
+
+async function percentOfACore(bench: Bench, meanwhile: () => Promise<void>): Promise<string> {
+  const [cpu, start] = [cpuOf(bench), performance.now()];
+  await meanwhile();
+  return `${((cpuOf(bench) - cpu) / ((performance.now() - start) / 100_000)).toFixed(1)} %`;
+}
+
+const quiet = (): Promise<void> => sleep(SECONDS * 1000);
+const rate = (ms: number): string => `${((VMS / ms) * 1000).toFixed(0)}/s`;
+const median = (values: number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+
+await onStack(async (bench) => {
+  const { kube } = bench;
+  console.log(`${VMS} VMs in ${NAMESPACES} namespaces, and as many that are patched bare over ${CONNECTIONS} connections`);
+  console.log(`worker before: ${memoryOf(bench)}`);
+  await make(bench, bare);
+  await make(bench, ours);
+  await sleep(5_000);
+  console.log(`worker with ${2 * VMS} VMs in its cache: ${memoryOf(bench)}`);
+
+  const ratios: number[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    const [from, to] = round % 2 === 1 ? [OLD, NEW] : [NEW, OLD];
+    const took = await patchBare(bench, from, to);
+    const cpu = cpuOf(bench);
+    const transition = await begin(bench, from, to);
+    await transition.handle.result();
+    const whole = performance.now() - transition.startedAt;
+    ratios.push(took / whole);
+    console.log(
+      `round ${round}: bare ${rate(took)}, transition ${rate(whole)} from its start to its end; ratio ${(took / whole).toFixed(2)}; ` +
+        `${await historyOf(transition)}; ${(cpuOf(bench) - cpu).toFixed(1)} s of the worker's CPU; ${memoryOf(bench)}`,
+    );
+  }
+  console.log(`median ratio: ${median(ratios).toFixed(2)} (aim: 0.8 or better)`);
+
+  const [from, to] = ROUNDS % 2 === 1 ? [NEW, OLD] : [OLD, NEW];
+  if (from !== OLD) await (await begin(bench, from, to)).handle.result();
+  await run(bench, ours);
+  await sleep(5_000);
+  const idle = await percentOfACore(bench, quiet);
+  const waiting = await begin(bench, OLD, NEW);
+  for (;;) {
+    const { counts } = await waiting.handle.query(transitionProgress);
+    if (counts.waiting === VMS) break;
+    await sleep(500);
+  }
+  const patchedIn = performance.now() - waiting.startedAt;
+  const { items } = await kube.list(VirtualMachines, { namespace: ours[0]!.namespace });
+  const marked = items.filter(({ metadata }) => metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] !== undefined).length;
+  console.log(`${VMS} running VMs: ${rate(patchedIn)} until all wait; ${marked} of ${items.length} marked in a namespace; ${await historyOf(waiting)}`);
+  await sleep(5_000);
+  const before = (await waiting.handle.describe()).historyLength;
+  const still = await percentOfACore(bench, quiet);
+  let n = 0;
+  const stirred = await percentOfACore(bench, async () => {
+    for (const end = performance.now() + SECONDS * 1000; performance.now() < end; n++) {
+      await kube.patch(VirtualMachineInstances, ours[n % VMS]!, 'merge', { metadata: { labels: { stirred: String(n) } } });
+      await sleep(1000);
+    }
+  });
+  const grown = (await waiting.handle.describe()).historyLength - before;
+  console.log(
+    `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${stirred} where a guest of them ` +
+      `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${memoryOf(bench)}`,
+  );
+  await waiting.handle.signal(abort);
+  const ended = performance.now();
+  await waiting.handle.result();
+  console.log(`aborted, and ${VMS} marks cleared: ${rate(performance.now() - ended)}`);
+});

@@ -22,11 +22,13 @@ const COUNTED: [keyof TransitionCounts, string][] = [
 export function transitionLines(id: string, progress: TransitionProgress): string[] {
   const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
-  const all = done + openOf(counts) + failures;
+  const all = inScope(progress);
   const numbers = [`${done}/${all} done`, ...countsInWords(counts), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
+  const isKnown = phase !== 'Checking' && phase !== 'Refused';
+  const pace = transition.restartNow && isKnown ? `, ${progress.maxRestarts} at a time` : '';
   return [
-    `${paint('bold', id)}  ${bar(done, all)} ${phase === 'Checking' ? '' : `${numbers}: `}${phase}`,
-    plain(`  ${aimInWords(transition)}; asked for by ${transition.askedBy}${because(transition.reason)}`),
+    `${paint('bold', id)}  ${bar(done, isKnown ? all : 1)} ${isKnown ? `${numbers}: ` : ''}${phase}`,
+    plain(`  ${aimInWords(transition)}${pace}; asked for by ${transition.askedBy}${because(transition.reason)}`),
     ...results.filter(({ fault }) => fault !== null).map(({ from, to, vms, fault }) => paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`))),
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
@@ -45,15 +47,15 @@ const countsInWords = (counts: TransitionCounts): string[] => COUNTED.filter(([k
 const openOf = ({ toPatch, toRestart, waiting, inPools, parked, restarting }: TransitionCounts): number =>
   toPatch + toRestart + waiting + inPools + parked + restarting;
 
+/** VMs that it is about, without those that are left alone. */
+const inScope = ({ counts, failures }: TransitionProgress): number => counts.done + openOf(counts) + failures;
+
 /** How it ended, or what it has done until now, in a sentence. */
-export function endInWords({ patched, restarted, counts }: TransitionProgress): string {
-  const { waiting, inPools, parked } = counts;
-  const open = [
-    ...(waiting === 0 ? [] : [`${waiting} waiting for a restart by their owners`]),
-    ...(inPools === 0 ? [] : [`${inPools} rolled by their pools`]),
-    ...(parked === 0 ? [] : [`${parked} put off`]),
-  ];
-  return [`${vmsInWords(patched)} changed`, ...(restarted === 0 ? [] : [`${restarted} restarted`]), ...open].join(', ');
+export function endInWords(progress: TransitionProgress): string {
+  const { patched, restarted, counts } = progress;
+  const open = countsInWords({ ...counts, left: 0 });
+  const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
+  return `${counts.done} of ${vmsInWords(inScope(progress))} done: ${acts}${open.length === 0 ? '' : `; ${open.join(', ')}`}`;
 }
 
 /** What was asked for and not done, a sentence each; empty where all was. What it still waits for is none of it. */

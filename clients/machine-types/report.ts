@@ -62,7 +62,7 @@ export function reportOf({ id, vms, pools, progress }: ReportInput): ReportRow[]
     const inPool = ofPool?.id === id ? ofPool : null;
     const how = told.get(key) ?? (record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null);
     told.delete(key);
-    const { from = machineType, to = null, guest = null } = record ?? inPool ?? {};
+    const { from = machineType, to = null, guest = null } = record ?? (inPool !== null ? { ...inPool, to: newTypeOf(vm, inPool) } : {});
     return how === null ? [] : [{ namespace, name, from, to, guestBefore: guest, ...how }];
   });
   return [...rows, ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : []))];
@@ -92,6 +92,9 @@ function standingInPool({ machineType, guestType, owner }: ReportedVm, { from }:
   const isRolled = machineType !== from && guestType !== from;
   return isRolled ? { state: 'Done', why: `rolled by pool ${owner?.name}` } : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
 }
+
+/** What a pool's VM got, where the pool's own template has no type any more. */
+const newTypeOf = ({ machineType }: ReportedVm, { from, to }: TransitionRecord): string | null => to || (machineType === from ? null : machineType);
 
 /** Whether a guest is the one of before its VM was changed, or one that came back with that type. */
 export const isOldGuest = (guestType: string | null, { guest, to }: TransitionRecord): boolean => guest !== null && guest !== to && guestType === guest;

@@ -5,7 +5,7 @@ import type { ListedTransition } from '../../clients/machine-types/transitions.t
 import type { PendingVm } from '../../clients/vm/pending.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { taskQueueOf } from '../../workflows/messages.ts';
-import { aFleet, until, type TestWorker } from '../fleet/fleet.ts';
+import { aFleet, runningTemplate, until, type TestWorker } from '../fleet/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
 
@@ -49,7 +49,7 @@ describe('a whole update', () => {
     id = idIn(done);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`));
-    expect(done.stdout).toMatch(/█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 VMs changed, 2 restarted\n$/);
+    expect(done.stdout).toMatch(/█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/);
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual(['q35', 'q35', 'q35', NEW]);
     const after = await machines.guests();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
@@ -61,7 +61,7 @@ describe('a whole update', () => {
     const row = `${id} +Complete +\\*rhel8\\.\\* +<default> +drover +\\S+ +ada@desk +RHEL 10\n`;
     expect((await machineTypes('list')).stdout).toMatch(new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +ASKED BY +REASON\n(.*\n)*${row}`));
     expect(await machineTypes('status', lastPart(id))).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n/) });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n3 VMs changed, 2 restarted\n$/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/) });
     const over = `error: no ${id} runs: \`drover machine-types list\` lists those there are\n`;
     expect(await machineTypes('pause', id)).toMatchObject({ code: 1, stderr: over });
     expect(await machineTypes('status', 'nothing')).toMatchObject({ code: 1, stderr: 'error: there is no machine-types/default/nothing\n' });
@@ -92,7 +92,7 @@ describe('a whole update', () => {
     await machines.setType('off', NEW);
     const undone = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '100%');
     const undo = idIn(undone);
-    expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 VMs changed, 2 restarted\n$`)) });
+    expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`)) });
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([OLD, OLD, NEW, NEW]);
     const { items } = await reportOf(undo);
     expect(items.filter(({ state }) => state === 'Done').map(({ name, from, to }) => [name, from, to])).toEqual([['db-1', 'q35', OLD], ['db-2', 'q35', OLD]]);
@@ -107,7 +107,7 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   const begun = await update(machines);
   const id = idIn(begun);
   expect(begun.code).toBe(0);
-  expect(begun.stdout).toMatch(/\n\d VMs changed, 2 waiting for a restart by their owners\n$/);
+  expect(begun.stdout).toMatch(/\n1 of 3 VMs done: \d changed by drover; 2 waiting for a restart by their owners\n$/);
   const label = `drover.dev/machine-type-restart-required=${lastPart(id)}`;
   const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
   expect(begun.stderr).toBe(`${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, ${how}\n`);
@@ -122,7 +122,24 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   expect(items[0]!.why).toBe(`its guest has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
   const watching = machineTypes('status', id, '--watch');
   expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({ code: 0 });
-  expect(await watching).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n[^]*\n\d VMs changed\n$/) });
+  expect(await watching).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: \d changed by drover\n$/) });
+});
+
+test('a pool is changed by its template, and its VMs are told by their pool', async () => {
+  const machines = await Machines.empty(fleet());
+  const { namespace } = machines;
+  const template = structuredClone(runningTemplate);
+  template.spec.template = { ...(template.spec.template as object), spec: { domain: { devices: {}, machine: { type: OLD } } } };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template });
+  await machines.ready(['web-1', 'web-2']);
+  const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
+  const id = idIn(done);
+  expect(done).toMatchObject({ code: 0, stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/) });
+  expect((await reportOf(id)).items).toEqual(
+    ['web-1', 'web-2'].map((name) => ({ namespace, name, from: OLD, to: 'q35', guestBefore: null, state: 'Done', why: 'rolled by pool web' })),
+  );
+  const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Action[];
+  expect(told).toContainEqual(expect.objectContaining({ action: 'machine type', vms: [], from: OLD_GLOB, to: 'default', end: 'Done', askedBy: 'ada@desk', workflow: id }));
 });
 
 describe('one that goes on', () => {
@@ -138,7 +155,7 @@ describe('one that goes on', () => {
     const id = idIn({ stdout: seen });
     const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
     expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${id} goes on: ${how}\n` });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n1 VM changed, 1 restarted\n$/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed, 1 restarted by drover\n$/) });
   });
 
   test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
@@ -175,7 +192,7 @@ describe('one that goes on', () => {
     await until(async () => expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) }));
     expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'PutOff' }]);
     expect(await machineTypes('abort', first)).toMatchObject({ code: 0 });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/1 restarted\n$/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/1 restarted by drover\n$/) });
   });
 });
 
@@ -190,6 +207,18 @@ describe('what can\'t be done', () => {
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
     expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/) });
     expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM that is still there\n` });
+  });
+
+  test('a glob that nothing matches, and a dry run, begin nothing', async () => {
+    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const none = await machineTypes('update', '--which-matches-glob', '*rhel8-*', '-n', machines.namespace);
+    const types = `TYPE +VMS +GUESTS\n${OLD} +1 +0\n`;
+    expect(none).toMatchObject({ code: 1, stdout: '', stderr: matching(new RegExp(`^${types}error: no VM in namespace \\S+ has .* matches \\*rhel8-\\*; did you mean ${OLD}\\?\n$`)) });
+    const dry = await update(machines, '--dry-run');
+    expect(dry).toMatchObject({ code: 0, stderr: '', stdout: matching(new RegExp(`\n${machines.namespace} +off +${OLD} +q35 +change\n`)) });
+    expect(dry.stdout).not.toMatch(WHOLE_ID);
+    expect(await machines.record('off')).toBeUndefined();
+    expect(await machineTypes('undo', '00000000')).toMatchObject({ code: 1, stdout: '', stderr: 'error: no VM has anything left that 00000000 has changed\n' });
   });
 
   test('a VM that does not come back fails it', async () => {

@@ -46,7 +46,7 @@ const later = { why: 'it is paused', isWish: false, count: 150, vms: ['shop/vm-7
 describe('a transition in lines', () => {
   test('while it checks, no numbers are told that nobody knows yet', () => {
     expect(linesOf({ phase: 'Checking' })).toEqual([
-      expect.stringMatching(/^machine-types\/default\/1f0c92ab {2}\S+ Checking$/),
+      expect.stringMatching(/^machine-types\/default\/1f0c92ab {2}░{20} Checking$/),
       '  *rhel8.* to the default, guests restarted by their owners; asked for by ada@desk',
     ]);
   });
@@ -60,7 +60,7 @@ describe('a transition in lines', () => {
 
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
-    expect(linesOf({ transition: asked })[1]).toBe('  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover; asked for by ada@desk: RHEL 10');
+    expect(linesOf({ transition: asked })[1]).toBe('  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10');
     expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain('  undo of 0a0a0a0a, guests');
   });
 
@@ -96,10 +96,12 @@ describe('a transition in lines', () => {
 
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
-    expect(endInWords(progress({ phase: 'Complete', patched: 1 }))).toBe('1 VM changed');
-    expect(endInWords(progress({ phase: 'Complete', patched: 12, restarted: 9 }))).toBe('12 VMs changed, 9 restarted');
-    expect(endInWords(progress({ phase: 'Waiting', patched: 12, counts: { waiting: 9, inPools: 2, parked: 1 } }))).toBe(
-      '12 VMs changed, 9 waiting for a restart by their owners, 2 rolled by their pools, 1 put off',
+    expect(endInWords(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe('1 of 1 VM done: 1 changed by drover');
+    expect(endInWords(progress({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 }))).toBe(
+      '11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart',
+    );
+    expect(endInWords(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, parked: 1 } }))).toBe(
+      '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 put off',
     );
   });
 

@@ -54,11 +54,11 @@ describe('what has become of a VM', () => {
       vm({ name: 'web-4', transition: null, owner, guestType: NEW }),
       vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
     ];
-    const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null })], ['uid-of-db', record({ id: '0a0a0a0a' })]]) });
-    expect(rows.map(({ name, from, state, why }) => [name, from, state, why])).toEqual([
-      ['web-2', OLD, 'InPool', 'pool web is to roll it'],
-      ['web-3', OLD, 'InPool', 'pool web is to roll it'],
-      ['web-4', OLD, 'Done', 'rolled by pool web'],
+    const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, to: '' })], ['uid-of-db', record({ id: '0a0a0a0a' })]]) });
+    expect(rows.map(({ name, from, to, state, why }) => [name, from, to, state, why])).toEqual([
+      ['web-2', OLD, null, 'InPool', 'pool web is to roll it'],
+      ['web-3', OLD, NEW, 'InPool', 'pool web is to roll it'],
+      ['web-4', OLD, NEW, 'Done', 'rolled by pool web'],
     ]);
   });
 

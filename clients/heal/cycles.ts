@@ -36,7 +36,7 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   checkHeals(pool);
   const view = healView(pool);
   checkCycle(signal, view, vm);
-  if (dryRun === 'client') return { done: doneOf(signal), pool };
+  if (dryRun === 'client') return { done: doneOf(signal, view, vm), pool };
   const messages = await import('../../workflows/messages.ts');
   const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
   const asking: AskingOf = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
@@ -47,7 +47,7 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   });
   // The cycle knows best whether it is there: a status is a moment old, and keeps 250.
   if (await askWorkflow(session, messages.healVmIdOf(ref, vm), (handle) => handle.signal(messages[signal], asking), isDry)) {
-    return taken(doneOf(signal), (now) => hasTaken(signal, vm, now, view));
+    return taken(doneOf(signal, view, vm), (now) => hasTaken(signal, vm, now, view));
   }
   const ended = endedOf(view, vm);
   if (signal === 'healSkip' || ended === null) throw await noCycle(session, view, vm);
@@ -57,7 +57,11 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   return taken(`is healed again, with its replacements counted anew (${inWords(ended)})`, (now) => endedOf(now, vm)?.at !== ended.at);
 }
 
-const doneOf = (signal: CycleSignal): string => (signal === 'healNow' ? 'does not wait any more' : 'skipped');
+/** What is done for the VM by asking; nobody can hurry a guest that has yet to stop. */
+export function doneOf(signal: CycleSignal, view: HealView, vm: string): string {
+  if (signal === 'healSkip') return 'skipped';
+  return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its guest' : ''}`;
+}
 
 /** Throws `Failure` where the status tells already that it makes no sense. */
 export function checkCycle(signal: CycleSignal, view: HealView, vm: string): void {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkHeals, pause, resume, type HealControl } from '../../clients/heal/control.ts';
-import { checkCycle, cycleInWords, hasTaken, type CycleSignal } from '../../clients/heal/cycles.ts';
+import { checkCycle, cycleInWords, doneOf, hasTaken, type CycleSignal } from '../../clients/heal/cycles.ts';
 import { healView } from '../../clients/heal/view.ts';
 import { condition, cycle, healingPool, spent, type Said } from './heal-pools.ts';
 
@@ -47,6 +47,12 @@ test.each([
   ['the status knows nothing of it yet', 'healSkip', { healing: { spent: [spent()] } }, { healing: { spent: [spent()] } }, false],
 ] as [string, CycleSignal, Said, Said, boolean][])('where %s, %s of %j has been taken with %j: %s', (_what, signal, before, now, is) =>
   expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is));
+
+test('a guest that has yet to stop is waited for all the same, and that is said', () => {
+  const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
+  expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its guest');
+  expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual(['does not wait any more', 'skipped']);
+});
 
 test('what holds for a VM is said in words', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');

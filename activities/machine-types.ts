@@ -35,8 +35,9 @@ export interface PatchedVms {
 export interface MachineTypeActivityOptions {
   client: KubeClient;
   fleet: Fleet;
-  /** Calls to the API server at once, for one activity. */
+  /** Calls to the API server at once, for one activity; of short patches, which nothing else waits for, more. */
   concurrency: number;
+  patchConcurrency: number;
   /** Aborted when the worker is asked to end. */
   stopping: AbortSignal;
   /** Told how a transition stands, and what was done. */
@@ -45,7 +46,8 @@ export interface MachineTypeActivityOptions {
   onRestarted?: (count: number) => void;
 }
 
-export function createMachineTypeActivities({ client, fleet, concurrency, stopping, onLook, onPatched, onRestarted }: MachineTypeActivityOptions) {
+export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
+  const { client, fleet, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
   const others = new OtherTransitions();
   // Another run's budget would not know of them.
   const sent = new SentDown(fleet);
@@ -72,7 +74,7 @@ export function createMachineTypeActivities({ client, fleet, concurrency, stoppi
           const outcome = await hand.take(key);
           if (outcome !== null) outcomes.push(outcome);
         };
-        await inBurst(request.vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+        await inBurst(request.vms, act, { most: patchConcurrency, atFirst: concurrency, signal: cancellationSignal() });
         onPatched?.(hand.patched);
         return { patched: hand.patched, outcomes, seen: hand.seen };
       }),

@@ -65,6 +65,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
           client,
           fleet,
           concurrency: config.concurrency,
+          patchConcurrency: config.connections,
           stopping: stop,
           onLook: metrics.machineTypes.look,
           onPatched: (count) => metrics.machineTypesPatched.inc(count),

@@ -16,6 +16,8 @@ const HEARTBEAT_MS = 2_000;
 /** Events that come together are looked at together; of many thousand VMs, not more often than this times their number. */
 const SETTLE_MS = 50;
 const SETTLE_MS_A_VM = 0.05;
+/** The same while nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
+const IDLE_SETTLE_MS_A_VM = 0.2;
 /** A picture that nothing has changed is looked at again, should a watch have missed something or another transition have ended. */
 const LOOK_AGAIN_MS = 30_000;
 /** What is to be done is gathered for so long, unless much has come together before. */
@@ -66,7 +68,9 @@ export async function awaitTransition({ fleet, others, stopping, onLook }: Await
   try {
     await fleet.catchUp(request.seen);
     const began = Date.now();
+    const settleMs = Math.max(SETTLE_MS, fleet.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM));
     let foundAt: number | null = null;
+    let isFirst = true;
     for (;;) {
       cancellationSignal().throwIfAborted();
       const { rules, picture } = await sceneOf(fleet, others, request);
@@ -77,14 +81,17 @@ export async function awaitTransition({ fleet, others, stopping, onLook }: Await
       onLook?.(ref.id, plan.counts);
       const told = wordOf(plan);
       foundAt = isIdle(plan) ? null : (foundAt ?? now);
+      // What is found at once is left over from the turn before: there is nothing to gather.
+      const isLeftOver = isFirst && plan.patch.length > 0;
+      isFirst = false;
       const dues = [
-        plan.isOver || request.told === null || isPlenty(plan, request) ? now : Infinity,
+        plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request) ? now : Infinity,
         foundAt === null ? Infinity : foundAt + GATHER_MS,
         told === request.told ? Infinity : began + TELL_MS,
       ];
       if (Math.min(...dues) <= now) return { ...plan, told, seen: seenOf(fleet) };
       const times = [wakeAt ?? Infinity, notBefore].filter((time) => time > now);
-      await changes.next(Math.min(...dues, ...times, now + LOOK_AGAIN_MS) - now, Math.max(SETTLE_MS, fleet.vms.size * SETTLE_MS_A_VM));
+      await changes.next(Math.min(...dues, ...times, now + LOOK_AGAIN_MS) - now, settleMs);
     }
   } finally {
     clearInterval(beat);

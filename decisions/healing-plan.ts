@@ -187,7 +187,7 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
     const wait = (reason: string): void => void waits.push(`${name} is sick (${why}): ${reason}`);
     const last = memory.get(name);
     const attempts = last?.attempts ?? 0;
-    if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? last.why : 'a person wants it left as it is');
+    if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? `given up after ${replacementsInWords(attempts)}` : 'a person wants it left as it is');
     else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${replacementsInWords(attempts)}`;

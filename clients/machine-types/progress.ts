@@ -1,4 +1,4 @@
-import type { TransitionCounts, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { TransitionCounts, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { namesInWords } from '../../decisions/naming.ts';
 import { Failure } from '../failure.ts';
 import { paint, plain } from '../output.ts';
@@ -18,22 +18,25 @@ const COUNTED: [keyof TransitionCounts, string][] = [
   ['left', 'left alone'],
 ];
 
+const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted']);
+
 /** How a transition stands, in a few lines. */
 export function transitionLines(id: string, progress: TransitionProgress): string[] {
   const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
   const all = inScope(progress);
   const numbers = [`${done}/${all} done`, ...countsInWords(counts), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
+  const isOver = OVER.has(phase);
   const isKnown = phase !== 'Checking' && phase !== 'Refused';
   const pace = transition.restartNow && isKnown ? `, ${progress.maxRestarts} at a time` : '';
   return [
     `${paint('bold', id)}  ${bar(done, isKnown ? all : 1)} ${isKnown ? `${numbers}: ` : ''}${phase}`,
     plain(`  ${aimInWords(transition)}${pace}; asked for by ${transition.askedBy}${because(transition.reason)}`),
     ...results.filter(({ fault }) => fault !== null).map(({ from, to, vms, fault }) => paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`))),
-    ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
+    ...(paused === null || isOver ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
-    ...(full.length === 0 ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
+    ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms, isWish }) =>
       plain(`  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     ),
@@ -64,8 +67,8 @@ export function shortfalls(id: string, { phase, transition, counts, failed, fail
   const sentences = shown.map(failureInWords);
   if (failures > shown.length) sentences.push(`${failures - shown.length} more VMs failed: \`drover machine-types report ${id}\` lists them`);
   const open = openOf(counts);
-  if (open > 0 && aborted !== null && phase === 'Aborted') sentences.push(`${leftInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
-  if (open > 0 && phase === 'Failed') sentences.push(`${leftInWords(open)}: more than ${transition.maxFailures} restarts have failed`);
+  if (open > 0 && aborted !== null && phase === 'Aborted') sentences.push(`${undoneInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
+  if (open > 0 && phase === 'Failed') sentences.push(`${undoneInWords(open)}: too many have failed (--max-failures ${transition.maxFailures})`);
   return sentences.map((sentence) => new Failure(plain(sentence)));
 }
 
@@ -75,5 +78,5 @@ export const wishes = ({ passedOver }: TransitionProgress): string[] =>
     .filter(({ isWish }) => isWish)
     .map(({ vms, why, count }) => plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`));
 
-const leftInWords = (count: number): string => (count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`);
+const undoneInWords = (count: number): string => (count === 1 ? '1 VM is not done' : `${count} VMs are not done`);
 const failureInWords = ({ vm, why }: TransitionProgress['failed'][number]): string => `${vm} failed: ${why}`;

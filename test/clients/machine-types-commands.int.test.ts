@@ -176,7 +176,7 @@ describe('one that goes on', () => {
     expect(refused).toMatchObject({ code: 1, stdout: '', stderr: `error: ${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it\n` });
     const watching = machineTypes('status', id, '--watch');
     expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} aborted\n` });
-    expect(await watching).toMatchObject({ code: 1, stderr: `error: 3 VMs were left as they are: ${id} was aborted by ada@desk: enough\n` });
+    expect(await watching).toMatchObject({ code: 1, stderr: `error: 3 VMs are not done: ${id} was aborted by ada@desk: enough\n` });
     expect((await reportOf(id)).items[0]).toMatchObject({ name: 'db-1', state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` });
   });
 
@@ -227,7 +227,7 @@ describe('what can\'t be done', () => {
     const failed = await update(machines, '--restart-now', '--deadline', '2s');
     const id = idIn(failed);
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toMatch(/^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM was left as it is: more than 0 restarts have failed\n$/);
+    expect(failed.stderr).toMatch(/^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM is not done: too many have failed \(--max-failures 0\)\n$/);
     const { items } = await reportOf(id);
     expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ why: matching(/not ready in time/) }]);
   });

@@ -94,6 +94,11 @@ describe('a transition in lines', () => {
   });
 });
 
+test('what held it is told no more once it is over', () => {
+  const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
+  expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(2)).toEqual(['  aborted by bob']);
+});
+
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
     expect(endInWords(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe('1 of 1 VM done: 1 changed by drover');
@@ -114,11 +119,11 @@ describe('how a transition ended', () => {
 
   const failedRestart = { vm: 'shop/vm-3', why: 'not ready in time' };
   test.each<[string, Parameters<typeof progress>[0], string[]]>([
-    ['aborted', { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } }, [`4 VMs were left as they are: ${ID} was aborted by bob: no`]],
+    ['aborted', { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } }, [`4 VMs are not done: ${ID} was aborted by bob: no`]],
     [
       'too many failures',
       { phase: 'Failed', failed: [failedRestart], failures: 1, counts: { toRestart: 1 } },
-      ['shop/vm-3 failed: not ready in time', '1 VM was left as it is: more than 0 restarts have failed'],
+      ['shop/vm-3 failed: not ready in time', '1 VM is not done: too many have failed (--max-failures 0)'],
     ],
     ['failures while it waits', { phase: 'Waiting', failed: [failedRestart], failures: 1, counts: { waiting: 1 } }, ['shop/vm-3 failed: not ready in time']],
   ])('%s is amiss', (_words, fields, sentences) => {

@@ -276,8 +276,9 @@ const begun = (): TransitionState => ({
 const changedMeanwhile = (vms: readonly string[]): PassedOver[] =>
   vms.length === 0 ? [] : [{ why: 'somebody has changed its machine type meanwhile', isWish: true, count: vms.length, vms: [...vms] }];
 
-const isAtWork = ({ counts, inHand, told }: TransitionState): boolean =>
-  told === null || inHand.length > 0 || counts.toPatch + counts.toRestart + counts.restarting > 0;
+/** Not where all that is left waits for others: owners, pools, a budget or a window. */
+const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
+  told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 
 const named = (what: string, names: readonly string[]): { summary: string } => ({ summary: `${what} ${namesInWords(names)}`.slice(0, SUMMARY_LENGTH) });
 

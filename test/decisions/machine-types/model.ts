@@ -16,12 +16,10 @@ import type { StoredPool } from '../../../decisions/vm-from-template.ts';
 import type { VmView } from '../../../decisions/vm.ts';
 import type { VmiView } from '../../../decisions/vmi.ts';
 import { aVmi } from '../fleets.ts';
-import { aTypedPool, NEW, OLD } from './scenes.ts';
+import { aTypedPool, OLD } from './scenes.ts';
 
 /** With this preference KubeVirt fills an old type in again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
-/** What KubeVirt puts in the place of an alias. */
-const ALIASES: Record<string, string> = { q35: NEW };
 
 /** A small cluster with one pool: guests come and go, people change what they like, and the pool rolls its VMs. */
 export class ModelCluster {
@@ -30,12 +28,17 @@ export class ModelCluster {
   pool: StoredPool;
   /** What KubeVirt fills in where a type is cleared. */
   readonly defaultType: string;
+  /** What a guest gets for `q35`. */
+  readonly aliased: string;
+  /** VMs that KubeVirt does not restart, whoever asks. */
+  readonly stuck = new Set<string>();
   now = Date.parse('2026-01-02T03:04:05Z');
   #next = 0;
 
-  constructor(vms: readonly VmView[], pool: StoredPool, defaultType: string) {
+  constructor(vms: readonly VmView[], pool: StoredPool, types: Pick<ModelCluster, 'defaultType' | 'aliased'>) {
     this.pool = pool;
-    this.defaultType = defaultType;
+    this.defaultType = types.defaultType;
+    this.aliased = types.aliased;
     for (const vm of vms) this.add(vm);
   }
 
@@ -86,6 +89,7 @@ export class ModelCluster {
 
   /** Its guest ends; one that is meant to run gets another by and by. */
   restart(key: string): void {
+    if (this.stuck.has(key)) return this.change(key, { changingState: true });
     this.guests.delete(key);
     // KubeVirt starts it again because it was asked to.
     this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });
@@ -106,7 +110,7 @@ export class ModelCluster {
       const fresh = aVmi(vm, { uid: `guest-${this.#next++}`, ready: false, machineType: null, specMachineType: machineType, revision });
       this.guests.set(key, fresh);
       this.change(key, { hasVmi: true, changingState: false });
-    } else if (guest.machineType === null) this.change(key, {}, { machineType: ALIASES[guest.specMachineType!] ?? guest.specMachineType });
+    } else if (guest.machineType === null) this.change(key, {}, { machineType: guest.specMachineType === 'q35' ? this.aliased : guest.specMachineType });
     else this.change(key, { ready: true }, { ready: true });
   }
 
@@ -190,12 +194,15 @@ export class ModelTransition {
     this.#insistently(plan.patch, luck, (key) => this.#patch(key));
     const { now } = this.#cluster;
     this.inHand.push(...plan.take.map((one) => ({ ...one, takenAt: now })));
-    const waiting = new Set(plan.take.map(({ vm }) => vm));
-    this.#insistently([...waiting], luck, (key) => {
-      const isTaken = this.#restart(key, waiting);
+    const names = plan.take.map(({ vm }) => vm);
+    const waiting = new Set(names);
+    const givenBack = new Set<string>();
+    this.#insistently(names, luck, (key) => {
+      if (this.#restart(key, waiting)) givenBack.delete(key);
+      else givenBack.add(key);
       waiting.delete(key);
-      if (!isTaken) this.inHand = this.inHand.filter(({ vm }) => vm !== key);
     });
+    this.inHand = this.inHand.filter(({ vm }) => !givenBack.has(vm));
   }
 
   #plan(): TransitionPlan {
@@ -219,7 +226,8 @@ export class ModelTransition {
 
   #end(): void {
     this.isOver = true;
-    for (const key of this.#cluster.vms.keys()) this.#unmark(key);
+    // Where all went well, no turn has left one.
+    for (const key of this.isEnding ? this.#cluster.vms.keys() : this.failed.map(({ vm }) => vm)) this.#unmark(key);
   }
 
   /** An activity whose worker dies is begun anew, with all of its acts. */
@@ -254,6 +262,7 @@ export class ModelTransition {
     const need = vm && transitionNeed(this.rules, vm, cluster.picture);
     if (vm === undefined || (need?.need !== 'patch' && need?.need !== 'mark')) return;
     const to = need.need === 'patch' ? cluster.filledIn(vm, need.to) : (vm.machineType ?? '');
+    if (need.need === 'patch' && this.transition.scope.undoes === null) expect(to).not.toMatch(/rhel8/);
     const transition = newRecord(vm, cluster.guests.get(key), { id: this.id, to, at: '2026-01-02T03:04:05Z' });
     const marks = need.need === 'mark' || need.marks;
     cluster.change(key, { machineType: to, transition, transitionMark: marks ? this.id : null });
@@ -268,7 +277,7 @@ export class ModelTransition {
     const vm = vms.get(key);
     const held = this.inHand.find((one) => one.vm === key)!;
     const need = restartNeed(held.guest, vm, cluster.guests.get(key), vm && picture.poolOf(vm));
-    if (vm === undefined || need.need === 'nothing') return true;
+    if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
     const counted = countedVms(this.rules, vms.values(), picture, this);
     const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
     const budget = new RestartBudget({ counted, picture, inHand, maxUnavailable: this.maxRestarts });

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
+import type { HeldGuest } from '../../../decisions/machine-types/room.ts';
+import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { keyOf } from '../../../decisions/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revision.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import type { VmiView } from '../../../decisions/vmi.ts';
+import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, pictureOf, recordOfOurs, rulesOf } from './scenes.ts';
+
+const NOW = Date.parse('2026-01-02T03:04:05Z');
+const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: ID };
+
+interface Scene {
+  vms: VmView[];
+  /** Types of guests, in the order of the VMs; those that are left out have the old one, null: there is none. */
+  guests?: (Partial<VmiView> | null)[];
+  pool?: ReturnType<typeof aTypedPool>;
+  transition?: Transition;
+}
+
+function plan({ vms, guests = [], pool, transition = aTransition() }: Scene, input: Partial<TransitionPlanInput> = {}) {
+  const vmis = vms.flatMap((vm, index) => (guests[index] === null || !vm.hasVmi ? [] : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...guests[index] })]));
+  const picture = pictureOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
+  const rest = { inHand: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
+  return planTransition({ rules: rulesOf(transition), vms, pools: picture.pools, picture, ...rest, ...input });
+}
+
+const many = (count: number, fields: Partial<VmView> = {}): VmView[] => Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
+const heldOf = (vm: VmView, fields: Partial<HeldGuest> = {}): HeldGuest => ({ vm: keyOf(vm), uid: vm.uid, guest: 'the last', wasDown: false, takenAt: NOW, ...fields });
+
+test('old VMs are patched a few hundred at a time, and all are counted', () => {
+  const { patch, counts, isOver } = plan({ vms: many(MOST_TO_CHANGE + 1) });
+  expect([patch.length, counts.toPatch, isOver]).toEqual([MOST_TO_CHANGE, MOST_TO_CHANGE + 1, false]);
+});
+
+test('groups that nobody has looked at wait for a dry run, which is asked for once each', () => {
+  const found = plan({ vms: many(3, { preference: 'VirtualMachinePreference/x' }) });
+  expect(found).toMatchObject({ patch: [], check: [{ vms: 3, sample: 'shop/vm-1' }], counts: { toPatch: 3 }, isOver: false });
+});
+
+test('each VM counts in one number, by what it needs', () => {
+  const vms = [
+    ...many(2),
+    anOldVm('marked', MARKED),
+    anOldVm('done', { ...MARKED, transitionMark: null }),
+    anOldVm('wish', { optedOut: true }),
+    anOldVm('snapshot', { snapshotting: true }),
+    anOldVm('new', { machineType: NEW }),
+    anOldVm('held', MARKED),
+  ];
+  const guests = [{}, {}, {}, { machineType: NEW }, {}, {}, { machineType: NEW }, {}];
+  const found = plan({ vms, guests }, { inHand: [heldOf(vms.at(-1)!, { guest: `vmi-of-${vms.at(-1)!.uid}` })] });
+  expect(found.counts).toEqual({ toPatch: 2, toRestart: 1, waiting: 0, inPools: 0, parked: 1, restarting: 1, left: 1, done: 1 });
+  expect(found.passedOver).toEqual([
+    { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/wish'] },
+    { why: 'a snapshot of it is taken or restored', isWish: false, count: 1, vms: ['shop/snapshot'] },
+  ]);
+  const patient = plan({ vms, guests, transition: aTransition({ restartNow: false }) });
+  expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, isOver: false });
+});
+
+describe('restarts', () => {
+  test('are within the limit, each with the guest that is meant', () => {
+    const vms = many(5, MARKED);
+    const { take, full, counts } = plan({ vms }, { maxRestarts: 2 });
+    expect(take.length).toBe(2);
+    for (const { vm, guest, uid } of take) expect([guest, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
+    expect([full, counts.toRestart]).toEqual([['2 at a time'], 5]);
+  });
+  test('are only of VMs that were well before, or cost nothing; what is paused or failed by itself takes no room', () => {
+    const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm)) as [VmView, VmView, ...VmView[]];
+    const scene = { vms: [paused, hopeless, ...vms], guests: [{ paused: true }, { ready: false }] };
+    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: false }] }).take.length).toBe(1);
+    // It was well until it was restarted: the room that it takes is not given to another.
+    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: true }] })).toMatchObject({ take: [], full: ['1 at a time', 'shop/vm-2 not ready'] });
+  });
+  test('leave no room while one that was restarted is down again', () => {
+    const done = { ...anOldVm('done', MARKED), ready: false };
+    expect(plan({ vms: [done, ...many(1, MARKED)], guests: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
+  });
+  test('are not of what has failed', () => {
+    expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });
+  });
+  test('begin only inside a window, and so do pools; patches do not wait for one', () => {
+    const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
+    const pool = aTypedPool(OLD, { replicas: 1 });
+    const scene = { vms: [...many(1), anOldVm('marked', MARKED), aPoolVm(1, pool)], pool, transition };
+    const opens = Date.parse('2026-01-02T05:00:00Z');
+    expect(plan(scene)).toMatchObject({
+      patch: ['shop/vm-1'],
+      pools: [],
+      take: [],
+      full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
+      wakeAt: opens,
+    });
+    expect(plan(scene, { now: opens })).toMatchObject({ pools: ['shop/web'], take: [{ vm: 'shop/marked' }], full: [] });
+    expect(plan({ ...scene, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
+    expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], wakeAt: null });
+  });
+});
+
+describe('a VM in hand', () => {
+  const vm = anOldVm('vm-1', MARKED);
+  const end = (guest: Partial<VmiView>, held: Partial<HeldGuest> = {}, fields: Partial<VmView> = {}) =>
+    plan({ vms: [{ ...vm, ...fields }], guests: [{ uid: 'the next', specMachineType: NEW, ...guest }] }, { inHand: [heldOf(vm, held)] });
+
+  test('is done once another guest is ready with another type, and loses its mark', () => {
+    expect(end({ machineType: NEW })).toMatchObject({ settled: [{ vm: 'shop/vm-1', end: 'Restarted' }], unmark: ['shop/vm-1'], counts: { done: 1, restarting: 0 } });
+    expect(end({ machineType: NEW, ready: false })).toMatchObject({ settled: [], unmark: [], counts: { done: 0, restarting: 1 }, wakeAt: NOW + 600_000 });
+  });
+  test('is waited for until its type is known', () => {
+    expect(end({ machineType: null })).toMatchObject({ settled: [], counts: { restarting: 1 } });
+    expect(end({ machineType: null }, { takenAt: 0 }).settled).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its machine type to be known' }]);
+  });
+  test('has failed with an old type, unless somebody wants it so', () => {
+    expect(end({ machineType: OLD })).toMatchObject({ settled: [{ end: 'Failed', why: `it came back with ${OLD}` }], take: [], counts: { toRestart: 0 } });
+    expect(end({ machineType: OLD, specMachineType: OLD }, {}, { machineType: OLD })).toMatchObject({ settled: [{ end: 'Restarted' }], counts: { left: 1 } });
+  });
+  test('is settled where it is gone', () => {
+    expect(plan({ vms: [] }, { inHand: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
+  });
+});
+
+describe('pools', () => {
+  const pool = aTypedPool(OLD, { replicas: 1 });
+  test('are changed, and their VMs count as theirs', () => {
+    const found = plan({ vms: [aPoolVm(1, pool)], pool });
+    expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, isOver: false });
+    expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], isOver: false });
+    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasWell: false }] })).toMatchObject({ pools: [], isOver: true });
+  });
+  test('have failed with a VM that they could not update', () => {
+    const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());
+    const rollout = { revision: revisionOf(changed.spec.template), startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] };
+    const told = { ...changed, status: { ...changed.status!, rollout } };
+    const settled = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
+    expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ settled });
+    expect(plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasWell: true }] })).toMatchObject({ settled: [], isOver: true });
+  });
+});
+
+describe('its end', () => {
+  test('is there when nothing is left, and no mark', () => {
+    expect(plan({ vms: [anOldVm('new', { machineType: NEW })], guests: [{ machineType: NEW }] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
+    expect(plan({ vms: [anOldVm('wish', { optedOut: true })] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
+  });
+  test('comes early where it is to end: nothing more is begun, and what is in hand is followed', () => {
+    const vms = [...many(1), anOldVm('marked', MARKED)];
+    expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], isOver: true });
+    expect(plan({ vms }, { isEnding: true, inHand: [heldOf(vms[1]!, { guest: `vmi-of-${vms[1]!.uid}` })] })).toMatchObject({ isOver: false });
+  });
+  test('does not come in a pause, in which nothing is begun', () => {
+    expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({ patch: [], take: [], isOver: false });
+  });
+});

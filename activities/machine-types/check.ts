@@ -4,6 +4,7 @@ import { countOf } from '../../api/int-or-percent.ts';
 import { liveVmi } from '../../decisions/availability.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
 import { transitionNeed } from '../../decisions/machine-types/need.ts';
+import { poolStand } from '../../decisions/machine-types/pool-stand.ts';
 import { faultOf, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { later, laterSeen, type Seen } from '../../decisions/versions.ts';
@@ -42,7 +43,7 @@ export async function preflight(options: CheckOptions, request: Omit<TransitionR
   const { transition } = request;
   // What was made a moment before it was asked for is in scope too.
   await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
-  const scene = await sceneOf(fleet, others, { ...request, results: [] });
+  const scene = await sceneOf(fleet, others, { ...request, results: [] }, 0);
   const { running, hasPools } = matched(fleet, scene);
   const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: hasPools }), transition.scope.namespaces);
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
@@ -83,7 +84,10 @@ function matched(fleet: Fleet, { rules, picture }: Scene): { running: number; ha
     const { need } = transitionNeed(rules, vm, picture);
     if (need === 'nothing' || need === 'left') continue;
     if (liveVmi(picture.vmiOf(vm)) !== undefined) running++;
-    if (need === 'pool') hasPools = true;
+  }
+  for (const pool of fleet.pools.values()) {
+    const { stand } = poolStand(rules, { pool, vms: () => fleet.ownedBy(pool.metadata.uid) }, picture);
+    if (stand === 'change' || stand === 'check') hasPools = true;
   }
   return { running, hasPools };
 }

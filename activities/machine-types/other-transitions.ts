@@ -10,14 +10,17 @@ export class OtherTransitions {
   /** As it was when it was last asked for; one that was never asked for runs. */
   readonly runs = (id: string): boolean => this.#known.get(id)?.runs ?? true;
 
-  /** Asks Temporal about those that may have ended since; `ids` are of transitions in the same cluster as the current workflow's. */
-  async refresh(ids: Iterable<string>): Promise<void> {
+  /**
+   * Asks Temporal about those that may have ended since, unless it has been asked within `ageMs`; `ids` are of transitions in the
+   * same cluster as the current workflow's.
+   */
+  async refresh(ids: Iterable<string>, ageMs = ASK_AGAIN_MS): Promise<void> {
     const { client, info } = Context.current();
     const { workflowId } = info.workflowExecution!;
     const prefix = workflowId.slice(0, workflowId.lastIndexOf('/') + 1);
     for (const id of ids) {
       const known = this.#known.get(id);
-      if (known !== undefined && (!known.runs || known.at + ASK_AGAIN_MS > Date.now())) continue;
+      if (known !== undefined && (!known.runs || known.at + ageMs > Date.now())) continue;
       const runs = await client.workflow
         .getHandle(`${prefix}${id}`)
         .describe()

@@ -1,8 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { askedByStamp } from '../../api/asked-by.ts';
+import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { field, isObject } from '../../decisions/json.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import { revisionOf } from '../../decisions/revision.ts';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,7 +16,7 @@ import { recordEvent } from '../events.ts';
 import type { Fleet } from '../fleet.ts';
 import type { Unpatched } from './patch-hand.ts';
 import type { Scene } from './scene.ts';
-import { POOL_MACHINE_TYPE, typePatch } from './type-patch.ts';
+import { POOL_MACHINE_TYPE, typePatch, type Operation } from './type-patch.ts';
 
 export interface ChangedPools {
   /** Of the pools that were not changed, by their names. */
@@ -34,7 +37,7 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     const { uid, annotations } = pool.metadata;
     const before = { uid, machineType: from, labelled: true, annotated: annotations !== undefined, mark: null, record: annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] ?? null };
     try {
-      const patch = typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE);
+      const patch = [...typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE), ...stamps(pool, stand.to, rules)];
       const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, { signal: cancellationSignal() });
       newest = later(newest, written.metadata.resourceVersion);
       await recordEvent(client, pool, eventOf(record, rules.transition.askedBy));
@@ -45,6 +48,18 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     }
   }
   return { outcomes, seen: { pools: newest } };
+}
+
+/** What the rollout of the new template tells of it: who asked for it, and why. What stands there is of the template before. */
+function stamps({ spec }: StoredPool, to: string | null, { ref: { id }, transition: { askedBy, reason } }: Scene['rules']): Operation[] {
+  const template = structuredClone(spec.template);
+  const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
+  if (!isObject(machine)) return [];
+  if (to === null) delete machine['type'];
+  else machine['type'] = to;
+  const cause = `machine type transition ${id}${reason === null ? '' : `: ${reason}`}`;
+  const said = { [ASKED_BY_ANNOTATION]: askedByStamp(askedBy, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
+  return Object.entries(said).map(([key, value]) => ({ op: 'add', path: `/metadata/annotations/${key.replace('/', '~1')}`, value }));
 }
 
 /** Null where it is done, by an attempt that nobody has heard of, or there is nothing to do it to. */

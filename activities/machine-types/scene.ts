@@ -23,9 +23,11 @@ export interface Scene {
   picture: RestartPicture;
 }
 
-export async function sceneOf(fleet: Fleet, others: OtherTransitions, { ref, transition, results }: Omit<TransitionRequest, 'seen'>): Promise<Scene> {
+/** With `ageMs` what is known of other transitions is no older. */
+export async function sceneOf(fleet: Fleet, others: OtherTransitions, request: Omit<TransitionRequest, 'seen'>, ageMs?: number): Promise<Scene> {
+  const { ref, transition, results } = request;
   const ids = otherIds(fleet, ref.id);
-  await others.refresh(ids);
+  await others.refresh(ids, ageMs);
   const othersRunning = new Set(ids.filter(others.runs));
   return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
 }

@@ -207,12 +207,11 @@ test('a VM in the hand of another transition is passed over with its name, and t
   await first.until({ counts: { waiting: 1 } });
   const second = await machines.change({ scope: { glob: '*rhel8*' } });
   await second.until({ passedOver: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [machines.key('vm')] }] });
-  await first.handle.terminate();
+  for (const { handle } of [second, first]) await handle.terminate();
   const third = await machines.change({ scope: { glob: '*rhel8*' } });
   await third.until({ counts: { waiting: 1 } });
   expect(await machines.mark('vm')).toBe(third.id);
   expect(await machines.record('vm')).toMatchObject({ id: third.id, from: OLD, to: 'q35', guest: OLD });
   await machines.power('vm', 'restart');
   expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
-  expect(await second.result()).toMatchObject({ phase: 'Complete', patched: 0 });
 });

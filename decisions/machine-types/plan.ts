@@ -217,7 +217,7 @@ class Turn {
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
-      if (!this.#failed.has(key) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
+      if (!this.#failed.has(`pool ${key}`) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
     }
     return names;
   }

@@ -9,8 +9,9 @@ export interface HeldGuest extends HeldRestart {
   guest: string;
 }
 
-/** A VM that is not to be tried again, by `namespace/name`. */
+/** A VM that is not to be tried again. */
 export interface FailedVm {
+  /** `namespace/name`; of a pool `pool namespace/name`. */
   vm: string;
   /** It failed in its restart, and was ready before that. */
   wasWell: boolean;

@@ -128,7 +128,7 @@ describe('pools', () => {
     const found = plan({ vms: [aPoolVm(1, pool)], pool });
     expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, isOver: false });
     expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], isOver: false });
-    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasWell: false }] })).toMatchObject({ pools: [], isOver: true });
+    expect(plan({ vms: [], pool }, { failed: [{ vm: 'pool shop/web', wasWell: false }] })).toMatchObject({ pools: [], isOver: true });
   });
   test('have failed with a VM that they could not update', () => {
     const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());

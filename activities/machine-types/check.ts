@@ -39,6 +39,15 @@ export interface Preflight extends Checked {
  * again where the transition is refused.
  */
 export async function preflight(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
+  try {
+    return await checkAll(options, request);
+  } catch (error) {
+    // A glob or a percentage that is none.
+    throw error instanceof RangeError ? refused([error.message]) : error;
+  }
+}
+
+async function checkAll(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
   const { client, fleet, others } = options;
   const { transition } = request;
   // What was made a moment before it was asked for is in scope too.

@@ -1,10 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 
 /** Something that a worker must be allowed to do in every namespace. */
 export interface Right {
-  verb: 'patch' | 'delete' | 'update';
+  verb: 'create' | 'patch' | 'delete' | 'update';
   resource: Pick<Resource, 'group' | 'plural'>;
   subresource?: string;
 }
@@ -32,12 +33,17 @@ export const rightsFor = ({ restarts, pools }: { restarts: boolean; pools: boole
 /** Those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch virtualmachines.kubevirt.io`. */
 export async function missingRights(client: KubeClient, rights: readonly Right[], namespaces: readonly string[] | null): Promise<string[]> {
   const missing: string[] = [];
-  for (const right of rights) {
-    for (const namespace of namespaces ?? [undefined]) {
-      if (!(await may(client, right, namespace))) missing.push(inWords(right, namespace));
+  try {
+    for (const right of rights) {
+      for (const namespace of namespaces ?? [undefined]) {
+        if (!(await may(client, right, namespace))) missing.push(inWords(right, namespace));
+      }
     }
+    return missing;
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 403) return [inWords({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];
+    throw error;
   }
-  return missing;
 }
 
 async function may(client: KubeClient, { verb, resource: { group, plural }, subresource }: Right, namespace: string | undefined): Promise<boolean> {

@@ -192,6 +192,7 @@ test('where the resulting type would still match, it is refused in words, and no
   expect(await back.refusal()).toContain('q35');
   const { typedSearchAttributes } = await back.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
+  expect(await (await machines.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is no glob');
   const unknown = await machines.change({ to: 'pc-q35-rhel11.0.0' });
   expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
   expect(await machines.type('off')).toBe(OLD);

@@ -140,6 +140,10 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
   );
   const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Action[];
   expect(told).toContainEqual(expect.objectContaining({ action: 'machine type', vms: [], from: OLD_GLOB, to: 'default', end: 'Done', askedBy: 'ada@desk', workflow: id }));
+  // The rollout that comes of it says who has asked for it, too.
+  const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
+  expect(new Set(rolled.map(({ askedBy }) => askedBy))).toEqual(new Set(['ada@desk']));
+  expect((await drover('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(`machine type transition ${lastPart(id)}: RHEL 10`);
 });
 
 describe('one that goes on', () => {

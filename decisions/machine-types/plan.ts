@@ -7,7 +7,7 @@ import { windowAt } from '../windows.ts';
 import { transitionNeed, type TransitionNeed } from './need.ts';
 import { poolStand } from './pool-stand.ts';
 import { Groups, type WantedResult } from './preflight.ts';
-import { roomTaker, type FailedVm, type HeldGuest } from './room.ts';
+import { poolInWords, roomTaker, type FailedVm, type HeldGuest } from './room.ts';
 import { isOldGuest, isSetBack, type TransitionRules } from './rules.ts';
 import type { TransitionCounts } from './transition.ts';
 
@@ -142,7 +142,7 @@ class Turn {
     const { rules, vms, picture } = this.#in;
     const needs = new Map<VmView, TransitionNeed>();
     for (const vm of vms) {
-      const need = transitionNeed(rules, vm, picture);
+      const need = this.#unlessPoolFailed(transitionNeed(rules, vm, picture));
       const key = keyOf(vm);
       const held = this.#held.get(key);
       if (this.#takesUpRoom(vm, need)) this.#counted.push(key);
@@ -156,6 +156,12 @@ class Turn {
     // One that is gone is settled too.
     for (const [key, { guest }] of this.#held) this.#guests.set(key, guest);
     return needs;
+  }
+
+  /** What its pool could not be changed for, nobody brings to it. */
+  #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
+    if (need.need !== 'pool' || !this.#failed.has(poolInWords(need.pool))) return need;
+    return { need: 'left', why: `its pool ${keyOf(need.pool.metadata)} could not be changed` };
   }
 
   #count(vm: VmView, need: TransitionNeed): void {
@@ -217,7 +223,7 @@ class Turn {
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
-      if (!this.#failed.has(`pool ${key}`) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
+      if (!this.#failed.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
     }
     return names;
   }

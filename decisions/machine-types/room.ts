@@ -1,5 +1,6 @@
 import { keyOf, type RestartPicture } from '../restart-budget.ts';
 import type { HeldRestart } from '../restart-plan.ts';
+import type { StoredPool } from '../vm-from-template.ts';
 import type { VmView } from '../vm.ts';
 import { transitionNeed, type TransitionNeed } from './need.ts';
 import type { TransitionRules } from './rules.ts';
@@ -11,11 +12,14 @@ export interface HeldGuest extends HeldRestart {
 
 /** A VM that is not to be tried again. */
 export interface FailedVm {
-  /** `namespace/name`; of a pool `pool namespace/name`. */
+  /** `namespace/name`; of a pool as `poolInWords` names it. */
   vm: string;
   /** It failed in its restart, and was ready before that. */
   wasWell: boolean;
 }
+
+/** `pool namespace/name`: a pool among VMs, one of which may have its name. */
+export const poolInWords = ({ metadata: { namespace, name } }: Pick<StoredPool, 'metadata'>): string => `pool ${namespace}/${name}`;
 
 export interface Touched {
   inHand: readonly HeldGuest[];

@@ -128,7 +128,13 @@ describe('pools', () => {
     const found = plan({ vms: [aPoolVm(1, pool)], pool });
     expect(found).toMatchObject({ pools: ['shop/web'], patch: [], counts: { inPools: 1 }, isOver: false });
     expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], isOver: false });
-    expect(plan({ vms: [], pool }, { failed: [{ vm: 'pool shop/web', wasWell: false }] })).toMatchObject({ pools: [], isOver: true });
+  });
+  test('are not tried again once they could not be changed, and their VMs are left', () => {
+    const failed = [{ vm: 'pool shop/web', wasWell: false }];
+    expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], isOver: true });
+    const passedOver = [{ why: 'its pool shop/web could not be changed', isWish: true, count: 1 }];
+    expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({ counts: { left: 1, inPools: 0 }, passedOver, isOver: true });
+    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasWell: false }] }).pools).toEqual(['shop/web']);
   });
   test('have failed with a VM that they could not update', () => {
     const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());

@@ -25,19 +25,20 @@ export interface Standing {
   refusal: string | null;
 }
 
-/** How a transition stands or has ended: one that is over tells without a worker, unless it was refused. Throws `Failure` where nobody answers. */
+/** How a transition stands or has ended: one that is over tells without a worker. Throws `Failure` where nobody answers. */
 export async function readTransition(session: Session, handle: WorkflowHandle): Promise<Standing> {
   const { status } = await handle.describe().catch((error: unknown) => {
     throw error instanceof WorkflowNotFoundError ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
   });
   if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), refusal: null };
-  const progress = await askProgress(session, handle, transitionProgress);
-  if (status.name !== 'FAILED') return { progress, refusal: null };
+  if (status.name !== 'FAILED') return { progress: await askProgress(session, handle, transitionProgress), refusal: null };
   const refusal = await endOf(session, handle).then(
-    () => null,
-    (error: Error) => error.message,
+    () => new Failure(`${handle.workflowId} has failed`),
+    (error: Error) => error,
   );
-  return { progress, refusal };
+  // Without a worker, at least why is known.
+  const progress = await askProgress(session, handle, transitionProgress).catch(() => Promise.reject(refusal));
+  return { progress, refusal: refusal.message };
 }
 
 const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProgress> =>

@@ -278,6 +278,9 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
 test('one that is over is told of without a worker', async () => {
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const id = idIn(await update(machines));
+  await machines.add('db', { runStrategy: 'Halted' });
+  const refused = idIn(await update(machines, '--to', 'pc-q35-rhel9.9.9'));
   await worker.kill();
+  expect(await machineTypes('status', refused)).toMatchObject({ code: 1, stderr: matching(/^error: refused: .*pc-q35-rhel9\.9\.9/) });
   expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/1 done: Complete\n/) });
 });

@@ -24,9 +24,12 @@ import {
   restartProgress,
   resume,
   taskQueueOf,
+  transitionIdOf,
+  transitionProgress,
   updateBatchIdOf,
   watchIdOf,
 } from '../../workflows/messages.ts';
+import type { machineTypeTransition } from '../../workflows/machine-type-transition.ts';
 import type { restartVms } from '../../workflows/restart-vms.ts';
 
 /**
@@ -150,6 +153,42 @@ try {
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await restart.signal(resume);
   await restart.result();
+  // A machine type transition of those and of one that is off: with a pause, a VM that does not come back, and one that waits meanwhile.
+  const typed = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': null } }, spec: { domain: { machine: { type: 'pc-q35-rhel8.6.0' } } } } } };
+  for (const name of names) {
+    await kube.patch(VirtualMachines, at(name), 'merge', typed);
+    await kube.delete(VirtualMachineInstances, at(name));
+  }
+  await kube.create(VirtualMachines, { metadata: at('off'), spec: { ...template('six').spec, runStrategy: 'Halted' } });
+  await kube.patch(VirtualMachines, at('off'), 'merge', typed);
+  type Guest = KubeObject & { status?: { machine?: { type: string } } };
+  const guestType = async (name: string): Promise<string | undefined> =>
+    (await kube.get<Guest>(VirtualMachineInstances, at(name)).catch(() => undefined))?.status?.machine?.type;
+  await until(async () => (await Promise.all(names.map(guestType))).every((type) => type === 'pc-q35-rhel8.6.0'));
+  await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
+  const transition = {
+    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    to: null,
+    restartNow: true,
+    maxRestarts: 1,
+    maxFailures: 0,
+    deadlineMs: 5_000,
+    windows: [],
+    force: false,
+    askedBy: 'a test',
+    reason: null,
+  };
+  const types = await client.workflow.start<typeof machineTypeTransition>('machineTypeTransition', {
+    workflowId: transitionIdOf('default', '0123abcd'),
+    taskQueue: taskQueueOf('default'),
+    args: [{ ref: { cluster: 'default', id: '0123abcd' }, transition }],
+  });
+  await until(async () => (await types.query(transitionProgress)).inHand.length === 1);
+  await types.signal(pause, { by: 'a test' });
+  await until(async () => (await types.query(transitionProgress)).restarted === 1);
+  for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
+  await types.signal(resume);
+  await types.result();
   await kube.delete(VirtualMachinePools, key);
   await until(() => kube.get(VirtualMachinePools, key).then(() => false, isNotFound));
   await pool.result();
@@ -163,6 +202,7 @@ try {
     'update-batch-superseded': superseded,
     'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name)),
     'restart-vms': restart,
+    'machine-types': types,
   };
   for (const [type, handle] of Object.entries(kept)) {
     const history = historyToJSON(await handle.fetchHistory());

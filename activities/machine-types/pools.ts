@@ -19,7 +19,7 @@ import type { Scene } from './scene.ts';
 import { POOL_MACHINE_TYPE, typePatch, type Operation } from './type-patch.ts';
 
 export interface ChangedPools {
-  /** Of the pools that were not changed, by their names. */
+  /** Of the pools that were not changed, each as `pool namespace/name`. */
   outcomes: Unpatched[];
   seen: Seen;
 }
@@ -44,7 +44,7 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       const outcome = await outcomeOf(client, pool, record, error);
-      if (outcome !== null) outcomes.push({ vm: key, ...outcome });
+      if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
     }
   }
   return { outcomes, seen: { pools: newest } };
@@ -67,7 +67,7 @@ async function outcomeOf(client: KubeClient, pool: StoredPool, { id, from }: Tra
   const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, pool.metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
   if (live === undefined || live.metadata.uid !== pool.metadata.uid || recordOf(live.metadata.annotations)?.id === id) return null;
   const isOther = (templateTypeOf(live) ?? '') !== from;
-  return isOther ? { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' } : { end: 'Failed', why: `the template of the pool could not be changed: ${error.message}` };
+  return isOther ? { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' } : { end: 'Failed', why: `its template could not be changed: ${error.message}` };
 }
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>

@@ -186,3 +186,14 @@ test('a history that has grown long is left behind, also with a VM in hand, and 
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();
 });
+
+test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
+  const machines = await Machines.of(fleet(), { other: off });
+  let fails = false;
+  await throughProxy((method, path) => (fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass'));
+  await aPool(machines, { replicas: 1 });
+  fails = true;
+  const result = await (await machines.change()).result();
+  expect(result).toMatchObject({ phase: 'Failed', patched: 1, failures: 1, failed: [{ vm: `pool ${machines.key('web')}`, why: expect.stringContaining('the test answers 422') }] });
+  expect(await machines.type('web-1')).toBe(OLD);
+});

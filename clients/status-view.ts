@@ -49,7 +49,7 @@ export function bar(ready: number, desired: number): string {
 
 const conditionLines = ({ status }: Pool): string[] =>
   (status?.conditions ?? [])
-    .filter(({ type, status, reason }) => TOLD.has(type) && (status === 'True' || reason === 'Waiting'))
+    .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
     .map(({ type, status, reason, message }) => {
       const style = type === 'ReplicaFailure' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
       return coloured(style, `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`.slice(0, CONDITION_LENGTH));

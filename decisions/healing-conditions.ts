@@ -9,7 +9,7 @@ const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 250;
 
 /** What of a plan its pool's status tells. */
-export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits'>;
+export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
 
 /** `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool heals none. */
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
@@ -17,7 +17,8 @@ export function healingConditions(pool: StoredPool, told: HealingTold, now: stri
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const names = namesInWords(cycles.map(({ vm }) => vm));
   const words = [...cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`), ...told.waits];
-  const message = (cycles.length === 0 ? words.join('; ') : `${names}: ${words.join('; ')}`).slice(0, MESSAGE_LENGTH);
+  const all = [...words, ...told.spared].join('; ');
+  const message = (cycles.length === 0 ? all : `${names}: ${all}`).slice(0, MESSAGE_LENGTH);
   const healing: Untimed =
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: words.length === 0 ? 'NothingToHeal' : 'Waiting', message }

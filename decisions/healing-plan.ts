@@ -22,6 +22,8 @@ export interface HealingPlan {
   suspended: string | null;
   /** VMs that are sick, each with what its healing waits for, in words. */
   waits: string[];
+  /** VMs that are not ready and not sick either, each with why, in words. */
+  spared: string[];
   wakeAt: number | null;
 }
 
@@ -60,16 +62,19 @@ export function planHealing(input: HealingInput): HealingPlan {
     mark: mark.slice(0, burst),
     state: { ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] },
     suspended,
-    waits: waits.length > WAITS_TOLD ? [...waits.slice(0, WAITS_TOLD), `and ${waits.length - WAITS_TOLD} more`] : waits,
+    waits: shortened(waits),
+    spared: shortened(found.spared),
     wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), markAgain].reduce(earlier, null),
   };
 }
+
+const shortened = (words: string[]): string[] => (words.length > WAITS_TOLD ? [...words.slice(0, WAITS_TOLD), `and ${words.length - WAITS_TOLD} more`] : words);
 
 /** Which VMs have run well is no longer known from here on, for none is marked. */
 function healsNoMore({ since: _since, ...state }: HealingState, why: string): HealingPlan {
   const verdicts = underWay(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
   const left = withVerdicts({ ...state, earlyEnds: [] }, verdicts);
-  return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], wakeAt: null };
+  return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], spared: [], wakeAt: null };
 }
 
 /** Forgets what has faded, what concerns VMs that are no more, and failures of guests that run well again. */
@@ -150,6 +155,7 @@ interface Found {
   sick: SickVm[];
   spent: Spent[];
   waits: string[];
+  spared: string[];
   wakeAt: number | null;
 }
 
@@ -160,6 +166,7 @@ function findSick(view: HealingView, state: HealingState): Found {
   const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis.length]));
   const failing = new Map(state.failing?.map((one) => [one.vmUid, one.since]));
   const all: { vm: VmView; sick: SickVm }[] = [];
+  const spared: { name: string; why: string }[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
@@ -171,11 +178,13 @@ function findSick(view: HealingView, state: HealingState): Found {
     const { name, uid } = vm;
     if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);
+    if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }
-  return { ...replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name))), wakeAt };
+  const inWords = spared.toSorted((one, other) => byName(pool, one.name, other.name)).map((one) => `${one.name} is not replaced: ${one.why}`);
+  return { ...replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name))), spared: inWords, wakeAt };
 }
 
-function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'wakeAt'> {
+function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'wakeAt' | 'spared'> {
   const { unproven, rules, now } = view;
   const memory = new Map(state.spent.map((one) => [one.vm, one]));
   const sick: SickVm[] = [];

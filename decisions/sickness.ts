@@ -4,8 +4,11 @@ import { isMeantToRun, isReady } from './availability.ts';
 import type { VmView } from './vm.ts';
 import type { VmiView } from './vmi.ts';
 
-/** Whether a VM is to be replaced. `at`: when the clock alone may make it so, in milliseconds since the epoch. */
-export type Health = { sick: true; why: string } | { sick: false; at: number | null };
+/**
+ * Whether a VM is to be replaced. `at`: when the clock alone may make it so, in milliseconds since the epoch. `spared`: why one
+ * is not that a person may take for sick.
+ */
+export type Health = { sick: true; why: string } | { sick: false; at: number | null; spared?: string };
 
 /** KubeVirt's states of a VM that waits for something which a new VM would wait for as well. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
@@ -17,6 +20,9 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'Provisioning',
   'WaitingForVolumeBinding',
 ]);
+
+/** Of these, what every VM waits for when it is new. */
+const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
 export interface HealthInput {
   vm: VmView;
@@ -40,8 +46,12 @@ export type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minF
 export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, earlyEnds, hasRun, rules, now }: HealthInput): Health {
   if (!isMeantToRun(vm, vmi) || isReady(vm, vmi)) return well;
   // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
-  if (isNodeUnknown(vm, vmi)) return overdue(vm.notReadySince, rules.unhealthyAfter.unknownNode, 'its node does not answer', now);
-  if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return well;
+  if (isNodeUnknown(vm, vmi)) {
+    const { unknownNode } = rules.unhealthyAfter;
+    if (unknownNode === 'never') return { ...well, spared: 'its node does not answer, and unhealthyAfter.unknownNode says never' };
+    return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
+  }
+  if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return PASSING.has(vm.state) ? well : { ...well, spared: `it waits (${vm.state}), and a new one would wait as well` };
   const trouble = vmi?.trouble ?? null;
   const failures = vm.startFailures + earlyEnds;
   if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, lastTrouble ?? trouble) };

@@ -425,6 +425,11 @@ describe('a VM whose starts fail', () => {
   });
 });
 
+test('a VM that a person may take for sick, and is not, is told with why', () => {
+  const planned = plan({ vms: [well(1, { ready: false, state: 'ErrorUnschedulable' }), well(2, { ready: false, state: 'Provisioning' }), ...numbered(well, 3, 9)] });
+  expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'NothingToHeal', message: 'web-1 is not replaced: it waits (ErrorUnschedulable), and a new one would wait as well' });
+});
+
 describe('cycles that are silent', () => {
   test('are asked, and the pool wakes to ask', () => {
     const one = cycle(1, 'Removing', { heardAt: NOW - 9 * MINUTE });

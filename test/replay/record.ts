@@ -153,7 +153,7 @@ try {
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await restart.signal(resume);
   await restart.result();
-  // A machine type transition of those and of one that is off: with a pause, a VM that does not come back, and one that waits meanwhile.
+  // A machine type transition of those, of one that is off and of the pool: with a pause in which another VM comes, and a VM that does not come back.
   const typed = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': null } }, spec: { domain: { machine: { type: 'pc-q35-rhel8.6.0' } } } } } };
   for (const name of names) {
     await kube.patch(VirtualMachines, at(name), 'merge', typed);
@@ -166,6 +166,10 @@ try {
     (await kube.get<Guest>(VirtualMachineInstances, at(name)).catch(() => undefined))?.status?.machine?.type;
   await until(async () => (await Promise.all(names.map(guestType))).every((type) => type === 'pc-q35-rhel8.6.0'));
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
+  const { spec: six } = template('six');
+  const old = { spec: { ...six, template: { ...(six.template as object), spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' } } } } } };
+  await change({ template: old });
+  await until(async () => (await status()).currentRevision === revisionOf(old));
   const transition = {
     scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
     to: null,
@@ -186,6 +190,8 @@ try {
   await until(async () => (await types.query(transitionProgress)).inHand.length === 1);
   await types.signal(pause, { by: 'a test' });
   await until(async () => (await types.query(transitionProgress)).restarted === 1);
+  const later = { ...template('six').spec, runStrategy: 'Halted', template: { spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.4.0' } } } } };
+  await kube.create(VirtualMachines, { metadata: at('later'), spec: later });
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await types.signal(resume);
   await types.result();

@@ -28,52 +28,68 @@ const ACTS: Record<string, string> = {
 /** What they, and the waits between them, come back with. */
 interface Result {
   /** Of restarts, those that are not waited for; of changes, those that could not be made. */
-  outcomes?: (RestartOutcome | { vm: string; why: string })[];
+  outcomes?: { vm: string; end: string; why?: string }[];
   /** Of restarts that were waited for. */
   settled?: RestartOutcome[];
 }
 
-/** What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the oldest first. */
-export function wideActionsOf(workflow: string, runs: History[]): WideAction[] {
-  const all = runs.flatMap(({ events }) => events ?? []);
-  const restarts = all.flatMap((event) => restartsIn(event).map((outcome) => ({ ...outcome, at: timeOf(event) })));
-  return runs.flatMap(({ events: ofRun }) => {
-    const events = ofRun ?? [];
-    const ends = endsOf(events);
-    return events.flatMap((event): WideAction[] => {
-      const { activityType, input } = event.activityTaskScheduledEventAttributes ?? {};
-      const action = ACTS[activityType?.name ?? ''];
-      if (action === undefined) return [];
-      const [request] = valuesOf(input) as [Request];
-      const { transition, vms = [], pools = [] } = request;
-      const time = timeOf(event);
-      const { askedBy = null, reason = null } = transition ?? request;
-      const base = { time, action, ...(action === 'restart' ? { from: null, to: null } : typesOf(transition)), askedBy, reason: reason === null ? null : `${action}: ${reason}`, workflow };
-      const end = ends.get(String(event.eventId));
-      const howOf = (key: string): Pick<Action, 'end' | 'why' | 'endedAt'> => {
-        if (action !== 'restart') return changeOf(end, events, key);
-        const outcome = restarts.find(({ vm, at }) => vm === key && at >= time);
-        return outcome === undefined ? { ...unended(all), endedAt: null } : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.at };
-      };
-      return [...vms.map((vm) => ({ ...base, vms: [vm], pools: [], ...howOf(vm) })), ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...howOf(pool) }))];
-    });
-  });
+interface Run {
+  events: Event[];
+  /** The event that ended each activity, by the event that scheduled it. */
+  ends: Map<string, Event>;
 }
+
+type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
+
+/** What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the oldest first. */
+export function wideActionsOf(workflow: string, histories: History[]): WideAction[] {
+  const runs = histories.map(({ events }): Run => ({ events: events ?? [], ends: endsOf(events ?? []) }));
+  const all = runs.flatMap(({ events }) => events);
+  const restarts = Map.groupBy(runs.flatMap(restartsIn), ({ vm }) => vm);
+  return runs.flatMap(({ events, ends }) => events.flatMap((event) => actionsOfEvent(event, events, ends)));
+
+  function actionsOfEvent(event: Event, events: Event[], ends: Run['ends']): WideAction[] {
+    const action = actOf(event);
+    if (action === undefined) return [];
+    const [request] = valuesOf(event.activityTaskScheduledEventAttributes?.input) as [Request];
+    const { transition, vms = [], pools = [] } = request;
+    const { askedBy = null, reason = null } = transition ?? request;
+    const isRestart = action === 'restart';
+    const types = isRestart ? { from: null, to: null } : typesOf(transition);
+    const base = { time: timeOf(event), action, ...types, askedBy, reason: reason === null ? null : `${action}: ${reason}`, workflow };
+    const end = ends.get(String(event.eventId));
+    return [
+      ...vms.map((vm) => ({ ...base, vms: [vm], pools: [], ...(isRestart ? restartOf(vm, base.time) : changeOf(end, events, vm)) })),
+      ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...changeOf(end, events, `pool ${pool}`) })),
+    ];
+  }
+
+  function restartOf(vm: string, since: string): How {
+    const outcome = restarts.get(vm)?.find(({ endedAt }) => endedAt >= since);
+    return outcome === undefined ? { ...unended(all), endedAt: null } : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.endedAt };
+  }
+}
+
+const actOf = (event: Event): string | undefined => ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
 
 const typesOf = (transition: Transition | undefined): Pick<Action, 'from' | 'to'> =>
   transition === undefined || transition.scope.undoes !== null ? { from: null, to: null } : { from: transition.scope.glob, to: transition.to ?? 'default' };
 
 /** How a change of one VM or pool ended, which its activity tells. */
-function changeOf(end: Event | undefined, events: Event[], key: string): Pick<Action, 'end' | 'why' | 'endedAt'> {
+function changeOf(end: Event | undefined, events: Event[], key: string): How {
   if (!end?.activityTaskCompletedEventAttributes) return { ...unfinished(end, events), endedAt: null };
-  const failed = resultIn(end).outcomes?.find(({ vm }) => vm === key);
-  return { end: failed === undefined ? 'Done' : 'Failed', why: failed?.why ?? null, endedAt: timeOf(end) };
+  const other = resultIn(end).outcomes?.find(({ vm }) => vm === key);
+  return { end: other?.end ?? 'Done', why: other?.why ?? null, endedAt: timeOf(end) };
 }
 
-/** The end of a restart is told by the wait after it, or where it was not waited for, by the restart itself. */
-function restartsIn(event: Event): RestartOutcome[] {
-  const { outcomes = [], settled = [] } = resultIn(event);
-  return [...outcomes, ...settled].flatMap((outcome) => ('end' in outcome ? [outcome] : []));
+/** The end of a restart is told by the wait after it, or where it is not waited for, by the restart itself. */
+function restartsIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
+  return events.flatMap((event) => {
+    const begun = actOf(event) === 'restart' ? ends.get(String(event.eventId)) : undefined;
+    const toldBy = begun ?? event;
+    const told = begun === undefined ? resultIn(event).settled : resultIn(begun).outcomes;
+    return (told ?? []).map((outcome) => ({ ...outcome, endedAt: timeOf(toldBy) }));
+  });
 }
 
 const resultIn = (event: Event): Result => (valuesOf(event.activityTaskCompletedEventAttributes?.result)[0] as Result | null | undefined) ?? {};

@@ -1,3 +1,4 @@
+import { GROUP } from '../../api/names.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/vm.ts';
 
@@ -77,8 +78,11 @@ function toldOf({ failed, passedOver, inHand }: Pick<TransitionProgress, 'failed
   ];
 }
 
+/** A VM that is not there any more, or a pool, `pool namespace/name`. */
 function gone(key: string, how: How): ReportRow {
-  const [namespace = '', name = ''] = key.split('/');
+  const isPool = key.startsWith('pool ');
+  const [namespace = '', own = ''] = key.slice(isPool ? 'pool '.length : 0).split('/');
+  const name = isPool ? `pool.${GROUP}/${own}` : own;
   return { namespace, name, from: null, to: null, guestBefore: null, ...how };
 }
 

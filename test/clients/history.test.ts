@@ -67,6 +67,16 @@ test('a restart of VMs of any owner tells of each how it ended, and who asked', 
   }
 });
 
+test('a machine type transition tells of each VM and pool that it changed, and of each restart how it ended', () => {
+  const actions = kept('machine-types-v').flatMap((history) => wideActionsOf('w', [history]));
+  const changes = actions.filter(({ action }) => action === 'machine type');
+  expect(changes.map(({ end }) => end)).toEqual(changes.map(() => 'Done'));
+  expect(changes.filter(({ pools }) => pools.length > 0)).toMatchObject([{ vms: [], pools: [expect.stringMatching(/^[^/]+\/web$/)] }]);
+  const restarts = actions.filter(({ action }) => action === 'restart').map(({ end, why }) => [end, why]);
+  expect(restarts).toContainEqual(['Restarted', null]);
+  expect(restarts).toContainEqual(['Failed', expect.stringMatching(/^not ready in time: /) as string]);
+});
+
 test('a batch tells of each VM from what to what, and how it ended', () => {
   const actions = told('update-batch-');
   expect(new Set(actions.map(({ end }) => end))).toEqual(new Set(['Updated', 'Superseded']));

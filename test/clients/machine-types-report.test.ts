@@ -70,7 +70,7 @@ describe('what has become of a VM', () => {
       vm({ name: 'd', guestType: OLD }),
     ];
     const progress = {
-      failed: [{ vm: 'shop/a', why: 'not ready in time' }, { vm: 'shop/gone', why: 'refused' }],
+      failed: [{ vm: 'shop/a', why: 'not ready in time' }, { vm: 'shop/gone', why: 'refused' }, { vm: 'pool shop/web', why: 'no right' }],
       passedOver: [
         { why: 'it is paused', isWish: false, count: 1, vms: ['shop/b'] },
         { why: 'its owner asked', isWish: true, count: 2, vms: ['shop/c', 'shop/left'] },
@@ -83,6 +83,7 @@ describe('what has become of a VM', () => {
       ['c', OLD, null, 'LeftAlone', 'its owner asked'],
       ['d', OLD, NEW, 'Restarting', 'not seen to be ready with its new type yet'],
       ['gone', null, null, 'Failed', 'refused'],
+      ['pool.drover.dev/web', null, null, 'Failed', 'no right'],
     ]);
   });
 });

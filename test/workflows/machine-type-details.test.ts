@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { transitionDetails } from '../../workflows/machine-type-details.ts';
+
+const progress: TransitionProgress = {
+  id: '0a1b2c3d',
+  phase: 'Changing',
+  transition: {
+    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    to: null,
+    restartNow: true,
+    maxRestarts: '5%',
+    maxFailures: 0,
+    deadlineMs: 600_000,
+    windows: [],
+    force: false,
+    askedBy: 'ada',
+    reason: 'rhel8 goes',
+  },
+  results: [{ from: 'pc-q35-rhel8.6.0', wanted: null, architecture: 'amd64', preference: null, to: 'q35', vms: 12, fault: null }],
+  counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, parked: 5, restarting: 6, left: 7, done: 8 },
+  patched: 30,
+  restarted: 9,
+  failed: [{ vm: 'shop/web', why: 'not ready in time' }],
+  failures: 1,
+  inHand: ['shop/vm-1', 'shop/vm-2'],
+  passedOver: [{ why: 'it is paused', isWish: false, count: 5, vms: ['shop/vm-7'] }],
+  full: ['2 at a time'],
+  maxRestarts: 2,
+  paused: null,
+  aborted: { by: 'eve', at: '2026-01-02T03:04:05Z', why: null },
+  startedAt: '2026-01-02T03:04:05Z',
+};
+
+test('what the Web UI shows: the counts first, who asked, and what went wrong before what is only waited for', () => {
+  const text = transitionDetails(progress);
+  expect(text).toContain("**Changing**: machine types like `*rhel8.*`, to the cluster's default; 30 VMs changed and 9 restarted by drover");
+  expect(text).toContain('| 1 | 2 | 6 | 3 | 4 | 5 | 7 | 8 |');
+  expect(text).toContain('Asked for by ada: rhel8 goes; restarts, 2 at a time');
+  expect(text).toContain('Aborted by eve');
+  expect(text).toContain('- passed over: shop/vm-7 and 4 more: it is paused');
+  expect(text).toContain('- pc-q35-rhel8.6.0 becomes q35 (12 VMs)');
+  expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(text.indexOf('In hand: shop/vm-1, shop/vm-2'));
+});
+
+test('an undo says what it undoes, and restarts that are left to the owners are called so', () => {
+  const { transition } = progress;
+  const text = transitionDetails({ ...progress, transition: { ...transition, restartNow: false, scope: { ...transition.scope, undoes: '4e5f6071' } } });
+  expect(text).toContain('undoes 4e5f6071');
+  expect(text).toContain('restarts are left to the owners');
+});

@@ -1,4 +1,4 @@
-import { cancellationSignal } from '@temporalio/activity';
+import { cancellationSignal, log } from '@temporalio/activity';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -35,7 +35,10 @@ export async function clearMarks(client: KubeClient, fleet: Fleet, concurrency: 
         newest = later(newest, written.metadata.resourceVersion);
         return;
       } catch (error) {
-        if (!(error instanceof KubeError) || isTransient(error) || tries === TRIES) throw error;
+        if (!(error instanceof KubeError) || isTransient(error)) throw error;
+        // At its end a transition waits for no VM that nobody may write any more.
+        if (tries === TRIES && vms === null) return log.warn('a mark could not be cleared', { vm: `${vm.namespace}/${vm.name}`, why: error.message });
+        if (tries === TRIES) throw error;
         const live = await liveVm(client, vm);
         if (live === undefined) return;
         [vm, before] = [vmView(live), beforeOf(live)];

@@ -4,6 +4,7 @@ import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts
 import { abort, pause, resume } from '../../workflows/messages.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
+import { ReadinessWatch } from './readiness-watch.ts';
 
 const fleet = aFleet();
 
@@ -61,9 +62,14 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
   const shapes = Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }]));
   const machines = await Machines.of(fleet(), shapes);
   const before = await machines.guests();
+  const watch = await ReadinessWatch.start(fleet().kube, machines.namespace);
+  onTestFinished(() => watch.stop());
+  await watch.startRecording();
   const transition = await machines.change({ restartNow: true, maxRestarts: 2 });
   const result = await transition.result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 5, restarted: 4, maxRestarts: 2, failures: 0, inHand: [], counts: { done: 5, restarting: 0, toRestart: 0 } });
+  await watch.caughtUp();
+  expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   const after = await machines.guests();
   expect(Object.keys(after).sort()).toEqual(Object.keys(before).sort());
   for (const [name, runStrategy] of Object.entries(strategies)) {
@@ -74,6 +80,7 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
     expect(after[name]).not.toBe(before[name]);
     expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
     expect((await machines.events('Restarted'))[name]).toHaveLength(1);
+    expect(watch.log.restartsOf(name)).toHaveLength(1);
   }
 });
 
@@ -184,6 +191,16 @@ test('a guest that does not come up ends the restarts: no more are begun, and it
   const result = await transition.result();
   expect(result).toMatchObject({ phase: 'Failed', patched: 3, restarted: 0, failures: 1, failed: [{ vm: expect.any(String), why: expect.stringContaining('not ready in time') }] });
   expect(result.counts.toRestart).toBe(2);
+});
+
+test('a guest that is ready but has an old type again has failed', async () => {
+  const machines = await Machines.of(fleet(), { vm: {} });
+  // What the alias stands for shows in no dry run.
+  await setAlias(fleet(), OLD);
+  onTestFinished(() => setAlias(fleet(), NEW));
+  const result = await (await machines.change({ restartNow: true })).result();
+  expect(result).toMatchObject({ phase: 'Failed', patched: 1, restarted: 0, failures: 1, failed: [{ vm: machines.key('vm'), why: `it came back with ${OLD}` }] });
+  expect(await machines.mark('vm')).toBeUndefined();
 });
 
 test('where the resulting type would still match, it is refused in words, and nothing is written', async () => {

@@ -204,6 +204,8 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
   async function restart(taken: TransitionLook['take']): Promise<void> {
     const takenAt = Date.now();
     state.inHand.push(...taken.map((one) => ({ ...one, takenAt })));
+    const { toRestart, restarting } = state.counts;
+    state.counts = { ...state.counts, toRestart: Math.max(toRestart - taken.length, 0), restarting: restarting + taken.length };
     showCurrent();
     const vms = taken.map(({ vm }) => vm);
     const { inHand, failedVms, maxRestarts, results, seen } = state;

@@ -22,8 +22,7 @@ const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted
 
 /** How a transition stands, in a few lines. */
 export function transitionLines(id: string, progress: TransitionProgress): string[] {
-  const { phase, transition, results, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
-  const counts = countsNow(progress);
+  const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
   const all = inScope(progress);
   const numbers = [`${done}/${all} done`, ...countsInWords(counts), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
@@ -43,12 +42,6 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
     ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
   ];
-}
-
-/** VMs that were taken in hand after they were counted are not to be restarted any more: they are. */
-function countsNow({ counts, inHand }: TransitionProgress): TransitionCounts {
-  const taken = Math.min(Math.max(0, inHand.length - counts.restarting), counts.toRestart);
-  return { ...counts, toRestart: counts.toRestart - taken, restarting: counts.restarting + taken };
 }
 
 const countsInWords = (counts: TransitionCounts): string[] => COUNTED.filter(([key]) => counts[key] > 0).map(([key, words]) => `${counts[key]} ${words}`);

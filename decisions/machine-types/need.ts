@@ -1,4 +1,4 @@
-import { isMeantToRun, isStaying, liveVmi } from '../availability.ts';
+import { isMeantToRun, isReady, isStaying, liveVmi } from '../availability.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
 import { untouchable } from '../update-need.ts';
 import type { StoredPool } from '../vm-from-template.ts';
@@ -69,7 +69,7 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
   if (stand.stand === 'apart') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (guest !== undefined && isOldGuest(rules, vm, guest));
   const isMeant = isOld || rules.transition.scope.undoes !== null;
-  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, { isOld, isMeant });
+  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, picture, { isOld, isMeant });
   if (!isMeant) return undefined;
   if (stand.stand === 'left' || stand.stand === 'parked') return { need: stand.stand, why: stand.why };
   const wish = wishOf(vm);
@@ -80,10 +80,18 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
 
 type Rolling = Extract<PoolStand, { stand: 'rolls' }>;
 
-function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, { isOld, isMeant }: { isOld: boolean; isMeant: boolean }): TransitionNeed | undefined {
+function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, picture: Picture, { isOld, isMeant }: { isOld: boolean; isMeant: boolean }): TransitionNeed | undefined {
   const { vm, guest, owner: { pool } } = owned;
   const { revision, isOurs } = stand;
   const isThere = vm.revision === revision && (guest === undefined || guest.revision === revision);
+  const isUp = guest === undefined ? !isMeantToRun(vm, picture.vmiOf(vm)) : guest.machineType !== null && isReady(vm, guest);
+  const { rollout } = pool.status ?? {};
+  const words = `its pool ${keyOf(pool.metadata)}`;
+  const failure = rollout?.revision === revision ? rollout.failures.find((one) => one.vm === vm.name) : undefined;
+  const failed: TransitionNeed | undefined = failure && { need: 'failed', why: `${words} could not update it: ${failure.why}` };
+  const isOver = rollout?.revision === revision && (rollout.completedAt ?? rollout.halted) !== undefined;
+  // Its pool waits for its guest as well.
+  if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver)) return failed ?? { need: 'pool', pool, why: null };
   const ofUndo = rules.transition.scope.undoes !== null;
   // What is old though its pool has nothing more to do with it, somebody has made so by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
@@ -91,13 +99,8 @@ function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, { i
   if (ofUndo && !isOurs) return undefined;
   const wish = wishOf(vm);
   if (wish !== null) return wish;
-  const { rollout } = pool.status ?? {};
-  const words = `its pool ${keyOf(pool.metadata)}`;
-  if (rollout?.revision === revision) {
-    const failure = rollout.failures.find((one) => one.vm === vm.name);
-    if (failure !== undefined) return { need: 'failed', why: `${words} could not update it: ${failure.why}` };
-    if (rollout.halted !== undefined) return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
-  }
+  if (failed !== undefined) return failed;
+  if (rollout?.revision === revision && rollout.halted !== undefined) return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
   const isPaused = pool.spec.paused === true || rollout?.paused !== undefined;
   return { need: 'pool', pool, why: isPaused ? `${words} is paused` : null };
 }

@@ -58,11 +58,6 @@ describe('a transition in lines', () => {
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
 
-  test('what was taken in hand since it was counted is restarting', () => {
-    expect(linesOf({ counts: { toRestart: 3, restarting: 1 }, inHand: ['shop/a', 'shop/b'] })[0]).toMatch(/ 0\/4 done, 2 to restart, 2 restarting: Changing$/);
-    expect(linesOf({ counts: { done: 1 }, inHand: ['shop/a'] })[0]).toMatch(/ 1\/1 done: Changing$/);
-  });
-
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
     expect(linesOf({ transition: asked })[1]).toBe('  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10');

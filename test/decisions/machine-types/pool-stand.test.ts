@@ -7,6 +7,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import { revisionOf } from '../../../decisions/revision.ts';
 import type { StoredPool } from '../../../decisions/vm-from-template.ts';
 import type { VmView } from '../../../decisions/vm.ts';
+import type { VmiView } from '../../../decisions/vmi.ts';
 import { anOldVmi, aPoolVm, aTransition, aTypedPool, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
 
 function standOf(pool: StoredPool, vms: VmView[], transition: Transition = aTransition(), input: Partial<TransitionRulesInput> = {}) {
@@ -68,6 +69,13 @@ const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): St
   return { ...pool, status: { ...pool.status!, rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout } } };
 };
 
+/** What the only VM of a pool needs, whose spec has the pool's template; its guest has these fields, where it has one. */
+const needOf = (pool: StoredPool, fields: Partial<VmiView> | null, of: Partial<VmView> = {}): string => {
+  const vm = aPoolVm(1, pool, { machineType: NEW, hasVmi: fields !== null, ...of });
+  const vmis = fields === null ? [] : [anOldVmi(vm, { revision: vm.revision, ...fields })];
+  return transitionNeed(rulesOf(aTransition()), vm, pictureOf([vm], { pool, vmis })).need;
+};
+
 describe('a pool that this transition has changed', () => {
   const behind = vmsOf(oldPool, 1);
   const halted = { kind: 'Failed' as const, by: 'drover', at: '2026-01-02T03:04:05Z' };
@@ -83,6 +91,13 @@ describe('a pool that this transition has changed', () => {
     const guest = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
     const picture = pictureOf([vm], { pool, vmis: [guest] });
     expect(transitionNeed(rulesOf(aTransition()), vm, picture)).toMatchObject({ need: 'pool' });
+  });
+  test('has a VM in hand until its new guest is ready, and its type is known', () => {
+    expect([needOf(changed(), null), needOf(changed(), { machineType: null }), needOf(changed(), { ready: false }, { ready: false })]).toEqual(['pool', 'pool', 'pool']);
+    expect([needOf(changed(), {}), needOf(changed(), null, { runStrategy: 'Halted' })]).toEqual(['done', 'done']);
+    // What becomes of it after its rollout is not this transition's.
+    expect(needOf(told({ completedAt: '2026-01-02T03:04:05Z' }), null)).toBe('done');
+    expect(needOf(told({ halted, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] }), { ready: false }, { ready: false })).toBe('failed');
   });
   test('says what keeps it from its VMs', () => {
     expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([{ need: 'pool', why: 'its pool shop/web is paused' }]);

@@ -21,10 +21,11 @@ test('its machine type, and what decides on the one that it gets where its own i
   expect(view({}, { preference: { name: 'rhel' } }).preference).toBe('VirtualMachineClusterPreference/rhel');
 });
 
+const copyOf = (vm: string, generation: number) => `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
+const kept = (preference: object, ref?: object) => vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
+const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
+
 test('a VM keeps to the copy of its preference that KubeVirt made, which many VMs have of the same state of it', () => {
-  const copyOf = (vm: string, generation: number) => `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
-  const kept = (preference: object, ref?: object) => vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
-  const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
   const rhel = 'VirtualMachineClusterPreference/rhel';
   expect(kept({ name: 'rhel' }, ref(copyOf('web', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
   expect(kept({ name: 'rhel' }, ref(copyOf('other', 3)))).toBe(`${rhel}@3-5f2c1d3e`);

@@ -12,9 +12,9 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
     case 'pool':
       return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
     case 'vm':
-      return looksTheSame(change.before, change.after) ? [] : distinct([change.before, change.after].flatMap(poolOfVm));
+      return looksTheSame(change.before, change.after, OF_TRANSITIONS) ? [] : distinct([change.before, change.after].flatMap(poolOfVm));
     case 'vmi': {
-      if (looksTheSame(change.before, change.after)) return [];
+      if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
     }
     case 'node': {
@@ -43,11 +43,15 @@ function poolWords(pool: StoredPool | undefined): string {
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 }
 
-/** Nothing has changed that a decision reads. */
-export function looksTheSame<V extends object>(before: V | undefined, after: V | undefined): boolean {
+/** What of a VM machine type transitions alone read. */
+const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set(['ownLabels', 'annotated', 'machineType', 'architecture', 'preference', 'transition', 'transitionMark']);
+const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
+
+/** Nothing has changed that a decision reads; `unread`: fields that those in question don't. */
+export function looksTheSame<V extends object>(before: V | undefined, after: V | undefined, unread: ReadonlySet<keyof V> = new Set()): boolean {
   if (before === undefined || after === undefined) return before === after;
   return Object.entries(after).every(([key, value]: [string, unknown]) => {
     const other: unknown = before[key as keyof V];
-    return value === other || key === 'resourceVersion' || (typeof value === 'object' && canonical(value) === canonical(other));
+    return value === other || key === 'resourceVersion' || unread.has(key as keyof V) || (typeof value === 'object' && canonical(value) === canonical(other));
   });
 }

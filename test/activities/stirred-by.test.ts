@@ -86,3 +86,10 @@ test('a VM that moves from one pool to another stirs both, and one that looks as
   expect(stirredBy({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
   expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet)).toEqual([]);
 });
+
+test('what machine type transitions alone read stirs no pool', () => {
+  const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', guest: null, at: '2026-01-02T03:04:05Z' };
+  const noted = { annotated: true, ownLabels: { some: 'label' }, machineType: 'q35', transition: record, transitionMark: record.id };
+  expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
+  expect(stirred(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
+});

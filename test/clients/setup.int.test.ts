@@ -98,8 +98,8 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverPool unchanged',
-    'DroverPhase unchanged',
     'DroverRevision unchanged',
+    'DroverPhase unchanged',
     'is running',
   ]);
   expect(await crds()).toEqual(['virtualmachinepools.drover.dev']);

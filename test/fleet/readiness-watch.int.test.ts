@@ -56,7 +56,8 @@ test('goes on when its API server was killed, and notes what it may have missed'
   await watch.caughtUp();
   expect(watch.log.restartsOf('three')).toHaveLength(1);
   expect(watch.log.mostUnavailable()).toBe(1);
-  expect(watch.gaps.map(({ kind }) => kind).sort()).toEqual(['vm', 'vmi']);
+  // A watch that had seen all that was written until then goes on without one.
+  expect(watch.gaps).not.toEqual([]);
   await fleet().kube.delete(VirtualMachines, { namespace, name: 'two' });
   await until(async () => expect(watch.log.names()).toEqual(['one', 'three']));
 });

@@ -169,16 +169,18 @@ test('a rollout that waits for a person costs nothing: no event of a history, no
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval' });
   const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
+  // Pools of other tests may still have something to do.
+  const calls = (): string[] => proxy.calls.filter((call) => !call.includes('/namespaces/') || call.includes(`/namespaces/${pool.namespace}/`));
   const seen = { length: -1, calls: -1, at: Date.now() };
   // Whatever was under way has come to rest once nothing has happened for as long as this.
   await until(async () => {
-    const now = { length: await length(), calls: proxy.calls.length };
+    const now = { length: await length(), calls: calls().length };
     if (now.length !== seen.length || now.calls !== seen.calls) Object.assign(seen, now, { at: Date.now() });
     expect(Date.now() - seen.at).toBeGreaterThan(3_000);
   });
   await sleep(10_000);
   expect(await length()).toBe(seen.length);
-  expect(proxy.calls.slice(seen.calls)).toEqual([]);
+  expect(calls().slice(seen.calls)).toEqual([]);
   await pool.workflow.signal('promote');
   await pool.untilComplete(next);
 });

@@ -1,8 +1,18 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that start servers run two at a time, after the others: they wait more than they work, and more of them would starve a small machine. */
+/** Files that kill servers take the longest, for they wait until these are missed: they begin first, or the end would wait for them. */
+class CrashesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { crashes = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) => (/-(crash|chaos)\./.test(moduleId) ? 'crashes' : 'others'));
+    return [...crashes, ...others];
+  }
+}
+
+/** Files that start servers run three at a time, after the others: they wait more than they work, and more of them would starve a small machine. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: CrashesFirst },
     projects: [
       {
         test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/**/*.int.test.ts'], testTimeout: 30_000, sequence: { groupOrder: 0 } },
@@ -13,7 +23,7 @@ export default defineConfig({
           include: ['test/**/*.int.test.ts'],
           globalSetup: ['test/tools-first.ts'],
           sequence: { groupOrder: 1 },
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -261,7 +261,7 @@ describe("people's will", () => {
     await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
     const { 'web-2': uid } = await pool.guests();
     const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: first });
+    await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
     await pool.untilSaid({ Progressing: 'Complete' });
     expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner asked that nothing disrupts it');
     expect(await pool.guests()).toMatchObject({ 'web-2': uid });

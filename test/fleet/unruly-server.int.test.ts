@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from './fleet.ts';
@@ -17,13 +17,14 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   ['drops the connection after it did the work', () => sometimes(4, 'drop-answer')],
   ['drops the connection before it did the work', () => sometimes(4, 'drop-call')],
   ['does nothing but fail at first', () => {
-    const start = Date.now();
-    return (method) => (method !== 'GET' && Date.now() - start < 5_000 ? { status: 503 } : 'pass');
+    let first: number | undefined;
+    return (method) => (method !== 'GET' && Date.now() - (first ??= Date.now()) < 5_000 ? { status: 503 } : 'pass');
   }],
 ])('an API server that %s: every VM once, out and in', async (_what, fate) => {
   const namespace = await fleet().namespace();
   const proxy = await chaosProxy(fleet().stack.kubeconfig, fate());
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
   await fleet().createPool(namespace, 'web', { replicas: 60 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 60));
   await fleet().patchPool(namespace, 'web', { replicas: 10 });
@@ -44,6 +45,7 @@ test('a name that another takes between the plan and the call is skipped', async
     return { status: 503, retryAfter: 1 };
   });
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4']);
   expect(raced).toBe(true);
@@ -62,6 +64,7 @@ test('a VM that another puts in the place of one that leaves, between the plan a
     return 'pass';
   });
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   await fleet().patchPool(namespace, 'web', { replicas: 0 });

@@ -1010,7 +1010,8 @@ export class ModelFleet {
       const isBack = machine !== undefined && isDone && machine.requests.length === 0 && this.#isReady(machine);
       const isOut = machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isHeld(name)));
       if (isOut) this.#disrupted.delete(name);
-      const isOver = machine === undefined ? !this.#isHeld(name) : !isLive(machine.guest) && !isMeantToRun(machine.view, machine.guest?.view);
+      // What its new template has halted is not meant to run from then on, though its guest takes a moment to stop.
+      const isOver = machine === undefined ? !this.#isHeld(name) : !isMeantToRun(machine.view, machine.guest?.view);
       if (isBack || isOver) this.#disrupted.delete(name);
     }
   }

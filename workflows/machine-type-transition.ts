@@ -24,6 +24,7 @@ import type { RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { transitionDetails } from './machine-type-details.ts';
 import { abort, pause, resume, transitionProgress, type Asking } from './messages.ts';
+import { said } from './said.ts';
 import { DroverCluster, DroverPhase } from './search-attributes.ts';
 
 /** Of a transition: `id` is 8 hex digits. */
@@ -283,9 +284,3 @@ const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
   told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 
 const named = (what: string, names: readonly string[]): { summary: string } => ({ summary: `${what} ${namesInWords(names)}`.slice(0, SUMMARY_LENGTH) });
-
-const said = ({ by = 'somebody', why }: Asking): NonNullable<TransitionState['paused']> => ({
-  by,
-  at: new Date(Date.now()).toISOString(),
-  why: why ?? null,
-});

@@ -19,6 +19,7 @@ import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { abort, pause, restartProgress, resume, type Asking, type RestartPhase, type RestartProgress } from './messages.ts';
 import { restartDetails } from './restart-details.ts';
+import { said } from './said.ts';
 import { DroverPhase } from './search-attributes.ts';
 
 export interface RestartVmsInput {
@@ -188,10 +189,4 @@ const begun = (): RestartState => ({
   notBefore: 0,
   deferrals: 0,
   seen: {},
-});
-
-const said = ({ by = 'somebody', why }: Asking): NonNullable<RestartState['paused']> => ({
-  by,
-  at: new Date(Date.now()).toISOString(),
-  why: why ?? null,
 });

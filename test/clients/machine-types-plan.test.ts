@@ -8,6 +8,7 @@ import type { TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { aVm } from '../decisions/fleets.ts';
+import { aTransition } from '../decisions/machine-types/scenes.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   kind: 'VirtualMachine',
@@ -114,18 +115,7 @@ test('types have a line for each namespace, and say why they are old', () => {
 describe('what is asked of the API server', () => {
   const vm = aVm('off', { machineType: 'pc-q35-rhel8.2.0', runStrategy: 'Halted', owner: null, hasVmi: false, ready: false });
   const fleetOf = (fields: Partial<ReadFleet> = {}): ReadFleet => ({ vms: [vm], vmis: [], pools: [], nodes: [], ...fields });
-  const transition: Transition = {
-    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
-    to: null,
-    restartNow: false,
-    maxRestarts: '5%',
-    maxFailures: 0,
-    deadlineMs: 600_000,
-    windows: [],
-    force: false,
-    askedBy: 'ada',
-    reason: null,
-  };
+  const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada' });
   const stored = (type: string) => ({
     metadata: { namespace: 'shop', name: 'off', uid: vm.uid, resourceVersion: '2', creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { template: { spec: { domain: { machine: { type } } } } },

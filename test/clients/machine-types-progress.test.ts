@@ -1,23 +1,13 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { endInWords, shortfalls, transitionLines, wishes } from '../../clients/machine-types/progress.ts';
-import type { Transition, TransitionProgress, TransitionScope } from '../../decisions/machine-types/transition.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { aTransition, scopeOf } from '../decisions/machine-types/scenes.ts';
 
 const ID = 'machine-types/default/1f0c92ab';
 const NONE: TransitionProgress['counts'] = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: 0 };
-const scope: TransitionScope = { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null };
-const transition: Transition = {
-  scope,
-  to: null,
-  restartNow: false,
-  maxRestarts: '5%',
-  maxFailures: 0,
-  deadlineMs: 600_000,
-  windows: [],
-  force: false,
-  askedBy: 'ada@desk',
-  reason: null,
-};
+const scope = scopeOf();
+const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada@desk' });
 const progress = (fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts?: Partial<TransitionProgress['counts']> } = {}): TransitionProgress => ({
   id: '1f0c92ab',
   phase: 'Changing',

@@ -11,21 +11,20 @@ type Machine = Stored<VirtualMachine>;
 export class Lag {
   readonly #before = new Map<string, { machine: Machine; until: number }>();
 
-  /** A VM has changed. Milliseconds until that is seen; undefined where it is seen at once. */
-  note(key: string, before: Machine | undefined, after: Machine | undefined, kubevirt: KubeVirt | undefined, now: number): number | undefined {
+  /** A VM has changed. */
+  note(key: string, before: Machine | undefined, after: Machine | undefined, kubevirt: KubeVirt | undefined, now: number): void {
     const lag = parseDuration(kubevirt?.metadata.annotations?.[LAG_ANNOTATION] ?? '') ?? 0;
     if (after === undefined) this.#before.delete(key);
-    if (lag === 0 || before === undefined || after === undefined || before.metadata.generation === after.metadata.generation) return undefined;
+    if (lag === 0 || before === undefined || after === undefined || before.metadata.generation === after.metadata.generation) return;
     const known = this.#before.get(key);
     if (known === undefined || known.until <= now) this.#before.set(key, { machine: before, until: now + lag });
-    return lag;
   }
 
-  /** The VM as it is seen, which is `current` where nothing is to come. */
-  see(key: string, current: Machine | undefined, now: number): Machine | undefined {
+  /** The VM as it is seen, which is `current` where nothing is to come, and else the milliseconds until it is seen anew. */
+  see(key: string, current: Machine | undefined, now: number): { machine: Machine | undefined; again?: number } {
     const known = this.#before.get(key);
-    if (known !== undefined && known.until > now) return known.machine;
+    if (known !== undefined && known.until > now) return { machine: known.machine, again: known.until - now };
     this.#before.delete(key);
-    return current;
+    return { machine: current };
   }
 }

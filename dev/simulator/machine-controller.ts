@@ -47,13 +47,12 @@ export class MachineController {
     this.#cluster = cluster;
     this.#queue = new WorkQueue({
       concurrency,
-      work: (key) => this.#reconcile(key),
+      work: (key) => this.#work(key),
       onError: (key, error) => cluster.log.warn(`VirtualMachine ${key}: ${error.message}`),
     });
     const add = (key: string): void => this.#queue.add(key);
     cluster.machines.subscribe((key, before, after) => {
-      const ms = this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
-      if (ms !== undefined) setTimeout(() => add(key), ms).unref();
+      this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
       add(key);
     });
     cluster.instances.subscribe(add);
@@ -84,9 +83,14 @@ export class MachineController {
     if (dataVolume !== undefined) this.#addUsersOf(dataVolume);
   }
 
-  async #reconcile(key: string): Promise<number | undefined> {
-    const found = this.#lag.see(key, this.#cluster.machines.get(key), Date.now());
-    if (found === undefined) return undefined;
+  async #work(key: string): Promise<number | undefined> {
+    const { machine, again = Infinity } = this.#lag.see(key, this.#cluster.machines.get(key), Date.now());
+    if (machine === undefined) return undefined;
+    const due = Math.min(again, (await this.#reconcile(machine)) ?? Infinity);
+    return due === Infinity ? undefined : due;
+  }
+
+  async #reconcile(found: Machine): Promise<number | undefined> {
     const instance = await this.#ownInstance(found);
     if (isDeleting(found)) {
       await this.#takeDown(found, instance);

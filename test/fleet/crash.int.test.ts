@@ -28,8 +28,8 @@ async function everyCreation(namespace: string): Promise<{ uids: Map<string, Set
 
 async function expectExactly(namespace: string, count: number, seen: Map<string, Set<string>>): Promise<void> {
   await fleet().settled(namespace, 'web', namesUpTo('web', count));
+  await until(async () => expect(seen.size).toBe(count));
   expect([...seen.keys()].filter((name) => seen.get(name)!.size > 1)).toEqual([]);
-  expect(seen.size).toBe(count);
   const pool = (await fleet().pool(namespace, 'web'))!;
   for (const vm of await fleet().vms(namespace)) expect(controllerOf(vm)?.uid).toBe(pool.metadata.uid);
 }

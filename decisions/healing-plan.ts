@@ -6,7 +6,7 @@ import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdic
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
-import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell } from './sickness.ts';
+import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
@@ -64,7 +64,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     suspended,
     waits: shortened(waits),
     spared: shortened(found.spared),
-    wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), markAgain].reduce(earlier, null),
+    wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), nextWell(view, found.spent), markAgain].reduce(earlier, null),
   };
 }
 
@@ -226,6 +226,14 @@ function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): 
   const uids = new Set(vms.map(({ uid }) => uid));
   const times = spent.filter((one) => !isFinal(one) || !uids.has(one.uid)).map(({ at }) => fadesAt(Date.parse(at), rules.backoff));
   return times.filter((at) => at > now).reduce<number | null>(earlier, null);
+}
+
+/** When the next guest is ready for long enough of a VM that is to be marked, or to be healed again when it fails: no event tells it. */
+function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly Spent[]): number | null {
+  const settled = new Set(spent.filter(isFinal).map(({ uid }) => uid));
+  const unnoted = vms.filter((vm) => isStaying(vm) && (!vm.hasRun || settled.has(vm.uid)));
+  const times = unnoted.map((vm) => wellAt(vm, vmiOf(vm), minReadyMs, now));
+  return times.filter((at) => at !== null && at > now).reduce<number | null>(earlier, null);
 }
 
 /** In the order of their numbers. */

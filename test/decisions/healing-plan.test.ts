@@ -352,6 +352,16 @@ describe('whether a VM has run', () => {
     expect(marked({ vms, spec: { rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - MINUTE + 1 }) })).toEqual([]);
   });
 
+  test('is noted when a guest has been ready for long enough, and not at the next event: by then it may have failed', () => {
+    const rollout = { minReadySeconds: 60 };
+    const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
+    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null => plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).wakeAt;
+    expect(wakeAt(well(1, { hasRun: false }))).toBe(NOW + 59_000);
+    expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
+    expect(wakeAt(well(1))).toBeNull();
+    expect(marked({ vms: [well(1, { hasRun: false })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual(['web-1']);
+  });
+
   test('is tried again in a while, where it could not be noted', () => {
     expect(plan({ vms: [well(1, { hasRun: false })] }).wakeAt).toBe(NOW + MINUTE);
   });

@@ -22,6 +22,14 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
   expect(reasons).toEqual(expect.arrayContaining(['Healing', 'Healed']));
 });
 
+test('a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment', async () => {
+  const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
+  const hasRun = async (): Promise<boolean> => (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/has-run'] !== undefined;
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  expect(await hasRun()).toBe(false);
+  await until(async () => expect(await hasRun()).toBe(true));
+});
+
 test('a VM that works before its starts have failed too often is left as it is', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 4 } });
   const before = await pool.uid(1);

@@ -1,4 +1,4 @@
-import { cancellationSignal, Context } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { standingOf, type Standing } from '../decisions/standing.ts';
@@ -8,18 +8,14 @@ import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound } from '../kubernetes/errors.ts';
 import { VirtualMachineInstances } from '../kubernetes/resources.ts';
-import { Changes } from './changes.ts';
+import { beating } from './beating.ts';
+import type { Changed } from './changes.ts';
 import type { Fleet } from './fleet.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
+import { longLook } from './long-look.ts';
 import type { PoolKey } from './pool.ts';
 import type { Revisions } from './revisions.ts';
 import { recordUpdates } from './update-events.ts';
-
-const HEARTBEAT_MS = 3_000;
-/** Events that come together are looked at together. */
-const SETTLE_MS = 50;
-/** A picture that nothing has changed is looked at again, should a watch have missed something. */
-const LOOK_AGAIN_MS = 30_000;
 
 export interface AwaitRequest {
   key: PoolKey;
@@ -45,21 +41,17 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
      * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads nothing but
      * this worker's caches; only a guest that has taken a live update is written to, with the revision that it now runs.
      */
-    async awaitVms({ key, revision, vms, minReadyMs, deadline, seen }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> {
-      const { heartbeat } = Context.current();
-      const outcomes: UpdateOutcome[] = [];
-      const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
-      const names = new Set(vms.map((vm) => vm.name));
-      const changes = new Changes(fleet, stopping, ({ kind, namespace, name }) => kind !== 'pool' && namespace === key.namespace && names.has(name));
-      try {
+    awaitVms: ({ key, revision, vms, minReadyMs, deadline, seen }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
+      beating(async () => {
         await fleet.catchUp(seen);
         const template = await revisions.find(key, revision);
-        const pending = new Map(vms.map((vm) => [vm.name, vm]));
         if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
-        for (;;) {
-          cancellationSignal().throwIfAborted();
-          const now = Date.now();
-          let wakeAt = Math.min(deadline, now + LOOK_AGAIN_MS);
+        const pending = new Map(vms.map((vm) => [vm.name, vm]));
+        const names = new Set(pending.keys());
+        const concerns = ({ kind, namespace, name }: Changed): boolean => kind !== 'pool' && namespace === key.namespace && names.has(name);
+        const outcomes: UpdateOutcome[] = [];
+        const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now) => {
+          const times = [deadline];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
             const standing = standingOf({ held, revision, template, vm, vmiOf: (one) => fleet.vmiOf(one), minReadyMs, now });
@@ -68,20 +60,15 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
             if (outcome !== null) {
               outcomes.push(outcome);
               pending.delete(held.name);
-            } else if (standing.state === 'waiting' && standing.until !== undefined) wakeAt = Math.min(wakeAt, standing.until);
+            } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
-          if (pending.size === 0) {
-            const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
-            if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
-            return { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
-          }
-          await changes.next(Math.max(wakeAt - Date.now(), 1), SETTLE_MS);
-        }
-      } finally {
-        clearInterval(beat);
-        changes.stop();
-      }
-    },
+          const found = { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
+          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times };
+        });
+        const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+        if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
+        return awaited;
+      }),
   };
 
   function ownedVm({ namespace, uid }: PoolKey, name: string): VmView | undefined {

@@ -2,23 +2,18 @@ import { cancellationSignal, Context } from '@temporalio/activity';
 import { planRestarts, type HeldRestart, type RestartOutcome, type RestartPlan } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
-import { Changes } from './changes.ts';
+import type { Changed } from './changes.ts';
 import type { ChosenGuests } from './chosen-guests.ts';
 import type { Fleet } from './fleet.ts';
+import { longLook, SETTLE_MS_A_VM } from './long-look.ts';
 import { pictureOfVms, RestartHand } from './restart-hand.ts';
 import { SentDown } from './sent-down.ts';
 
 const HEARTBEAT_MS = 2_000;
-/** Events that come together are looked at together; of many thousand VMs, not more often than this times their number. */
-const SETTLE_MS = 50;
-const SETTLE_MS_A_VM = 0.05;
-/** A picture that nothing has changed is looked at again, should a watch have missed something. */
-const LOOK_AGAIN_MS = 30_000;
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
-/** What is waited for, and has changed, is told after so long. */
-const TELL_MS = 5_000;
 
 interface Pace {
   maxUnavailable: number;
@@ -81,40 +76,28 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
      * Waits until some of the chosen VMs can be restarted, or some of those in hand have come back or are late, and says which.
      * It reads nothing but this worker's caches.
      */
-    async awaitRestarts(request: AwaitRestartsRequest): Promise<RestartLook> {
-      const { heartbeat } = Context.current();
-      const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);
-      let changes: Changes | undefined;
-      try {
+    awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
+      beating(async () => {
         const chosen = await chosenGuests.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-        changes = new Changes(fleet, stopping, ({ namespace }) => namespaces.has(namespace));
-        await fleet.catchUp(request.seen);
-        const began = Date.now();
+        const concerns = ({ namespace }: Changed): boolean => namespaces.has(namespace);
         const failed = new Set(request.failed);
-        let foundAt: number | null = null;
-        for (;;) {
-          cancellationSignal().throwIfAborted();
-          const now = Date.now();
-          const takes = request.takes && now >= request.notBefore;
+        const { seen, notBefore, quietSince, deadlineMs } = request;
+        const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
+        return longLook<RestartLook>({ fleet, stopping, seen, concerns, settleMs, gatherMs: GATHER_MS }, (now) => {
+          const takes = request.takes && now >= notBefore;
           const { wakeAt, ...plan } = planRestarts({ ...request, chosen, picture, failed, takes, now });
           const isOver = isOverAt(now, plan, request);
           const told = JSON.stringify([plan.passedOver, plan.full]);
-          foundAt = plan.take.length + plan.settled.length === 0 ? null : (foundAt ?? now);
-          const dues = [
-            isOver || request.told === null || isPlenty(plan, request) ? now : Infinity,
-            foundAt === null ? Infinity : foundAt + GATHER_MS,
-            told === request.told ? Infinity : began + TELL_MS,
-          ];
-          if (Math.min(...dues) <= now) return { ...plan, isOver, told, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
-          const times = [wakeAt ?? Infinity, request.notBefore, request.quietSince + request.deadlineMs].filter((time) => time > now);
-          await changes.next(Math.min(...dues, ...times, now + LOOK_AGAIN_MS) - now, Math.max(SETTLE_MS, chosen.size * SETTLE_MS_A_VM));
-        }
-      } finally {
-        clearInterval(beat);
-        changes?.stop();
-      }
-    },
+          const isEnough = isOver || request.told === null || isPlenty(plan, request);
+          return {
+            found: { ...plan, isOver, told, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } },
+            worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
+            isNews: told !== request.told,
+            times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
+          };
+        });
+      }),
 
     /**
      * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run

@@ -2,7 +2,6 @@ import {
   ActivityCancellationType,
   ActivityFailure,
   ApplicationFailure,
-  CancellationScope,
   condition,
   continueAsNew,
   isCancellation,
@@ -23,9 +22,9 @@ import type { PassedOver } from '../decisions/passed-over.ts';
 import type { RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { transitionDetails } from './machine-type-details.ts';
-import { abort, pause, resume, transitionProgress, type Asking } from './messages.ts';
-import { said } from './said.ts';
+import { transitionProgress } from './messages.ts';
 import { DroverCluster, DroverPhase } from './search-attributes.ts';
+import { Steering } from './steering.ts';
 
 /** Of a transition: `id` is 8 hex digits. */
 export interface TransitionRef {
@@ -92,7 +91,6 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
   const { ref, transition } = input;
   const { id } = ref;
   const state = input.carried ?? begun();
-  let look = new CancellationScope();
   let phase: TransitionPhase = 'Checking';
 
   const isTripped = (): boolean => state.broken > transition.maxFailures || state.failures > MOST_FAILURES;
@@ -110,18 +108,12 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
     setCurrentDetails(transitionDetails(progress()));
   };
   const showCurrent = (): void => show(state.paused !== null ? 'Paused' : isAtWork(state) ? 'Changing' : 'Waiting');
-  const asked = (change: (asking: Asking) => void) => (asking?: Asking | null): void => {
-    change(asking ?? {});
-    if (phase !== 'Checking') showCurrent();
-    // What it would find was asked for under other rules.
-    look.cancel();
-  };
-  setHandler(pause, asked((asking) => (state.paused = said(asking))), {
-    description: 'Change and restart no further VM until resume; those that restart already come back.',
-  });
-  setHandler(resume, asked(() => (state.paused = null)), { description: 'Go on after a pause.' });
-  setHandler(abort, asked((asking) => (state.aborted = said(asking))), {
-    description: 'Change and restart no further VM, and end once those that restart already are back.',
+  const steering = new Steering(state, {
+    pauses: 'Change and restart no further VM until resume; those that restart already come back.',
+    aborts: 'Change and restart no further VM, and end once those that restart already are back.',
+    onAsked() {
+      if (phase !== 'Checking') showCurrent();
+    },
   });
   setHandler(transitionProgress, progress);
 
@@ -160,16 +152,10 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
   }
 
   /** Null where somebody has asked for something meanwhile. */
-  async function next(): Promise<TransitionLook | null> {
-    look = new CancellationScope();
+  function next(): Promise<TransitionLook | null> {
     const { inHand, failedVms, results, maxRestarts, seen, notBefore, told } = state;
     const request = { ref, transition, results, maxRestarts, inHand: [...inHand], failed: [...failedVms], seen, notBefore, told, takes: takes(), isEnding: isEnding() };
-    try {
-      return await look.run(() => awaitTransition(request));
-    } catch (error) {
-      if (isCancellation(error) && look.consideredCancelled && !CancellationScope.current().consideredCancelled) return null;
-      throw error;
-    }
+    return steering.look(() => awaitTransition(request));
   }
 
   function settle({ settled, counts, passedOver, full, told, seen }: TransitionLook): void {

@@ -4,6 +4,7 @@ import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { PassedOver } from '../decisions/passed-over.ts';
+import type { Steered } from '../decisions/said.ts';
 import type { Seen } from '../decisions/versions.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -108,7 +109,7 @@ export const progress = defineQuery<PoolProgress>('progress');
 export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
-export interface RestartProgress {
+export interface RestartProgress extends Steered {
   phase: RestartPhase;
   /** How many VMs are to be restarted. */
   chosen: number;
@@ -127,9 +128,6 @@ export interface RestartProgress {
   passedOver: PassedOver[];
   /** Budgets that are full, and what fills them, so that others wait. */
   full: string[];
-  /** `at` is RFC 3339. */
-  paused: { by: string; at: string; why: string | null } | null;
-  aborted: { by: string; at: string; why: string | null } | null;
 }
 
 export const restartProgress = defineQuery<RestartProgress>('progress');

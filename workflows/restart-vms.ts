@@ -1,9 +1,7 @@
 import {
   ActivityCancellationType,
-  CancellationScope,
   condition,
   continueAsNew,
-  isCancellation,
   log,
   proxyActivities,
   setCurrentDetails,
@@ -17,10 +15,10 @@ import { backoffMs } from '../decisions/backoff.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
-import { abort, pause, restartProgress, resume, type Asking, type RestartPhase, type RestartProgress } from './messages.ts';
+import { restartProgress, type RestartPhase, type RestartProgress } from './messages.ts';
 import { restartDetails } from './restart-details.ts';
-import { said } from './said.ts';
 import { DroverPhase } from './search-attributes.ts';
+import { Steering } from './steering.ts';
 
 export interface RestartVmsInput {
   /** UIDs of the VMIs that are to be restarted: a VM that has another by the time it is looked at has nothing to be done to it. */
@@ -74,7 +72,6 @@ export async function restartVms(input: RestartVmsInput): Promise<RestartProgres
   const { maxUnavailable, maxFailures, deadlineMs, askedBy, reason } = input;
   const state = input.carried ?? begun();
   const chosen = Object.values(input.chosen).reduce((sum, guests) => sum + Object.keys(guests).length, 0);
-  let look = new CancellationScope();
   let phase: RestartPhase = 'Restarting';
 
   const isTripped = (): boolean => state.failed.filter(({ wasDown }) => !wasDown).length > maxFailures;
@@ -89,19 +86,13 @@ export async function restartVms(input: RestartVmsInput): Promise<RestartProgres
     setCurrentDetails(restartDetails(progress()));
   };
   const showCurrent = (): void => show(state.paused === null ? 'Restarting' : 'Paused');
-  const asked = (change: (asking: Asking) => void) => (asking?: Asking | null): void => {
-    change(asking ?? {});
-    state.quietSince = Date.now();
-    showCurrent();
-    // What it would find was asked for under other rules.
-    look.cancel();
-  };
-  setHandler(pause, asked((asking) => (state.paused = said(asking))), {
-    description: 'Restart no further VM until resume; those that restart already come back.',
-  });
-  setHandler(resume, asked(() => (state.paused = null)), { description: 'Go on after a pause.' });
-  setHandler(abort, asked((asking) => (state.aborted = said(asking))), {
-    description: 'Restart no further VM, and end once those that restart already are back.',
+  const steering = new Steering(state, {
+    pauses: 'Restart no further VM until resume; those that restart already come back.',
+    aborts: 'Restart no further VM, and end once those that restart already are back.',
+    onAsked() {
+      state.quietSince = Date.now();
+      showCurrent();
+    },
   });
   setHandler(restartProgress, progress);
 
@@ -125,17 +116,11 @@ export async function restartVms(input: RestartVmsInput): Promise<RestartProgres
   }
 
   /** Null where somebody has asked for something meanwhile. */
-  async function next(): Promise<RestartLook | null> {
-    look = new CancellationScope();
+  function next(): Promise<RestartLook | null> {
     const { inHand, seen, notBefore, quietSince, told } = state;
     const failed = state.failed.map(({ vm }) => vm);
     const request = { inHand: [...inHand], seen, notBefore, quietSince, told, failed, maxUnavailable, deadlineMs, takes: takes() };
-    try {
-      return await look.run(() => awaitRestarts(request));
-    } catch (error) {
-      if (isCancellation(error) && look.consideredCancelled && !CancellationScope.current().consideredCancelled) return null;
-      throw error;
-    }
+    return steering.look(() => awaitRestarts(request));
   }
 
   function settle({ settled, open, passedOver, full, told, seen }: RestartLook): void {

@@ -1,32 +1,25 @@
 import { createHash } from 'node:crypto';
-import { cancellationSignal, Context } from '@temporalio/activity';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
 import type { FailedVm, HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { PassedOver } from '../../decisions/passed-over.ts';
 import type { OwningPool } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
-import { Changes } from '../changes.ts';
+import { beating } from '../beating.ts';
+import type { Changed } from '../changes.ts';
 import type { Fleet } from '../fleet.ts';
+import { longLook, SETTLE_MS_A_VM } from '../long-look.ts';
 import { concernsTransition } from './concerns.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { sceneOf, seenOf, type TransitionRequest } from './scene.ts';
 
-const HEARTBEAT_MS = 2_000;
-/** Events that come together are looked at together; of many thousand VMs, not more often than this times their number. */
-const SETTLE_MS = 50;
-const SETTLE_MS_A_VM = 0.05;
-/** The same while nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
-const IDLE_SETTLE_MS_A_VM = 0.2;
-/** A picture that nothing has changed is looked at again, should a watch have missed something or another transition have ended. */
-const LOOK_AGAIN_MS = 30_000;
+/** While nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
+const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
 /** What is to be done is gathered for so long, unless much has come together before. */
 const GATHER_MS = 500;
 /** Reasons for which VMs are passed over, and names with each: what a look says stays small, whatever there is to say. */
 const REASONS_TOLD = 40;
 const NAMES_TOLD = 40;
-/** What is waited for, and has changed, is told after so long. */
-const TELL_MS = 5_000;
 
 export interface AwaitTransitionRequest extends TransitionRequest {
   inHand: HeldGuest[];
@@ -60,43 +53,38 @@ export interface AwaitTransitionOptions {
  * Waits until something is to be done for the transition, or has become of what it has in hand, and says what: it reads nothing
  * but this worker's caches, and only when something has changed that concerns it.
  */
-export async function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransitionOptions, request: AwaitTransitionRequest): Promise<TransitionLook> {
-  const { heartbeat } = Context.current();
-  const { ref, inHand, failed, maxRestarts, takes, isEnding, notBefore } = request;
-  const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);
-  let changes: Changes | undefined;
-  try {
-    await fleet.catchUp(request.seen);
-    const began = Date.now();
-    const settleMs = Math.max(SETTLE_MS, fleet.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM));
-    let foundAt: number | null = null;
-    let isFirst = true;
-    for (;;) {
-      cancellationSignal().throwIfAborted();
+export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransitionOptions, request: AwaitTransitionRequest): Promise<TransitionLook> {
+  const { ref, seen, inHand, failed, maxRestarts, takes, isEnding, notBefore } = request;
+  let concerns: ((changed: Changed) => boolean) | undefined;
+  let isFirst = true;
+  const options = {
+    fleet,
+    stopping,
+    seen,
+    concerns: (changed: Changed) => concerns?.(changed) ?? true,
+    settleMs: () => fleet.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
+    gatherMs: GATHER_MS,
+  };
+  return beating(() =>
+    longLook<TransitionLook>(options, async (now) => {
       const { rules, picture } = await sceneOf(fleet, others, request);
-      changes ??= new Changes(fleet, stopping, concernsTransition(fleet, rules));
-      const now = Date.now();
+      concerns = concernsTransition(fleet, rules);
       const whole = planTransition({ rules, vms: fleet.vms.values(), pools: ownersOf(fleet), picture, inHand, failed, maxRestarts, takes, isEnding, now });
       const { wakeAt, ...plan } = { ...whole, passedOver: shortened(whole.passedOver), ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
       const told = wordOf(plan);
-      foundAt = isIdle(plan) ? null : (foundAt ?? now);
       // What is found at once is left over from the turn before: there is nothing to gather.
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
-      const dues = [
-        plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request) ? now : Infinity,
-        foundAt === null ? Infinity : foundAt + GATHER_MS,
-        told === request.told ? Infinity : began + TELL_MS,
-      ];
-      if (Math.min(...dues) <= now) return { ...plan, told, seen: seenOf(fleet) };
-      const times = [wakeAt ?? Infinity, notBefore].filter((time) => time > now);
-      await changes.next(Math.min(...dues, ...times, now + LOOK_AGAIN_MS) - now, settleMs);
-    }
-  } finally {
-    clearInterval(beat);
-    changes?.stop();
-  }
+      const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
+      return {
+        found: { ...plan, told, seen: seenOf(fleet) },
+        worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
+        isNews: told !== request.told,
+        times: [wakeAt ?? Infinity, notBefore],
+      };
+    }),
+  );
 }
 
 function shortened(passedOver: readonly PassedOver[]): PassedOver[] {

@@ -1,6 +1,7 @@
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool.ts';
 import type { PassedOver } from '../passed-over.ts';
+import type { Steered } from '../said.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {
@@ -93,7 +94,7 @@ export interface TransitionResult extends TypeGroup {
 }
 
 /** How a transition stands. VMs are named by `namespace/name`. */
-export interface TransitionProgress {
+export interface TransitionProgress extends Steered {
   id: string;
   phase: TransitionPhase;
   transition: Transition;
@@ -111,8 +112,5 @@ export interface TransitionProgress {
   full: string[];
   /** How many restarts at a time, worked out at the beginning. */
   maxRestarts: number;
-  /** `at`: RFC 3339. */
-  paused: { by: string; at: string; why: string | null } | null;
-  aborted: { by: string; at: string; why: string | null } | null;
   startedAt: string;
 }

@@ -1,0 +1,42 @@
+import { CancellationScope, isCancellation, setHandler } from '@temporalio/workflow';
+import type { Said, Steered } from '../decisions/said.ts';
+import { abort, pause, resume, type Asking } from './messages.ts';
+
+interface SteeringOptions {
+  /** What pausing and aborting mean here, for Temporal's Web UI. */
+  pauses: string;
+  aborts: string;
+  /** Somebody has asked for something, which `state` says by now. */
+  onAsked: () => void;
+}
+
+/** Takes `pause`, `resume` and `abort` for a run, and ends its look when one comes. */
+export class Steering {
+  #look = new CancellationScope();
+
+  constructor(state: Steered, { pauses, aborts, onAsked }: SteeringOptions) {
+    const asked = (change: (what: Said) => void) => (asking?: Asking | null): void => {
+      change(said(asking ?? {}));
+      onAsked();
+      // What it would find was asked for under other rules.
+      this.#look.cancel();
+    };
+    setHandler(pause, asked((what) => (state.paused = what)), { description: pauses });
+    setHandler(resume, asked(() => (state.paused = null)), { description: 'Go on after a pause.' });
+    setHandler(abort, asked((what) => (state.aborted = what)), { description: aborts });
+  }
+
+  /** What the look has found; null where somebody has asked for something meanwhile. It must change nothing. */
+  async look<T>(wait: () => Promise<T>): Promise<T | null> {
+    const look = new CancellationScope();
+    this.#look = look;
+    try {
+      return await look.run(wait);
+    } catch (error) {
+      if (isCancellation(error) && look.consideredCancelled && !CancellationScope.current().consideredCancelled) return null;
+      throw error;
+    }
+  }
+}
+
+const said = ({ by = 'somebody', why }: Asking): Said => ({ by, at: new Date(Date.now()).toISOString(), why: why ?? null });

@@ -37,6 +37,9 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
   }
 }
 
+/** The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself. */
+export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined => (isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined);
+
 /** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */
 export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean => vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
 

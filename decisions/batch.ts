@@ -11,6 +11,8 @@ export interface HeldVm {
   from: string | null;
   /** It should have run and was not ready already: what becomes of it says nothing of the new revision. */
   wasDown: boolean;
+  /** Its guest ran, or came up, when it was taken to be written: one that does so only by now has to be looked at anew. */
+  runs?: true;
   /** Its owner has stopped it: the VM that takes its place stays so. */
   halted?: true;
 }

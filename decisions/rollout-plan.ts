@@ -4,7 +4,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { durationMs } from '../api/duration.ts';
 import { withDefaults, type CompletePoolSpec } from '../api/pool-defaults.ts';
 import type { RolloutStatus, VmTemplate } from '../api/pool.ts';
-import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, runsByItself, unavailability, type VmiOf } from './availability.ts';
+import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, runningGuest, runsByItself, unavailability, type VmiOf } from './availability.ts';
 import type { Batch, HeldVm, UpdateAct } from './batch.ts';
 import { namesInWords } from './naming.ts';
 import { revisionOf } from './revision.ts';
@@ -397,6 +397,7 @@ class Rollout {
   }
 
   #batch(goal: Goal, chosen: readonly Candidate[]): PlannedBatch {
+    const { vmiOf } = this.#in;
     const vms = chosen.map(
       ({ vm, act, down }): HeldVm => ({
         name: vm.name,
@@ -404,6 +405,7 @@ class Rollout {
         act,
         from: vm.revision,
         wasDown: down,
+        ...(act === 'write' && runningGuest(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
         ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
       }),
     );

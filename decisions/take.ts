@@ -1,4 +1,4 @@
-import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runningGuest, unavailability, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { revisionOf } from './revision.ts';
 import { standingOf } from './standing.ts';
@@ -56,8 +56,7 @@ export interface TakeInput {
 export function takeVm(input: TakeInput): Take {
   const { held, revision, vm, pool } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || vm.deleting) return { take: 'gone' };
-  // One that its owner has just stopped goes by itself.
-  const guest = isMeantToRun(vm, input.vmi) ? liveVmi(input.vmi) : undefined;
+  const guest = runningGuest(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
   // KubeVirt is at a live update by itself as soon as it is written.
@@ -65,7 +64,9 @@ export function takeVm(input: TakeInput): Take {
   const restarts = held.act === 'restart' && isOld ? guest : null;
   // A guest of the right revision may still be stopped by what is written: its run strategy.
   const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
-  const why = whyNot(input, pool, vm) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
+  // It was to be written where no guest would notice, and one may be stopped or changed by it now.
+  const hasStarted = writes && held.act === 'write' && held.runs !== true && guest !== undefined;
+  const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 

@@ -1,5 +1,5 @@
 import type { Disruption, VmTemplate } from '../api/pool.ts';
-import { isMeantToRun, liveVmi, runsByItself, type VmiOf } from './availability.ts';
+import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
 import { effortBetween, exceeds, startsOrStops, type Effort } from './effort.ts';
 import { liveRefusal } from './live-update.ts';
@@ -35,8 +35,7 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
 
 /** Whatever state the VM is in. */
 function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
-  // One that its owner has stopped goes by itself.
-  const guest = isMeantToRun(vm, vmiOf(vm)) ? liveVmi(vmiOf(vm)) : undefined;
+  const guest = runningGuest(vm, vmiOf(vm));
   if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
   const stored = effortFrom(vm.revision, goal);

@@ -87,6 +87,11 @@ describe('a batch', () => {
     expect(update?.batch.vms.map(({ name, wasDown }) => [name, wasDown])).toEqual([['web-1', true], ['web-2', false]]);
   });
 
+  test('notes of each VM that is only written to whether its guest runs', () => {
+    const { update } = plan({ vms: [old(1), old(2, HALTED)], spec: { ...oldest, template: aTemplate({ color: 'blue' }) } });
+    expect(update?.batch.vms.map(({ name, act, runs }) => [name, act, runs])).toEqual([['web-1', 'write', true], ['web-2', 'write', undefined]]);
+  });
+
   test('takes VMs that a person has stopped for nothing, and counts none of them', () => {
     const { update } = plan({ vms: [old(1), old(2, HALTED), old(3, HALTED), fresh(4, DOWN)], spec: oldest });
     expect(update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([['web-2', 'write'], ['web-3', 'write']]);

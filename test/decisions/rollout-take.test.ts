@@ -65,7 +65,16 @@ describe('a VM is taken', () => {
     expect(take({ guest: { deleting: true } })).toEqual(written);
     expect(take({ vm: old(1, HALTED), guest: null })).toEqual(written);
     expect(take({ vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write') })).toEqual(written);
+    expect(take({ held: held(old(1), 'write'), guest: null })).toEqual(written);
+  });
+
+  test('and written to only, where its guest ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
+    const written = { take: 'act', writes: true, restarts: null, disrupts: false };
+    expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
+    // Its owner has stopped it meanwhile, and it goes by itself.
+    expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
+    expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(later('it runs by now'));
   });
 
   test('live, or to be replaced, within the budget', () => {
@@ -74,7 +83,7 @@ describe('a VM is taken', () => {
     const full = { vms: [old(1), old(2, DOWN), old(3), old(4)] };
     expect(take({ held: held(old(1), 'live'), ...full })).toEqual(later('the budget is used up'));
     expect(take({ held: held(old(1), 'replace'), ...full })).toEqual(later('the budget is used up'));
-    expect(take({ held: held(old(1), 'write'), ...full })).toMatchObject({ take: 'act' });
+    expect(take({ held: held(old(1), 'write', { runs: true }), ...full })).toMatchObject({ take: 'act' });
   });
 
   test('as one that is stopped by its new run strategy, within the budget', () => {

@@ -31,9 +31,11 @@ export interface HealActivityOptions {
   fleet: Fleet;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
+  /** A sick VM of this pool is being taken down, to be made anew. */
+  onReplaced?: (pool: PoolKey) => void;
 }
 
-export function createHealActivities({ client, fleet, concurrency }: HealActivityOptions) {
+export function createHealActivities({ client, fleet, concurrency, onReplaced }: HealActivityOptions) {
   return {
     /**
      * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after what they
@@ -73,6 +75,7 @@ export function createHealActivities({ client, fleet, concurrency }: HealActivit
         if (tries < TRIES) continue;
         throw new Error(`${name} changes too often to be deleted as it was seen`);
       }
+      onReplaced?.(key);
       const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
       await recordEvent(client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
       return { end: 'Removed', events: await lastEvents(vm) };

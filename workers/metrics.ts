@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { HealingGauges } from './healing-gauges.ts';
 import { TransitionGauge } from './transition-gauge.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -22,6 +23,13 @@ export function createMetrics() {
       name: 'drover_failed_guests_total',
       help: 'Guests of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
       labelNames: ['namespace'],
+      registers,
+    }),
+    healing: new HealingGauges(registry),
+    healingReplacements: new Counter({
+      name: 'drover_healing_replacements_total',
+      help: 'Sick VMs that this worker has taken down to be made anew: one an attempt.',
+      labelNames: ['namespace', 'pool'],
       registers,
     }),
     machineTypes: new TransitionGauge(registry),

@@ -40,6 +40,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     isReady: () => worker?.getState() === 'RUNNING' && Object.values(fleet.caches).every(({ synced }) => synced),
     metrics: () => {
       for (const [resource, { size }] of Object.entries(fleet.caches)) metrics.objects.set({ resource }, size);
+      metrics.healing.look(fleet.pools.values());
       return metrics.registry.metrics();
     },
   };
@@ -59,7 +60,12 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       activities: withFailures({
         ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
-        ...createHealActivities({ client, fleet, concurrency: config.concurrency }),
+        ...createHealActivities({
+          client,
+          fleet,
+          concurrency: config.concurrency,
+          onReplaced: ({ namespace, name: pool }) => metrics.healingReplacements.inc({ namespace, pool }),
+        }),
         ...createRestartActivities({ client, fleet, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
         ...createMachineTypeActivities({
           client,

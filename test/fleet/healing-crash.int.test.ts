@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, type TestWorker } from './fleet.ts';
 import { HealedPool, QUICK, withFastStarts, type Lives } from './healings.ts';
@@ -19,20 +20,20 @@ async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
 
 const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
 
-/** A pool whose cycle is in this phase, and stays there for a moment; `letGo` lets its VM go where it is held back. */
-async function inPhase(phase: (typeof phases)[number]): Promise<{ pool: HealedPool; lives: Lives; letGo: () => Promise<void> }> {
+/** A pool whose cycle is in this phase, and stays there for a moment; `seen`: what it was looked at for before its VM fell sick; `letGo` lets its VM go where it is held back. */
+async function inPhase<T>(phase: (typeof phases)[number], look: (pool: HealedPool) => Promise<T>): Promise<{ pool: HealedPool; seen: T; letGo: () => Promise<void> }> {
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: RULES });
-  const lives = await pool.lives();
+  const seen = await look(pool);
   const letGo = phase === 'Removing' ? await pool.holdBack(2) : async (): Promise<void> => {};
   if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 3 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase });
-  return { pool, lives, letGo };
+  return { pool, seen, letGo };
 }
 
 test.each(phases)('the worker is killed while a cycle is %s: exactly one VM of that name, with fresh storage', async (phase) => {
   let worker: TestWorker = await fleet().startWorker();
-  const { pool, lives, letGo } = await inPhase(phase);
+  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
   await worker.kill();
   await letGo();
   // What happens while nobody looks is found by the next.
@@ -68,10 +69,31 @@ test.each<[string, (method: string, path: string) => boolean, Fate]>([
 
 test.each(phases)('Temporal is killed while a cycle is %s, and comes back: exactly one VM of that name, with fresh storage', async (phase) => {
   const worker = await fleet().startWorker();
-  const { pool, lives, letGo } = await inPhase(phase);
+  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
   fleet().stack.kill('temporal', 'SIGKILL');
   await letGo();
   await fleet().stack.restart('temporal');
   await expectHealed(pool, lives);
+  await worker.stop();
+});
+
+/** The UIDs of its VMs, disks and claims, by kind and name. */
+async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
+  const lists = await Promise.all([VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) => fleet().kube.list(resource, { namespace })));
+  return Object.fromEntries(lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])));
+}
+
+// A new API server remembers no changes of before: what was there on the way can't be followed.
+test.each(phases)('the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over', async (phase) => {
+  const worker = await fleet().startWorker();
+  const { pool, seen: before, letGo } = await inPhase(phase, objectsOf);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await fleet().stack.restart('kube-apiserver');
+  await letGo();
+  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+  const after = await objectsOf(pool);
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['0 web-2', '1 disk-2', '2 disk-2']);
   await worker.stop();
 });

@@ -49,7 +49,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const room = why === null ? roomFor(view, told) : { count: 0, full: why };
   const begin = found.sick.slice(0, room.count);
   const waits = [...found.waits, ...found.sick.slice(room.count).map(({ name, why: words }) => `${name} is sick (${words}): ${room.full}`)];
-  const asked = ask({ ...told, spent: found.spent, hold }, now);
+  const asked = ask(view, verdicts, { ...told, spent: found.spent, hold });
   const mark = vms
     .filter((vm) => isStaying(vm) && !vm.hasRun && runsWell(vm, vmiOf(vm), view.minReadyMs, now))
     .map(({ name, uid }) => ({ name, uid }))
@@ -208,15 +208,22 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
   return { sick, spent, waits };
 }
 
-/** The cycles that have been silent for too long, and when the next will have been. None is while all wait for a person, who ends that by telling them. */
-function ask(state: HealingState, now: number): { names: string[]; state: HealingState; wakeAt: number | null } {
-  const silentAt = ({ heardAt, nextAt }: Cycle): number => {
+/**
+ * The cycles that have been silent for too long although what comes next is theirs to do, and when the next will have been. Where it is
+ * the pool's, or a person's, it may take weeks: they are told when it is done, and one that is there no more shows then.
+ */
+function ask({ vms, now }: HealingView, verdicts: readonly ToldVerdict[], state: HealingState): { names: string[]; state: HealingState; wakeAt: number | null } {
+  const told = new Set(verdicts.map(({ vm }) => vm));
+  const staying = new Set(vms.filter(isStaying).map(({ uid }) => uid));
+  const waits = ({ phase, uid }: Cycle): boolean => state.hold === 'All' || phase === 'Provisioning' || (phase === 'Removing' && (state.hold === 'Removals' || !staying.has(uid)));
+  const silentAt = (cycle: Cycle): number => {
+    const { heardAt, nextAt } = cycle;
     if (heardAt === undefined) return now;
-    if (state.hold === 'All') return Infinity;
-    return Math.max(heardAt, nextAt === undefined ? 0 : Date.parse(nextAt)) + SILENCE_MS;
+    return waits(cycle) ? Infinity : Math.max(heardAt, nextAt === undefined ? 0 : Date.parse(nextAt)) + SILENCE_MS;
   };
-  const names = state.cycles.filter((cycle) => silentAt(cycle) <= now).map(({ vm }) => vm);
-  const cycles = state.cycles.map((cycle) => (silentAt(cycle) <= now ? { ...cycle, heardAt: now } : cycle));
+  const heard = state.cycles.map((cycle) => (told.has(cycle.vm) ? { ...cycle, heardAt: now } : cycle));
+  const names = heard.filter((cycle) => silentAt(cycle) <= now).map(({ vm }) => vm);
+  const cycles = heard.map((cycle) => (silentAt(cycle) <= now ? { ...cycle, heardAt: now } : cycle));
   const next = Math.min(...cycles.map(silentAt));
   return { names, state: { ...state, cycles }, wakeAt: next === Infinity ? null : next };
 }

@@ -6,7 +6,7 @@ export type Hold = 'None' | 'Removals' | 'All';
 
 /** A cycle as its pool knows it. */
 export type Cycle = HealingStatus['cycles'][number] & {
-  /** When it last told of itself or was asked to, in milliseconds since the epoch; absent where only the status tells of it. */
+  /** When it last told of itself, or was told or asked something, in milliseconds since the epoch; absent where only the status tells of it. */
   heardAt?: number;
 };
 export type Spent = HealingStatus['spent'][number];

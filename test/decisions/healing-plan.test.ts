@@ -459,10 +459,21 @@ describe('cycles that are silent', () => {
     expect(plan({ ...given, now: NOW + 70 * MINUTE }).healing.ask).toEqual(['web-1']);
   });
 
-  test('are not asked while healing is paused', () => {
-    const paused = { by: 'kim', at: at(NOW) };
-    const planned = plan({ vms: [sick(1), ...numbered(well, 2, 5)], state: { cycles: [cycle(1, 'Removing', { heardAt: NOW - HOUR })], paused } });
-    expect([planned.healing.ask, planned.wakeAt]).toEqual([[], null]);
+  const made = well(1, { uid: 'new', createdAt: NOW - HOUR, ready: false });
+  const paused = { by: 'kim', at: at(NOW) };
+  test.each<[string, Cycle['phase'], VmView, Given]>([
+    ['healing is paused', 'Removing', sick(1), { state: { paused } }],
+    ['too many are sick', 'Removing', sick(1), { vms: numbered(sick, 2, 5) }],
+    ['the VM that is deleted is not yet gone', 'Removing', sick(1, { deleting: true }), {}],
+    ['a person has paused the guest of the new VM', 'Provisioning', made, { vmiOf: (vm) => aVmi(vm, { paused: vm.uid === 'new' }) }],
+  ])('are not asked for as long as it is not theirs to go on: %s', (_why, phase, vm, { state = {}, vms = numbered(well, 2, 5), ...given }) => {
+    const planned = plan({ vms: [vm, ...vms], state: { ...state, cycles: [cycle(1, phase, { heardAt: NOW - HOUR })] }, ...given });
+    expect([planned.healing.ask, planned.wakeAt, told(planned)['web-1']]).toEqual([[], null, undefined]);
+  });
+
+  test('have said nothing for long only where they were told nothing either', () => {
+    const { healing, wakeAt } = plan({ vms: numbered(well, 2, 5), spec: { replicas: 5 }, state: { cycles: [cycle(1, 'Removing', { heardAt: NOW - HOUR })] } });
+    expect([healing.verdicts, healing.ask, wakeAt]).toMatchObject([[{ vm: 'web-1', verdict: 'Gone' }], [], NOW + 10 * MINUTE]);
   });
 
   test('are asked at once by a workflow that knows of them from the status alone', () => {

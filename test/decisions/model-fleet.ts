@@ -195,9 +195,10 @@ export class ModelFleet {
     this.cluster.onStart = (vm, guest) => this.#started(vm, guest);
     let at = 0;
     for (const happening of happenings) this.clock.in((at += happening.after), () => this.#happen(happening));
-    // Where too many are sick, or a person has paused it, healing waits for a person.
+    // Where too many are sick, or a person has paused it or a guest, healing waits for a person.
     if (spec.autohealing !== undefined) {
       this.clock.in(at + PATIENCE_MS, () => {
+        for (const machine of this.cluster.machines.values()) this.cluster.pause(machine, false);
         this.#askedToHeal(({ paused: _paused, ...state }) => state);
         this.#setSpec({ autohealing: { ...this.cluster.pool.spec.autohealing, maxUnhealthy: '100%' } });
       });

@@ -24,6 +24,8 @@ interface Guest {
   view: VmiView;
   /** What only a start can change. */
   cores: unknown;
+  /** It has come up: it is ready wherever nothing keeps it from that. */
+  isUp: boolean;
 }
 
 /** A VM and what KubeVirt knows of it. */
@@ -217,7 +219,8 @@ export class ModelKubeVirt {
 
   pause(machine: Machine, paused: boolean): void {
     if (machine.guest?.view.phase !== 'Running' || machine.guest.view.paused === paused) return;
-    this.#noteGuest(machine, { paused, ready: !paused, readySince: this.#clock.now });
+    const { isUp } = machine.guest;
+    this.#noteGuest(machine, { paused, ready: isUp && !paused, ...(isUp ? { readySince: this.#clock.now } : {}) });
     this.#touch(machine);
   }
 
@@ -316,6 +319,7 @@ export class ModelKubeVirt {
     const sockets = Number(field(domain, 'cpu', 'sockets') ?? 1);
     const guest: Guest = {
       cores: field(domain, 'cpu', 'cores'),
+      isUp: false,
       view: aVmi(view, {
         uid: `vmi-${++this.#uids}`,
         createdAt: this.#clock.now,
@@ -347,6 +351,7 @@ export class ModelKubeVirt {
   #becomeReady(machine: Machine, guest: Guest): void {
     if (machine.guest !== guest || !isLive(guest) || guest.view.paused || guest.view.ready) return;
     machine.startFailures = 0;
+    guest.isUp = true;
     const { now } = this.#clock;
     this.#noteGuest(machine, { phase: 'Running', ready: true, readySince: now, runningSince: guest.view.runningSince ?? now });
     this.#touch(machine);

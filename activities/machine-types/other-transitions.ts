@@ -3,6 +3,11 @@ import { Context } from '@temporalio/activity';
 /** One that ran then is asked for again after so long; one that had ended has ended for ever. */
 const ASK_AGAIN_MS = 20_000;
 
+const ID = /^[0-9a-f]{8}$/;
+
+/** What people write in the place of an id names none. */
+export const isTransitionId = (text: string): boolean => ID.test(text);
+
 /** Which of the transitions whose marks stand on VMs still run: only those keep others away. */
 export class OtherTransitions {
   readonly #known = new Map<string, { runs: boolean; at: number }>();

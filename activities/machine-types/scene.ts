@@ -6,7 +6,7 @@ import type { RestartPicture } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
 import type { Fleet } from '../fleet.ts';
 import { pictureOfVms } from '../restart-hand.ts';
-import type { OtherTransitions } from './other-transitions.ts';
+import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
 /** What every activity of a transition is told. */
 export interface TransitionRequest {
@@ -28,7 +28,8 @@ export async function sceneOf(fleet: Fleet, others: OtherTransitions, request: O
   const { ref, transition, results } = request;
   const ids = otherIds(fleet, ref.id);
   await others.refresh(ids, ageMs);
-  const othersRunning = new Set(ids.filter(others.runs));
+  // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that it runs.
+  const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
   return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
 }
 
@@ -36,11 +37,8 @@ export async function sceneOf(fleet: Fleet, others: OtherTransitions, request: O
 function otherIds(fleet: Fleet, own: string): string[] {
   const ids = othersOf(fleet.vms.values(), own);
   for (const { metadata } of fleet.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
-  return [...ids].filter((id) => ID.test(id) && id !== own);
+  return [...ids].filter((id) => isTransitionId(id) && id !== own);
 }
-
-/** What people write in the place of an id names none. */
-const ID = /^[0-9a-f]{8}$/;
 
 /** What is not older than the picture. */
 export const seenOf = (fleet: Fleet): Seen => ({ pools: String(fleet.pools.version), vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) });

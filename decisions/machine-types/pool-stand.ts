@@ -57,6 +57,9 @@ function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): P
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
   if (wanted !== undefined) return standOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, picture });
+  // It brings its VMs to a template that another has made new: who asked for that follows them.
+  const held = undoes === null ? whoHolds(rules, record?.id) : null;
+  if (held !== null) return { stand: 'parked', why: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
   return bringsType ? { stand: 'rolls', revision: revisionOf(pool.spec.template), isOurs } : { stand: 'apart' };
 }

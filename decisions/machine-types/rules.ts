@@ -8,8 +8,8 @@ export interface TransitionRulesInput {
   transition: Transition;
   /** What dry runs have shown until now, of each group of VMs. */
   results: readonly TransitionResult[];
-  /** Ids of other transitions that still run. */
-  othersRunning: ReadonlySet<string>;
+  /** Ids of other transitions that still run: asked anew each time, for one may have begun since. */
+  othersRunning: Pick<ReadonlySet<string>, 'has'>;
 }
 
 /** A transition as it is asked of thousands of VMs: made anew for each look, for what is found of pools is kept with it. */

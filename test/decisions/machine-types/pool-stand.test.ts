@@ -52,6 +52,18 @@ describe('a pool whose template has the old type', () => {
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `in the hand of machine-types/default/${OTHER}` });
     expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
   });
+  test('is left to another transition that has made its template new and still runs, and not rolled behind its back', () => {
+    for (const to of ['', NEW]) {
+      const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
+      const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
+      const why = `in the hand of machine-types/default/${OTHER}`;
+      expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', needs: [{ need: 'parked', why }, { need: 'nothing' }] });
+      expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
+    }
+    const pool = aTypedPool(NEW, {}, recordOfOurs({ id: OTHER, to: NEW }));
+    const undo = aTransition({ scope: { undoes: '88888888' } });
+    expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'apart', needs: [{ need: 'nothing' }, { need: 'nothing' }] });
+  });
   test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
     const wish = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
     expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({ stand: 'change', needs: [{ need: 'pool' }, { need: 'left' }] });

@@ -7,7 +7,7 @@ import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
-import { checkTypes, preflight, type Checked, type Preflight } from './machine-types/check.ts';
+import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './machine-types/check.ts';
 import { clearMarks, type ClearMarksRequest } from './machine-types/marks.ts';
 import { OtherTransitions } from './machine-types/other-transitions.ts';
 import { PatchHand, type Unpatched } from './machine-types/patch-hand.ts';
@@ -57,7 +57,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   };
 
   return {
-    preflightTransition: (request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> => beating(() => preflight({ client, fleet, others }, request)),
+    preflightTransition: (request: PreflightRequest): Promise<Preflight> => beating(() => preflight({ client, fleet, others }, request)),
 
     awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> => awaitTransition({ fleet, others, stopping, onLook }, request),
 
@@ -82,7 +82,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
       beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
 
-    clearMarks: (request: ClearMarksRequest): Promise<{ seen: Seen }> => beating(() => clearMarks(client, fleet, concurrency, request)),
+    clearMarks: (request: ClearMarksRequest): Promise<{ seen: Seen }> => beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       beating(async () => {

@@ -8,6 +8,7 @@ import { inBurst } from '../burst.ts';
 import type { Fleet } from '../fleet.ts';
 import { vmView } from '../vm-view.ts';
 import { liveVm } from './live-vm.ts';
+import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 import { beforeOf, beforeOfView, typePatch } from './type-patch.ts';
 
 const TRIES = 5;
@@ -20,14 +21,25 @@ export interface ClearMarksRequest {
   seen: Seen;
 }
 
-/** Takes the transition's mark off VMs, and leaves the marks of others. */
-export async function clearMarks(client: KubeClient, fleet: Fleet, concurrency: number, { id, vms, seen }: ClearMarksRequest): Promise<{ seen: Seen }> {
+export interface ClearMarksOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  others: OtherTransitions;
+  concurrency: number;
+}
+
+/** Takes the transition's mark off VMs, of those that are named also what one that runs no more has left there; marks of others stay. */
+export async function clearMarks({ client, fleet, others, concurrency }: ClearMarksOptions, { id, vms, seen }: ClearMarksRequest): Promise<{ seen: Seen }> {
   await fleet.catchUp(seen);
+  const all = vms === null ? [...fleet.vms.values()] : vms.flatMap((key) => fleet.vms.get(key) ?? []);
+  const marks = new Set(vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])));
+  await others.refresh([...marks].filter(isTransitionId));
+  const goes = (mark: string | null): boolean => mark === id || (mark !== null && marks.has(mark) && !(isTransitionId(mark) && others.runs(mark)));
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {
     let vm: VmView | undefined = view;
     let before = beforeOfView(view);
-    for (let tries = 1; vm !== undefined && before.mark === id; tries++) {
+    for (let tries = 1; vm !== undefined && goes(before.mark); tries++) {
       try {
         // Its type may be any: only the mark is tested for.
         const patch = typePatch({ ...before, machineType: null }, { mark: null });
@@ -45,7 +57,7 @@ export async function clearMarks(client: KubeClient, fleet: Fleet, concurrency: 
       }
     }
   };
-  const marked = vms === null ? [...fleet.vms.values()].filter(({ transitionMark }) => transitionMark === id) : vms.flatMap((key) => fleet.vms.get(key) ?? []);
+  const marked = all.filter(({ transitionMark }) => goes(transitionMark));
   await inBurst(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
   return { seen: { vms: newest } };
 }

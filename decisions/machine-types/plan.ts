@@ -1,3 +1,4 @@
+import { isStaying } from '../availability.ts';
 import { PassedOverVms, type PassedOver } from '../passed-over.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
 import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restart-plan.ts';
@@ -80,8 +81,9 @@ const COUNTED_AS = {
   done: 'done',
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
 
-/** As long as a VM needs one of these, it keeps its mark. */
+/** As long as a VM needs one of these, it keeps its mark; of the mark that another has left behind, its patch takes care. */
 const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'parked']);
+const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'parked']);
 
 class Turn {
   readonly #in: TransitionPlanInput;
@@ -150,7 +152,7 @@ class Turn {
         this.#guests.set(key, held.guest);
         needs.set(vm, need);
       } else if (this.#failed.has(key)) {
-        if (need.need === 'done') this.#clear(vm, key);
+        if (need.need === 'done') this.#clear(vm, key, need);
       } else this.#count(vm, need);
     }
     // One that is gone is settled too.
@@ -168,7 +170,7 @@ class Turn {
     const key = keyOf(vm);
     const counted = COUNTED_AS[need.need];
     if (counted !== null) this.#counts[counted]++;
-    if (!KEEPS_MARK.has(need.need)) this.#clear(vm, key);
+    this.#clear(vm, key, need);
     switch (need.need) {
       case 'patch':
       case 'mark':
@@ -196,8 +198,13 @@ class Turn {
     }
   }
 
-  #clear({ transitionMark }: VmView, key: string): void {
-    if (transitionMark === this.#in.rules.ref.id) this.#unmark.push(key);
+  /** Also the mark of a transition that was terminated, and could not do it itself: nobody else would. */
+  #clear(vm: VmView, key: string, { need }: TransitionNeed): void {
+    const { ref, scope, othersRunning } = this.#in.rules;
+    const { transitionMark: mark } = vm;
+    if (mark === null || !isStaying(vm)) return;
+    const isLeftBehind = mark !== ref.id && scope.chooses(vm) && !othersRunning.has(mark);
+    if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need)) this.#unmark.push(key);
   }
 
   #restarts(takes: boolean): Omit<RestartPlan, 'open'> {

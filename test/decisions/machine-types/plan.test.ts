@@ -6,7 +6,7 @@ import { keyOf } from '../../../decisions/restart-budget.ts';
 import { revisionOf } from '../../../decisions/revision.ts';
 import type { VmView } from '../../../decisions/vm.ts';
 import type { VmiView } from '../../../decisions/vmi.ts';
-import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, pictureOf, recordOfOurs, rulesOf } from './scenes.ts';
+import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, rulesOf } from './scenes.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: ID };
@@ -152,6 +152,17 @@ describe('its end', () => {
     expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
     expect(plan({ vms: [anOldVm('wish', { optedOut: true })] }).isOver).toBe(true);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
+  });
+  test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
+    const vms = [anOldVm('new', { machineType: NEW }), anOldVm('wish', { optedOut: true }), anOldVm('bank', { machineType: NEW, namespace: 'bank' }), anOldVm('goes', { deleting: true })];
+    const marked = vms.map((vm) => ({ ...vm, transitionMark: OTHER }));
+    const guests = vms.map(({ machineType }) => ({ machineType }));
+    const transition = aTransition({ scope: { namespaces: ['shop'] } });
+    expect(plan({ vms: marked, guests, transition })).toMatchObject({ unmark: ['shop/new', 'shop/wish'], isOver: false });
+    const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
+    expect(plan({ vms: marked, guests, transition }, { rules }).unmark).toEqual([]);
+    // What is to be changed loses it by that.
+    expect(plan({ vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })], guests: [{}, { paused: true }] }).unmark).toEqual([]);
   });
   test('comes early where it is to end: nothing more is begun, and what is in hand is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];

@@ -26,6 +26,13 @@ export const isAlreadyExists = (error: unknown): error is KubeError => hasStatus
 export const isConflict = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
+/**
+ * True for a no that is meant for this object, and will hardly be another next time. A webhook may give it any code, 500 among them; one that
+ * could not be asked is no refusal.
+ */
+export const isRefusal = (error: unknown): error is KubeError =>
+  error instanceof KubeError && (!isTransient(error) || error.message.startsWith('admission webhook'));
+
 /** True where the same call may well succeed later: the server was away, busy or broken. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof KubeUnreachable) return true;

@@ -1,15 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
-import { liveVmi } from '../../decisions/availability.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
-import { transitionNeed } from '../../decisions/machine-types/need.ts';
 import { poolStand } from '../../decisions/machine-types/pool-stand.ts';
-import { faultOf, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
+import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { later, laterSeen, type Seen } from '../../decisions/versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import type { Fleet } from '../fleet.ts';
 import { vmView } from '../vm-view.ts';
 import { resultingType } from './dry-run.ts';
@@ -29,6 +27,11 @@ export interface Checked {
   seen: Seen;
 }
 
+export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'seen'> {
+  /** What the picture must not be older than; without, it is read anew. */
+  seen?: Seen;
+}
+
 export interface Preflight extends Checked {
   /** VMs that may be not ready at once. */
   maxRestarts: number;
@@ -38,7 +41,7 @@ export interface Preflight extends Checked {
  * Finds what would become of the VMs in scope, and what stands in the way, before anything is written. Throws what can't be tried
  * again where the transition is refused.
  */
-export async function preflight(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
+export async function preflight(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
   try {
     return await checkAll(options, request);
   } catch (error) {
@@ -47,19 +50,19 @@ export async function preflight(options: CheckOptions, request: Omit<TransitionR
   }
 }
 
-async function checkAll(options: CheckOptions, request: Omit<TransitionRequest, 'results' | 'seen'>): Promise<Preflight> {
+async function checkAll(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
   const { client, fleet, others } = options;
   const { transition } = request;
   // What was made a moment before it was asked for is in scope too.
-  await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
+  if (request.seen !== undefined) await fleet.catchUp(request.seen);
+  else await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
   const scene = await sceneOf(fleet, others, { ...request, results: [] }, 0);
-  const { running, hasPools } = matched(fleet, scene);
-  const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: hasPools }), transition.scope.namespaces);
+  const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: changesPools(fleet, scene) }), transition.scope.namespaces);
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
   const { results, seen } = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
-  return { results, maxRestarts: countOf(transition.maxRestarts, running, 1), seen: laterSeen(seenOf(fleet), seen) };
+  return { results, maxRestarts: countOf(transition.maxRestarts, restartable(scene.rules, fleet.vms.values(), scene.picture), 1), seen: laterSeen(seenOf(fleet), seen) };
 }
 
 /** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is left out. */
@@ -74,7 +77,7 @@ export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Sce
       const to = (await resultingType(client, vm, group.wanted)) ?? '';
       results.push({ ...group, to, vms: count, fault: faultOf(rules, to, fleet.nodes.values()) });
     } catch (error) {
-      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      if (!isRefusal(error)) throw error;
       // Where it was deleted, or somebody has changed it meanwhile, another one of its group is asked next time.
       const live = await liveVm(client, vm);
       if (live === undefined) await fleet.vms.relist();
@@ -86,19 +89,12 @@ export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Sce
   return { results, seen: { vms } };
 }
 
-function matched(fleet: Fleet, { rules, picture }: Scene): { running: number; hasPools: boolean } {
-  let running = 0;
-  let hasPools = false;
-  for (const vm of fleet.vms.values()) {
-    const { need } = transitionNeed(rules, vm, picture);
-    if (need === 'nothing' || need === 'left') continue;
-    if (liveVmi(picture.vmiOf(vm)) !== undefined) running++;
-  }
+function changesPools(fleet: Fleet, { rules, picture }: Scene): boolean {
   for (const pool of fleet.pools.values()) {
     const { stand } = poolStand(rules, { pool, vms: () => fleet.ownedBy(pool.metadata.uid) }, picture);
-    if (stand === 'change' || stand === 'check') hasPools = true;
+    if (stand === 'change' || stand === 'check') return true;
   }
-  return { running, hasPools };
+  return false;
 }
 
 const refused = (sentences: string[]): ApplicationFailure => ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');

@@ -7,7 +7,7 @@ import type { TransitionRecord } from '../../decisions/machine-types/transition.
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Fleet } from '../fleet.ts';
@@ -15,11 +15,13 @@ import { vmView, type VirtualMachine } from '../vm-view.ts';
 import { recordTypeChange } from './events.ts';
 import { liveVm } from './live-vm.ts';
 import type { Scene } from './scene.ts';
-import { beforeOf, beforeOfView, typePatch, type Before, type TypeChange } from './type-patch.ts';
+import { beforeOf, beforeOfView, isSame, typePatch, type Before, type TypeChange } from './type-patch.ts';
 
 /** Refusals of the same patch of the same VM: the second is the API server's last word, the first may be of a picture that was old. */
 const TRIES = 5;
 const TRY_AGAIN_MS = 50;
+/** A webhook that answers 500 may be in trouble itself. */
+const WEBHOOK_AGAIN_MS = 300;
 
 /** A VM that was not patched. */
 export interface Unpatched {
@@ -63,21 +65,22 @@ export class PatchHand {
     for (let tries = 1; ; tries++) {
       if (vm === undefined || before === undefined || vm.deleting) return null;
       const need = this.#need(vm);
-      if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, vm, first!);
+      if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
       try {
         await this.#write(vm, before, need);
         return null;
       } catch (error) {
-        if (!(error instanceof KubeError) || isTransient(error)) throw error;
+        if (!isRefusal(error)) throw error;
         const live = await liveVm(client, vm);
         const now = live && beforeOf(live);
         // Else the next look would be as old as this one was.
         this.#vms = later(this.#vms, live?.metadata.resourceVersion);
-        const isLast = now !== undefined && isSame(now, before) && !isConflict(error) && tries > 1;
+        const mayPass = isConflict(error) || isTransient(error);
+        const isLast = now !== undefined && isSame(now, before) && !mayPass && tries > 1;
         if (isLast || tries === TRIES) return { vm: key, end: 'Failed', why: error.message };
         if (live !== undefined && live.metadata.uid !== vm.uid) return null;
         [vm, before] = [live && vmView(live), now];
-        await sleep(TRY_AGAIN_MS * tries);
+        await sleep((isTransient(error) ? WEBHOOK_AGAIN_MS : TRY_AGAIN_MS) * tries);
       }
     }
   }
@@ -88,10 +91,11 @@ export class PatchHand {
   }
 
   /** Nothing is to be done to it any more: an attempt of ours that nobody has heard of has done it, or somebody else. */
-  #settled(key: string, vm: VmView, first: VmView): Unpatched | null {
+  #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.scene.rules.ref;
     if (vm.transition?.id === id) this.patched++;
-    else if (vm.machineType !== first.machineType) return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
+    // The next look tells who has it in hand.
+    else if (need !== 'parked' && vm.machineType !== first.machineType) return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
     return null;
   }
 
@@ -110,10 +114,10 @@ export class PatchHand {
     const mark = marks ? id : before.mark === null ? {} : { mark: null };
     const change: TypeChange = { record, ...(wanted === undefined ? {} : { machineType: wanted }), ...(typeof mark === 'string' ? { mark } : mark) };
     const written = await this.#patch(vm, typePatch(before, change));
-    const isNews = vm.transition?.id !== id;
-    if (isNews) this.patched++;
+    const isNew = vm.transition?.id !== id;
+    if (isNew) this.patched++;
     const told = await this.#correct(written, record);
-    if (isNews && marks) await recordTypeChange(client, vm, told, rules.transition.askedBy);
+    if (marks && (isNew || vm.transition?.guest === null)) await recordTypeChange(client, vm, told, rules.transition.askedBy);
   }
 
   /** Says what its type is now, where it is another than the dry run has shown: an undo goes by it. */
@@ -126,7 +130,7 @@ export class PatchHand {
       await this.#patch(vmView(written), typePatch(before, { record: corrected }));
     } catch (error) {
       // Somebody was faster: what the VM is by now is theirs.
-      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      if (!isRefusal(error)) throw error;
     }
     return corrected;
   }
@@ -137,5 +141,3 @@ export class PatchHand {
     return written;
   }
 }
-
-const isSame = (one: Before, other: Before): boolean => JSON.stringify(one) === JSON.stringify(other);

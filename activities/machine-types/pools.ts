@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { askedByStamp } from '../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
+import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import { field, isObject } from '../../decisions/json.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
@@ -9,14 +9,14 @@ import { revisionOf } from '../../decisions/revision.ts';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isNotFound, isRefusal, type KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { recordEvent } from '../events.ts';
 import type { Fleet } from '../fleet.ts';
 import type { Unpatched } from './patch-hand.ts';
 import type { Scene } from './scene.ts';
-import { POOL_MACHINE_TYPE, typePatch, type Operation } from './type-patch.ts';
+import { beforeOfMeta, isSame, POOL_MACHINE_TYPE, typePatch, type Before, type Operation } from './type-patch.ts';
 
 export interface ChangedPools {
   /** Of the pools that were not changed, each as `pool namespace/name`. */
@@ -34,16 +34,17 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     if (pool === undefined || stand?.stand !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = { id: rules.ref.id, from: from ?? '', to: stand.to ?? '', guest: null, at: new Date().toISOString() };
-    const { uid, annotations } = pool.metadata;
-    const before = { uid, machineType: from, labelled: true, annotated: annotations !== undefined, mark: null, record: annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] ?? null };
+    const before = beforeOfPool(pool);
     try {
       const patch = [...typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE), ...stamps(pool, stand.to, rules)];
       const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, { signal: cancellationSignal() });
       newest = later(newest, written.metadata.resourceVersion);
       await recordEvent(client, pool, eventOf(record, rules.transition.askedBy));
     } catch (error) {
-      if (!(error instanceof KubeError) || isTransient(error)) throw error;
-      const outcome = await outcomeOf(client, pool, record, error);
+      if (!isRefusal(error)) throw error;
+      const live = await livePool(client, pool);
+      newest = later(newest, live?.metadata.resourceVersion);
+      const outcome = live === undefined ? null : outcomeOf(before, live, { id: record.id, error });
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
     }
   }
@@ -62,13 +63,18 @@ function stamps({ spec }: StoredPool, to: string | null, { ref: { id }, transiti
   return Object.entries(said).map(([key, value]) => ({ op: 'add', path: `/metadata/annotations/${key.replace('/', '~1')}`, value }));
 }
 
-/** Null where it is done, by an attempt that nobody has heard of, or there is nothing to do it to. */
-async function outcomeOf(client: KubeClient, pool: StoredPool, { id, from }: TransitionRecord, error: KubeError): Promise<Omit<Unpatched, 'vm'> | null> {
-  const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, pool.metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
-  if (live === undefined || live.metadata.uid !== pool.metadata.uid || recordOf(live.metadata.annotations)?.id === id) return null;
-  const isOther = (templateTypeOf(live) ?? '') !== from;
-  return isOther ? { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' } : { end: 'Failed', why: `its template could not be changed: ${error.message}` };
+const beforeOfPool = (pool: StoredPool): Before => ({ ...beforeOfMeta(pool.metadata), labelled: true, mark: null, machineType: templateTypeOf(pool) });
+
+/** Null where it is done, by an attempt that nobody has heard of, or to be tried anew: somebody was faster with what says nothing of its type. */
+function outcomeOf(before: Before, live: StoredPool, { id, error }: { id: string; error: KubeError }): Omit<Unpatched, 'vm'> | null {
+  const now = beforeOfPool(live);
+  if (now.uid !== before.uid || recordOf(live.metadata.annotations)?.id === id) return null;
+  if (now.machineType !== before.machineType) return { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' };
+  return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
 }
+
+const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<StoredPool | undefined> =>
+  (await orNothing(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
 
 const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {

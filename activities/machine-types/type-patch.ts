@@ -51,13 +51,15 @@ export const beforeOf = ({ metadata, spec }: Stored<VirtualMachine>): Before => 
   machineType: spec?.template?.spec?.domain?.machine?.type ?? null,
 });
 
-export const beforeOfMeta = ({ uid, labels, annotations }: Stored['metadata']): Omit<Before, 'machineType'> => ({
+export const beforeOfMeta = ({ uid, labels, annotations }: Pick<Stored['metadata'], 'uid' | 'labels' | 'annotations'>): Omit<Before, 'machineType'> => ({
   uid,
   labelled: labels !== undefined,
   annotated: annotations !== undefined,
   mark: labels?.[MACHINE_TYPE_RESTART_LABEL] ?? null,
   record: annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION] ?? null,
 });
+
+export const isSame = (one: Before, other: Before): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** Makes the change of exactly the object that is expected, and of no other. */
 export function typePatch(before: Before, change: TypeChange, typePath = VM_MACHINE_TYPE): Operation[] {

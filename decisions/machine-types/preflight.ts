@@ -1,7 +1,9 @@
+import { liveVmi } from '../availability.ts';
 import type { NodeView } from '../node.ts';
 import { keyOf, type RestartPicture } from '../restart-budget.ts';
 import type { VmView } from '../vm.ts';
-import { transitionNeed } from './need.ts';
+import { transitionNeed, type TransitionNeed } from './need.ts';
+import { poolStand } from './pool-stand.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './rules.ts';
 import type { TypeGroup } from './transition.ts';
 
@@ -39,6 +41,20 @@ export function wantedResults(rules: TransitionRules, vms: Iterable<VmView>, pic
   }
   return groups.all;
 }
+
+/** How many VMs have a guest that the transition itself may restart: not those that their pools roll, whose budgets are their own. */
+export function restartable(rules: TransitionRules, vms: Iterable<VmView>, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>): number {
+  let count = 0;
+  for (const vm of vms) {
+    const owner = picture.poolOf(vm);
+    const stand = owner === undefined ? 'apart' : poolStand(rules, owner, picture).stand;
+    if (stand !== 'apart' && stand !== 'rolls') continue;
+    if (!STAYS.has(transitionNeed(rules, vm, picture).need) && liveVmi(picture.vmiOf(vm)) !== undefined) count++;
+  }
+  return count;
+}
+
+const STAYS = new Set<TransitionNeed['need']>(['nothing', 'left', 'failed', 'pool']);
 
 function later(rules: TransitionRules, vm: VmView): TypeGroup | undefined {
   const wanted = wantedType(rules, vm);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { othersOf } from '../../../decisions/machine-types/others.ts';
-import { faultOf, wantedResults } from '../../../decisions/machine-types/preflight.ts';
+import { faultOf, restartable, wantedResults } from '../../../decisions/machine-types/preflight.ts';
 import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
 
 test('VMs are grouped by all that decides on their resulting type, the parked and those of pools too', () => {
@@ -26,6 +26,21 @@ test('VMs are grouped by all that decides on their resulting type, the parked an
   ]);
   const results = [resultOf(vms[0]!, null)];
   expect(wantedResults(rulesOf(aTransition(), { results }), vms, pictureOf(vms, { pool })).length).toBe(3);
+});
+
+test('what a percentage of restarts is of: all that run and may be restarted here, not those that pools roll', () => {
+  const pool = aTypedPool(OLD);
+  const free = [anOldVm('vm-1'), anOldVm('alias', { machineType: 'q35' }), anOldVm('paused')];
+  const others = [anOldVm('off', { runStrategy: 'Halted', hasVmi: false }), anOldVm('new', { machineType: NEW }), anOldVm('wish', { optedOut: true }), ...[1, 2, 3].map((number) => aPoolVm(number, pool))];
+  const vms = [...free, ...others];
+  const vmis = vms.filter(({ hasVmi }) => hasVmi).map((vm) => anOldVmi(vm, { ...(vm.machineType === 'q35' ? { machineType: OLD } : {}), paused: vm.name === 'paused' }));
+  for (const results of [[], undefined]) {
+    const rules = rulesOf(aTransition(), results === undefined ? {} : { results });
+    expect(restartable(rules, vms, pictureOf(vms, { vmis, pool }))).toBe(3);
+  }
+  const typeless = aTypedPool(null);
+  const like = [aPoolVm(1, typeless)];
+  expect(restartable(rulesOf(aTransition()), like, pictureOf(like, { pool: typeless }))).toBe(1);
 });
 
 const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
@@ -54,6 +69,8 @@ test('a record says what was there and what ran; one that takes over what anothe
   expect(newRecord(changed, guest, change).from).toBe(OLD);
   // Its guest came up since, and is of an alias: that is another story.
   expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  // Its own: it was started from its old spec while that was changed.
+  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({ ...change, from: OLD, guest: OLD });
   expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
 });
 

@@ -113,6 +113,8 @@ function needOfChanged(rules: TransitionRules, vm: VmView, vmi: VmiView | undefi
   // What a guest gets for an alias, nobody knows before it runs.
   if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait' };
   if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
+  // It was started from its old spec while that was changed.
+  if (vm.transition?.guest === null) return hindrance(vm, guest) ?? { need: 'mark' };
   if (!rules.transition.restartNow) return { need: 'wait' };
   return hindrance(vm, guest) ?? { need: 'restart', guest };
 }

@@ -12,6 +12,7 @@ export function newRecord(vm: VmView, vmi: VmiView | undefined, { id, to, at }: 
   const live = liveVmi(vmi);
   const guest = live === undefined ? null : (live.machineType ?? live.specMachineType);
   const earlier = vm.transition;
-  const isTakenOver = to === own && earlier !== null && earlier.to === own && guest !== null && earlier.guest === guest;
+  const isSameGuest = earlier?.id === id || (guest !== null && earlier?.guest === guest);
+  const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameGuest;
   return { id, from: isTakenOver ? earlier.from : own, to, guest, at };
 }

@@ -9,7 +9,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 
 /** What becomes of a call: it passes, is answered without having reached the server, is done and never answered, or hangs. */
-export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: number; retryAfter?: number };
+export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: number; retryAfter?: number; message?: string };
 
 /** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
 export async function chaosProxy(
@@ -48,7 +48,7 @@ export async function chaosProxy(
     if (what === 'pass' || what === 'drop-answer') forward(incoming, response, what === 'drop-answer');
     else if (what === 'drop-call') incoming.socket.destroy();
     else if (what !== 'hang') {
-      const status = { kind: 'Status', status: 'Failure', reason: 'Chaos', message: `the test answers ${what.status}`, code: what.status };
+      const status = { kind: 'Status', status: 'Failure', reason: 'Chaos', message: what.message ?? `the test answers ${what.status}`, code: what.status };
       if (what.retryAfter !== undefined) response.setHeader('retry-after', what.retryAfter);
       response.writeHead(what.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
     }

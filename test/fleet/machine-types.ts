@@ -20,6 +20,8 @@ type Event = KubeObject & { note: string; reason: string; regarding: { kind: str
 
 export interface Shape {
   runStrategy?: string;
+  /** Instead of a run strategy. */
+  running?: boolean;
   type?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
@@ -45,14 +47,14 @@ export class Machines {
   static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<Machines> {
     const machines = await Machines.empty(fleet);
     for (const [name, shape] of Object.entries(shapes)) await machines.add(name, shape);
-    await machines.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
+    await machines.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted' && shapes[name]!.running !== false));
     return machines;
   }
 
-  async add(name: string, { runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {}): Promise<void> {
+  async add(name: string, { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {}): Promise<void> {
     const { namespace } = this;
     const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...knobs };
-    const spec = { runStrategy, template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {} } } } };
+    const spec = { ...(running === undefined ? { runStrategy } : { running }), template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {} } } } };
     await this.fleet.kube.create(VirtualMachines, { metadata: { namespace, name, labels, annotations }, spec });
     if (runStrategy === 'Manual') await this.power(name, 'start');
   }
@@ -115,6 +117,13 @@ export class Machines {
   async guestPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
     await this.fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  /** Deletes it at once, with its guest. */
+  async remove(name: string): Promise<void> {
+    const key = { namespace: this.namespace, name };
+    await this.fleet.kube.delete(VirtualMachines, key);
+    await until(async () => expect([await orNothing(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]));
   }
 
   key(name: string): string {

@@ -87,6 +87,11 @@ describe('what this transition has changed', () => {
     ['is done with another new type that somebody has set', { machineType: 'pc-q35-rhel9.8.0' }, { machineType: NEW }, { need: 'done' }],
   ])('%s', (_words, fields, guest, need) => expect(needOf({ ...CHANGED, ...fields }, guest)).toMatchObject(need));
 
+  test('is marked where it was started from its old spec while that was changed', () => {
+    const started = { ...CHANGED, transition: recordOfOurs({ guest: null }) };
+    for (const restartNow of [true, false]) expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
+    expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
+  });
   test('waits for its owner where that was asked for, also while it is paused or not to be disrupted', () => {
     const patient = aTransition({ restartNow: false });
     for (const fields of [{}, { optedOut: true }]) expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({ need: 'wait' });

@@ -15,7 +15,7 @@ const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 export function addGlobalOptions(program: Command): Command {
   return program
-    .option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)')
+    .addOption(new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)').argParser(namespaceName))
     .option('--context <name>', 'context of the kubeconfig')
     .option('--kubeconfig <file>', 'kubeconfig (default: $KUBECONFIG, a running embedded stack, or ~/.kube/config)')
     .addOption(
@@ -30,6 +30,14 @@ export function addGlobalOptions(program: Command): Command {
     )
     .option('--temporal-namespace <name>', "Temporal's namespace (default: $TEMPORAL_NAMESPACE or default)")
     .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
+}
+
+/** As Kubernetes has it. An empty one would stand for all namespaces in some places, and for the default in others. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function namespaceName(value: string): string {
+  if (NAMESPACE.test(value)) return value;
+  throw new InvalidArgumentError('Give lower-case letters, digits and -, with a letter or digit at both ends.');
 }
 
 function clusterName(value: string): string {

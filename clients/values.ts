@@ -14,6 +14,13 @@ export function duration(text: string): number {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
 }
 
+/** The same, but for no time at all. */
+export function someTime(text: string): number {
+  const ms = duration(text);
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('Give a duration longer than no time, such as 30s, 5m or 1h30m.');
+}
+
 /** A whole number that fits Kubernetes' int32, zero and above. */
 export function count(text: string): number {
   const value = Number(text);

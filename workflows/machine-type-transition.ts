@@ -35,6 +35,8 @@ export interface TransitionRef {
 export interface MachineTypeTransitionInput {
   ref: TransitionRef;
   transition: Transition;
+  /** What who asks for it has read of the cluster: the preflight looks at nothing older. Without, the worker reads all of it anew. */
+  seen?: Seen;
   /** What a run hands to the next when its history has grown long. */
   carried?: TransitionState;
 }
@@ -141,7 +143,7 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
     upsertSearchAttributes([{ key: DroverCluster, value: ref.cluster }]);
     show('Checking');
     try {
-      const { results, maxRestarts, seen } = await preflightTransition({ ref, transition });
+      const { results, maxRestarts, seen } = await preflightTransition({ ref, transition, ...(input.seen === undefined ? {} : { seen: input.seen }) });
       Object.assign(state, { results, maxRestarts, seen });
     } catch (error) {
       if (isCancellation(error)) throw error;

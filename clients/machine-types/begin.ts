@@ -1,6 +1,7 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { missingWorkers } from '../missing-workers.ts';
 import { note, plain, print } from '../output.ts';
+import { untilListed } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import { followTransition } from './follow.ts';
 import type { FollowFlags } from './options.ts';
@@ -11,11 +12,12 @@ import { aimInWords, vmsInWords } from './words.ts';
 
 /** Starts a transition and follows it, as the flags say; with `--dry-run` prints what it would do. Throws `Failure` where nothing matches. */
 export async function beginTransition(session: Session, transition: Transition, { wait, dryRun }: FollowFlags): Promise<void> {
-  const planned = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
-  if (dryRun !== 'none') return printPlan(planned);
-  const handle = await startTransition(session, transition);
-  print(plain(`${handle.workflowId} begun: ${vmsInWords(planned.vms)}, ${aimInWords(transition)}`));
+  const { plan, seen } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
+  if (dryRun !== 'none') return printPlan(plan);
+  const handle = await startTransition(session, { transition, seen });
+  print(plain(`${handle.workflowId} begun: ${vmsInWords(plan.vms)}, ${aimInWords(transition)}`));
   if (wait) return followTransition(session, handle, { untilChanged: !transition.restartNow });
+  await untilListed(session, handle.workflowId);
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);
 }

@@ -6,7 +6,7 @@ import { askedBy } from '../asked-by.ts';
 import { UsageError } from '../failure.ts';
 import { dryRunOption, reasonOption } from '../options.ts';
 import type { Session } from '../session.ts';
-import { atLeastOne, count, duration, yesOrNo, type DryRun } from '../values.ts';
+import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../values.ts';
 
 /** Which VMs are meant, and their type to be. */
 export interface ScopeFlags {
@@ -59,7 +59,7 @@ export const addRestartOptions = (command: Command): Command =>
         .default('5%'),
     )
     .addOption(new Option('--max-failures <n>', 'more than so many failed restarts stop it').argParser(count).default(0))
-    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again').argParser(duration).default(600_000, '10m'))
+    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again').argParser(someTime).default(600_000, '10m'))
     .option('--window <window>', 'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)', several)
     .option('--force', 'go on though the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
@@ -77,8 +77,9 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
     import('../label-selector.ts'),
     import('../../decisions/machine-types/glob.ts'),
   ]);
-  const matches = usable('--which-matches-glob', glob, globMatcher);
-  for (const one of exclude) usable('--exclude', one, globMatcher);
+  const someGlob = (text: string): ReturnType<typeof globMatcher> => globMatcher(notEmpty(text));
+  const matches = usable('--which-matches-glob', glob, someGlob);
+  for (const one of exclude) usable('--exclude', one, someGlob);
   for (const name of names) usable('--name', name, vmName);
   if (to !== null && matches(usable('--to', to, machineType))) throw new UsageError(`--to ${to}: it matches ${glob} itself`);
   const scope: TransitionScope = {
@@ -132,6 +133,12 @@ function usable<T>(flag: string, value: string, parse: (value: string) => T): T 
   } catch (error) {
     throw error instanceof RangeError ? new UsageError(`${flag}: ${error.message}`, { cause: error }) : error;
   }
+}
+
+/** Nothing has an empty name: it comes of a variable of a script that has no value. */
+function notEmpty(glob: string): string {
+  if (glob !== '') return glob;
+  throw new RangeError('"" is no glob: it would match nothing');
 }
 
 const VM_NAME = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;

@@ -1,25 +1,42 @@
 import { globMatcher } from '../../decisions/machine-types/glob.ts';
 import { nearest } from '../../decisions/machine-types/machine-type.ts';
+import { seenIn } from '../../decisions/machine-types/seen-in.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
+import type { Seen } from '../../decisions/versions.ts';
 import { Failure } from '../failure.ts';
 import { note, table } from '../output.ts';
 import type { Session } from '../session.ts';
 import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
-import { readFleet, type ReadFleet } from './read.ts';
-import { vmsInWords } from './words.ts';
+import { noNamespace, readFleet, type ReadFleet } from './read.ts';
+import { vmsInWords, within } from './words.ts';
 
 const NEAREST_SHOWN = 3;
 
+/** A plan, and what has been read for it. */
+export interface Planned {
+  plan: TransitionPlanned;
+  seen: Seen;
+}
+
 /** What a transition would do now. Where that is nothing, says which types there are, and throws a `Failure`. */
-export async function plannedOf(session: Session, transition: Transition, { asksServer }: Pick<PlanOptions, 'asksServer'>): Promise<TransitionPlanned> {
+export async function plannedOf(session: Session, transition: Transition, { asksServer }: Pick<PlanOptions, 'asksServer'>): Promise<Planned> {
   const kube = await session.kube();
   const fleet = await readFleet(kube, transition.scope.namespaces);
+  const unknown = unknownNames(fleet, transition.scope);
+  if (unknown !== null) throw unknown;
   const others = await othersRunning(session, fleet.vms);
   const plan = await planOf(kube, fleet, transition, { asksServer, cluster: session.cluster, others });
-  if (plan.items.length > 0) return plan;
-  throw nothingMatched(typesOf(fleet), transition.scope);
+  if (plan.items.length > 0) return { plan, seen: seenIn(fleet) };
+  throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(typesOf(fleet), transition.scope);
+}
+
+/** A VM that was named is meant: where it is not there, its name was mistyped. */
+function unknownNames({ vms }: ReadFleet, { names, namespaces }: TransitionScope): Failure | null {
+  const known = new Set(vms.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]));
+  const unknown = [...new Set(names)].filter((name) => !known.has(name));
+  return unknown.length === 0 ? null : new Failure(`there is no VM ${unknown.join(', nor ')}${within(namespaces)}`);
 }
 
 function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
@@ -30,7 +47,7 @@ function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
 }
 
 function nothingMatched(types: TypeInUse[], { glob, namespaces, undoes }: TransitionScope): Failure {
-  const where = namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`;
+  const where = within(namespaces);
   if (undoes !== null) return new Failure(`no VM${where} has anything left that ${undoes} has changed`);
   if (types.length === 0) return new Failure(`no VM${where} has a machine type`);
   const matches = globMatcher(glob);

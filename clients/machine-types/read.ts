@@ -7,9 +7,10 @@ import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { Failure } from '../failure.ts';
 import { aboutKind } from '../known-kind.ts';
 
 /** Of each page of objects only what is looked at is kept. They come in the order of their names. */
@@ -43,6 +44,19 @@ export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null
     if (error instanceof KubeError && error.status === 403) return null;
     throw error;
   }
+}
+
+/** Says which of the namespaces is not there; null where all are, or where the person may not know. */
+export async function noNamespace(kube: KubeClient, namespaces: readonly string[] | null): Promise<Failure | null> {
+  for (const name of namespaces ?? []) {
+    try {
+      await kube.get(Namespaces, { name });
+    } catch (error) {
+      if (isNotFound(error)) return new Failure(`there is no namespace ${name}`, { cause: error });
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    }
+  }
+  return null;
 }
 
 /** A fleet as the API server has it now, as a worker has it in its cache. */

@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import type { Transition } from '../../decisions/machine-types/transition.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
+import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import { aimInWords, because } from './words.ts';
 
+type Started = Required<Omit<MachineTypeTransitionInput, 'carried'>>;
+
 /** What a list of transitions shows of one, without asking its workflow. */
-export interface TransitionMemo extends Record<string, unknown> {
-  askedBy: string;
-  reason: string | null;
+export interface TransitionMemo extends RunMemo {
   glob: string;
   to: string | null;
   restartNow: boolean;
@@ -19,16 +20,17 @@ export interface TransitionMemo extends Record<string, unknown> {
 }
 
 /** Starts the workflow that does it. It goes on whoever watches it. */
-export async function startTransition(session: Session, transition: Transition): Promise<WorkflowHandle> {
+export async function startTransition(session: Session, { transition, seen }: Pick<Started, 'transition' | 'seen'>): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
   const { cluster } = session;
   const { scope, to, restartNow, askedBy, reason } = transition;
-  const memo: TransitionMemo = { askedBy, reason, glob: scope.glob, to, restartNow, undoes: scope.undoes };
+  const memo: TransitionMemo = { askedBy, reason, begunAt: new Date().toISOString(), glob: scope.glob, to, restartNow, undoes: scope.undoes };
   const id = randomBytes(4).toString('hex');
+  const input: Started = { ref: { cluster, id }, transition, seen };
   return client.workflow.start('machineTypeTransition', {
     workflowId: transitionIdOf(cluster, id),
     taskQueue: taskQueueOf(cluster),
-    args: [{ ref: { cluster, id }, transition }],
+    args: [input],
     typedSearchAttributes: new TypedSearchAttributes([
       { key: DroverCluster, value: cluster },
       { key: DroverPhase, value: 'Checking' },

@@ -1,9 +1,10 @@
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { Failure } from '../failure.ts';
 import { ageOf, note, print, table } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns, type ListedRun } from '../runs/list.ts';
+import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
 import type { Session } from '../session.ts';
 import type { TransitionMemo } from './start.ts';
@@ -29,7 +30,8 @@ const listed = ({ id, phase, startedAt, memo }: ListedRun<TransitionMemo>): List
   return { id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason };
 };
 
-const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => listRuns<TransitionMemo>(session, 'machineTypeTransition');
+const TYPE = 'machineTypeTransition';
+const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => listRuns<TransitionMemo>(session, TYPE);
 
 /** The transitions that Temporal keeps, the newest first. */
 export const listTransitions = async (session: Session): Promise<ListedTransition[]> => (await readRuns(session)).map(listed);
@@ -55,14 +57,31 @@ export async function printTransitions(transitions: ListedTransition[], output?:
  * the newest that Temporal keeps. Throws `Failure` where it is not known which is meant.
  */
 export async function transitionMeant(session: Session, id: string | undefined, { orNewest }: { orNewest: boolean }): Promise<string> {
-  if (id !== undefined) return id.includes('/') ? id : transitionIdOf(session.cluster, id);
-  const all = await readRuns(session);
-  const running = all.filter(({ isRunning }) => isRunning);
-  if (running.length > 1) throw new Failure(`${running.length} machine type transitions run, say which: ${running.map((one) => one.id).join(', ')}`);
-  const [meant] = running.length > 0 || !orNewest ? running : all;
-  if (meant !== undefined) return meant.id;
+  if (id !== undefined) return wholeIdOf(session, id, { idOf: transitionIdOf, kind: 'machine type transition' });
+  const running = await runningNow(session);
+  if (running.length > 1) throw new Failure(`${running.length} machine type transitions run, say which: ${running.join(', ')}`);
+  const meant = running[0] ?? (orNewest ? (await readRuns(session))[0]?.id : undefined);
+  if (meant !== undefined) return meant;
   throw new Failure(orNewest ? 'Temporal knows of no machine type transition' : 'no machine type transition runs: `drover machine-types list` lists those there were');
 }
+
+/** Temporal lists late what has ended: those that it lists as running are asked. */
+async function runningNow(session: Session): Promise<string[]> {
+  const { client } = await session.temporal();
+  const listed = (await listRuns(session, TYPE, { onlyRunning: true })).map(({ id }) => id);
+  const statuses = await Promise.all(listed.map((id) => statusOf(client.workflow.getHandle(id))));
+  return listed.filter((_, index) => statuses[index] === 'RUNNING');
+}
+
+/** Null where Temporal does not know it. */
+const statusOf = (handle: WorkflowHandle): Promise<string | null> =>
+  handle.describe().then(
+    ({ status }) => status.name,
+    (error: unknown) => {
+      if (error instanceof WorkflowNotFoundError) return null;
+      throw error;
+    },
+  );
 
 /** The part of a transition's id that its VMs carry. */
 export const shortIdOf = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
@@ -74,13 +93,6 @@ export const steerTransition = (session: Session, id: string, signal: RunSignal,
 /** Throws `Failure` for one that still runs. One that Temporal has forgotten is over. */
 export async function checkOver(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
-  const handle = client.workflow.getHandle(id);
-  const status = await handle.describe().then(
-    ({ status }) => status.name,
-    (error: unknown) => {
-      if (error instanceof WorkflowNotFoundError) return null;
-      throw error;
-    },
-  );
+  const status = await statusOf(client.workflow.getHandle(id));
   if (status === 'RUNNING') throw new Failure(`${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`);
 }

@@ -2,23 +2,26 @@ import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/mach
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, table, type Cell } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
-import { readNodeViews, readVmiViews, readVmViews } from './read.ts';
-import { vmsInWords } from './words.ts';
+import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
+import { vmsInWords, within } from './words.ts';
 
-/** Machine types that VMs of a namespace, or of all, ask for or that their guests have. */
+/** Machine types that VMs of a namespace, or of all, ask for or that their guests have. Throws `Failure` for a namespace that is not there. */
 export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
   const tally = new TypeTally();
   for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
   for await (const vmi of readVmiViews(kube, namespace)) tally.guest(vmi);
-  return tally.types(await readNodeViews(kube));
+  const types = tally.types(await readNodeViews(kube));
+  const missing = types.length === 0 && namespace !== undefined ? await noNamespace(kube, [namespace]) : null;
+  if (missing !== null) throw missing;
+  return types;
 }
 
 export type TypesFormat = DataFormat | 'wide';
 
 /** Prints them, a line for each namespace, or says that there are none. */
-export async function printTypes(types: TypeInUse[], output?: TypesFormat): Promise<void> {
+export async function printTypes(types: TypeInUse[], namespace: string | undefined, output?: TypesFormat): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
-  if (types.length === 0) return note('no VM has a machine type');
+  if (types.length === 0) return note(`no VM${within(namespace === undefined ? null : [namespace])} has a machine type`);
   print(typesLines(types, { wide: output === 'wide' }).join('\n'));
   if (types.some(({ nodes }) => nodes === null)) note('which types the nodes have is not known: they do not say, or you may not list them');
 }

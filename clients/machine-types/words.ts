@@ -3,6 +3,9 @@ import type { Transition } from '../../decisions/machine-types/transition.ts';
 /** `1 VM`, `12 VMs`. */
 export const vmsInWords = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
+/** Nothing of all namespaces (null). */
+export const within = (namespaces: readonly string[] | null): string => (namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`);
+
 /** What a transition does to the machine types of its VMs, in a few words. */
 export function aimInWords({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>): string {
   const what = scope.undoes === null ? `${scope.glob} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;

@@ -1,29 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverPhase } from '../../workflows/search-attributes.ts';
 import type { Session } from '../session.ts';
 
+/** What every workflow that a person begins carries, for lists. */
+export interface RunMemo extends Record<string, unknown> {
+  askedBy: string;
+  reason: string | null;
+  /** RFC 3339: its runs begin one after the other, later than that. */
+  begunAt: string;
+}
+
 /** A workflow that a person has begun, as Temporal lists it. */
-export interface ListedRun<Memo> {
+export interface ListedRun<Memo extends RunMemo = RunMemo> {
   id: string;
   phase: string;
-  isRunning: boolean;
   /** RFC 3339. */
   startedAt: string;
   memo: Partial<Memo>;
 }
 
 const MOST_LISTED = 200;
+/** Temporal lists late what has begun. */
+const LISTED_MS = 5_000;
+const ASK_MS = 100;
 
 /** Those of one type that Temporal keeps of this cluster, the newest first. */
-export async function listRuns<Memo>(session: Session, type: string): Promise<ListedRun<Memo>[]> {
+export async function listRuns<Memo extends RunMemo>(session: Session, type: string, { onlyRunning = false } = {}): Promise<ListedRun<Memo>[]> {
   const { client } = await session.temporal();
-  const query = `WorkflowType = '${type}' AND DroverCluster = '${session.cluster}' AND ExecutionStatus != 'ContinuedAsNew'`;
+  const which = onlyRunning ? "ExecutionStatus = 'Running'" : "ExecutionStatus != 'ContinuedAsNew'";
+  const query = `WorkflowType = '${type}' AND DroverCluster = '${session.cluster}' AND ${which}`;
   const found: ListedRun<Memo>[] = [];
   for await (const { workflowId: id, status, startTime, memo, typedSearchAttributes } of client.workflow.list({ query })) {
     const said = typedSearchAttributes.get(DroverPhase) ?? '<unknown>';
     const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED' || said === 'Refused';
-    const startedAt = startTime.toISOString();
-    found.push({ id, phase: saysItself ? said : 'Terminated', isRunning: status.name === 'RUNNING', startedAt, memo: (memo ?? {}) as Partial<Memo> });
+    const carried = (memo ?? {}) as Partial<Memo>;
+    found.push({ id, phase: saysItself ? said : 'Terminated', startedAt: carried.begunAt ?? startTime.toISOString(), memo: carried });
     if (found.length === MOST_LISTED) break;
   }
   return found.sort((one, other) => other.startedAt.localeCompare(one.startedAt));
+}
+
+/** Resolves once Temporal lists a workflow that has just begun, so that who asks next for the newest finds it; or after some seconds. */
+export async function untilListed(session: Session, id: string): Promise<void> {
+  const { client } = await session.temporal();
+  const end = Date.now() + LISTED_MS;
+  while (Date.now() < end) {
+    // It has begun whether or not that can be told.
+    const { count } = await client.workflow.count(`WorkflowId = '${id}'`).catch(() => ({ count: 1 }));
+    if (count > 0) return;
+    await sleep(ASK_MS);
+  }
 }

@@ -6,6 +6,7 @@ import { restartIdOf, taskQueueOf } from '../../workflows/messages.ts';
 import type { restartVms, RestartVmsInput } from '../../workflows/restart-vms.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
 import { askedBy } from '../asked-by.ts';
+import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import type { ChosenVms } from './choose.ts';
 
@@ -20,9 +21,7 @@ export interface RestartOptions {
 export const budgetOf = ({ vms }: ChosenVms, maxUnavailable: IntOrPercent): number => countOf(maxUnavailable, vms.length, 1);
 
 /** What a list of restarts shows of one, without asking its workflow. */
-export interface RestartMemo extends Record<string, unknown> {
-  askedBy: string;
-  reason: string | null;
+export interface RestartMemo extends RunMemo {
   vms: number;
 }
 
@@ -31,7 +30,7 @@ export async function startRestart(session: Session, chosen: ChosenVms, options:
   const { maxUnavailable, maxFailures, deadlineMs, reason } = options;
   const { client } = await session.temporal();
   const { cluster } = session;
-  const memo: RestartMemo = { askedBy: askedBy(), reason, vms: chosen.vms.length };
+  const memo: RestartMemo = { askedBy: askedBy(), reason, begunAt: new Date().toISOString(), vms: chosen.vms.length };
   const most = budgetOf(chosen, maxUnavailable);
   const input: RestartVmsInput = { chosen: chosen.guests, maxUnavailable: most, maxFailures, deadlineMs, askedBy: memo.askedBy, reason };
   return client.workflow.start<typeof restartVms>('restartVms', {

@@ -3,6 +3,7 @@ import { restartIdOf } from '../../workflows/messages.ts';
 import { ageOf, note, print, table } from '../output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns } from '../runs/list.ts';
+import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
 import type { Session } from '../session.ts';
 import type { RestartMemo } from './restart.ts';
@@ -32,7 +33,7 @@ export async function printRestarts(restarts: ListedRestart[], output?: DataForm
 }
 
 /** By its whole id, or by the last part of it. */
-const wholeId = (session: Session, id: string): string => (id.includes('/') ? id : restartIdOf(session.cluster, id));
+const wholeId = (session: Session, id: string): string => wholeIdOf(session, id, { idOf: restartIdOf, kind: 'restart' });
 
 export async function restartOf(session: Session, id: string): Promise<WorkflowHandle> {
   const { client } = await session.temporal();

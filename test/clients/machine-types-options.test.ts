@@ -69,6 +69,8 @@ describe('what is asked for', () => {
 
 test.each<[string[], string]>([
   [['--which-matches-glob', '[a'], '--which-matches-glob: "[a" is no glob: a "[" has no "]"'],
+  [['--which-matches-glob', ''], '--which-matches-glob: "" is no glob: it would match nothing'],
+  [['--exclude', ''], '--exclude: "" is no glob: it would match nothing'],
   [['--exclude', 'a\\'], '--exclude: "a\\\\" is no glob: nothing follows its last "\\"'],
   [['--name', 'Web'], '--name: "Web" is no VM: write NAME or NAMESPACE/NAME'],
   [['--name', 'a/b/c'], '--name: "a/b/c" is no VM: write NAME or NAMESPACE/NAME'],
@@ -87,7 +89,7 @@ test.each<[string[], string]>([
   expect((error as Error).message).toEqual(sentence);
 });
 
-test.each([['--only', 'paused'], ['--max-restarts', '0'], ['--max-restarts', '120%'], ['--max-failures', 'x'], ['--deadline', 'soon'], ['--reason', '']])(
+test.each([['--only', 'paused'], ['--max-restarts', '0'], ['--max-restarts', '120%'], ['--max-failures', 'x'], ['--deadline', 'soon'], ['--deadline', '0'], ['--reason', '']])(
   '%s %j is refused',
   (flag, value) => expect(() => flagsOf([flag, value])).toThrow(`option '${flag}`),
 );

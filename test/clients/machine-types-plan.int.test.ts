@@ -55,7 +55,9 @@ test('types in use are counted by namespace, and the old ones told', async () =>
   ]);
   expect((await machineTypes('types', '-n', other.namespace, '-o', 'wide')).stdout).toMatch(/^NAMESPACE +TYPE +VMS +GUESTS +NODES +NEWER +STATE\n/);
   expect((await machineTypes('types', '-n', other.namespace, '-o', 'yaml')).stdout).toMatch(/^items:\n- type: pc-q35-rhel8\.6\.0\n/);
-  expect(await machineTypes('types', '-n', 'nobody')).toEqual({ code: 0, signal: null, stdout: '', stderr: 'no VM has a machine type\n' });
+  const empty = await fleet().namespace();
+  expect(await machineTypes('types', '-n', empty)).toEqual({ code: 0, signal: null, stdout: '', stderr: `no VM in namespace ${empty} has a machine type\n` });
+  expect(await machineTypes('types', '-n', 'nobody')).toEqual({ code: 1, signal: null, stdout: '', stderr: 'error: there is no namespace nobody\n' });
 });
 
 test('a plan says of each VM what it would get and needs, and writes nothing', async () => {
@@ -129,7 +131,16 @@ test('a glob that matches nothing tells the types there are, and which was meant
   const excluded = await plan(machines, '--exclude', 'off-*');
   const left = `none of the VMs that were chosen in namespace ${machines.namespace} has a machine type that matches ${OLD_GLOB}; 2 VMs that were not chosen have one`;
   expect(excluded).toMatchObject({ code: 1, stdout: '', stderr: `error: ${left}\n` });
-  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', 'nobody')).toMatchObject({ code: 1, stderr: 'error: no VM in namespace nobody has a machine type\n' });
+  const empty = await fleet().namespace();
+  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', empty)).toMatchObject({ code: 1, stderr: `error: no VM in namespace ${empty} has a machine type\n` });
+  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', 'nobody')).toMatchObject({ code: 1, stdout: '', stderr: 'error: there is no namespace nobody\n' });
+});
+
+test('a VM that is named and not there is told, whatever else was chosen', async () => {
+  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const named = await plan(machines, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
+  expect(named).toMatchObject({ code: 1, stdout: '', stderr: `error: there is no VM of, nor nobody/off in namespace ${machines.namespace}\n` });
+  expect(await plan(machines, '--name', 'off', '--name', machines.key('off'), '--name', 'off')).toMatchObject({ code: 0, stderr: '' });
 });
 
 test('pools are planned as a whole', async () => {

@@ -25,5 +25,6 @@ async function plan(session: Session, flags: PlanFlags): Promise<void> {
     import('../../machine-types/planned.ts'),
     import('../../machine-types/plan-view.ts'),
   ]);
-  await printPlan(await plannedOf(session, await transitionOf(session, flags), { asksServer: true }), flags.output);
+  const planned = await plannedOf(session, await transitionOf(session, flags), { asksServer: true });
+  await printPlan(planned.plan, flags.output);
 }

@@ -23,6 +23,7 @@ export const typesCommand = (): Command =>
     .action(({ allNamespaces = false, output }: TypesOptions, command: Command) =>
       inSession(command, async (session) => {
         const { printTypes, readTypes } = await import('../../machine-types/types.ts');
-        await printTypes(await readTypes(await session.kube(), allNamespaces ? undefined : session.globals.namespace), output);
+        const namespace = allNamespaces ? undefined : session.globals.namespace;
+        await printTypes(await readTypes(await session.kube(), namespace), namespace, output);
       }),
     );

@@ -3,7 +3,7 @@ import type { IntOrPercent } from '../../../api/int-or-percent.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
 import { note, print } from '../../output.ts';
 import { inSession, type Session } from '../../session.ts';
-import { atLeastOne, count, duration, yesOrNo, type DryRun } from '../../values.ts';
+import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../values.ts';
 
 interface RestartOptions {
   pending?: boolean;
@@ -32,7 +32,7 @@ export const restartVmsCommand = (): Command =>
     .addOption(new Option('--max-failures <n>', 'more than so many failures stop it').argParser(count).default(0))
     .addOption(
       new Option('--deadline <duration>', 'how long a VM may take to be ready again, and how long one that is paused or migrates is waited for')
-        .argParser(duration)
+        .argParser(someTime)
         .default(600_000, '10m'),
     )
     .addOption(new Option('--wait [=yes]', 'follow it to its end; the exit code says whether all were restarted').argParser(yesOrNo).default(true))
@@ -64,7 +64,10 @@ async function restart(session: Session, names: string[], options: RestartOption
   }
   const handle = await startRestart(session, chosen, { maxUnavailable, maxFailures, deadlineMs: deadline, reason });
   print(`${handle.workflowId} begun: ${what}`);
-  if (!options.wait) return;
+  if (!options.wait) {
+    const { untilListed } = await import('../../runs/list.ts');
+    return untilListed(session, handle.workflowId);
+  }
   const { followRestart } = await import('../../vm/follow-restart.ts');
   await followRestart(session, handle);
 }

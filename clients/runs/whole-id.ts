@@ -1,0 +1,15 @@
+import { UsageError } from '../failure.ts';
+import type { Session } from '../session.ts';
+
+/**
+ * The whole id of a workflow that a person has begun, by that or by its last part; `idOf` makes ids of its kind, and `kind` names one of
+ * these. Throws `UsageError` for the id of anything else: a pool would understand a `pause`, too.
+ */
+export function wholeIdOf({ cluster }: Pick<Session, 'cluster'>, id: string, { idOf, kind }: { idOf: (cluster: string, id: string) => string; kind: string }): string {
+  if (id === '') throw new UsageError(`which ${kind}? "" is no id`);
+  if (!id.includes('/')) return idOf(cluster, id);
+  const own = idOf(cluster, '');
+  if (id.startsWith(own)) return id;
+  const isOfKind = id.startsWith(own.slice(0, own.indexOf('/') + 1));
+  throw new UsageError(isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is no ${kind}`);
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { UsageError } from '../../clients/failure.ts';
+import { transitionMeant } from '../../clients/machine-types/transitions.ts';
+import { listRuns, untilListed } from '../../clients/runs/list.ts';
+import type { Session } from '../../clients/session.ts';
+
+/** A run, as Temporal lists it, and what it says when it is asked for itself. */
+interface Run {
+  workflowId: string;
+  status: string;
+  now?: string;
+  startTime: string;
+  begunAt?: string;
+}
+
+const run = (id: string, fields: Partial<Run> = {}): Run => ({ workflowId: `machine-types/default/${id}`, status: 'COMPLETED', startTime: '2026-01-01T00:00:00.000Z', ...fields });
+
+/** Of the cluster `default`, where Temporal lists these runs; `counts` are its answers to how many there are, one after the other. */
+function sessionOf(runs: Run[], counts: number[] = []): Session {
+  const list = async function* ({ query }: { query: string }): AsyncGenerator {
+    for (const { workflowId, status, startTime, begunAt } of runs) {
+      const isAskedFor = query.includes("= 'Running'") ? status === 'RUNNING' : true;
+      const memo = begunAt === undefined ? {} : { begunAt };
+      if (isAskedFor) yield { workflowId, status: { name: status }, startTime: new Date(startTime), memo, typedSearchAttributes: new Map() };
+    }
+  };
+  const getHandle = (id: string): unknown => {
+    const { status = '', now = status } = runs.find(({ workflowId }) => workflowId === id) ?? {};
+    return { describe: () => Promise.resolve({ status: { name: now } }) };
+  };
+  const count = (): Promise<{ count: number }> => Promise.resolve({ count: counts.shift() ?? 0 });
+  const temporal = (): Promise<unknown> => Promise.resolve({ client: { workflow: { list, getHandle, count } } });
+  return { cluster: 'default', temporal } as unknown as Session;
+}
+
+describe('without an id', () => {
+  test('the transition that runs is meant, not one that Temporal lists as running though it has ended', async () => {
+    const session = sessionOf([run('a', { status: 'RUNNING', now: 'COMPLETED' }), run('b', { status: 'RUNNING' }), run('c')]);
+    expect(await transitionMeant(session, undefined, { orNewest: false })).toBe('machine-types/default/b');
+  });
+
+  test('the newest is meant where none runs, by when it was begun and not by when its last run was', async () => {
+    const continued = run('old', { begunAt: '2025-11-01T00:00:00.000Z', startTime: '2026-01-03T00:00:00.000Z' });
+    const session = sessionOf([continued, run('new', { begunAt: '2026-01-02T00:00:00.000Z', startTime: '2026-01-02T00:00:00.000Z' })]);
+    expect(await transitionMeant(session, undefined, { orNewest: true })).toBe('machine-types/default/new');
+    expect((await listRuns(session, 'machineTypeTransition')).map(({ startedAt }) => startedAt)).toEqual(['2026-01-02T00:00:00.000Z', '2025-11-01T00:00:00.000Z']);
+    await expect(transitionMeant(session, undefined, { orNewest: false })).rejects.toThrow('no machine type transition runs');
+  });
+
+  test('of several that run, it must be said which is meant', async () => {
+    const session = sessionOf([run('a', { status: 'RUNNING' }), run('b', { status: 'RUNNING' })]);
+    const sentence = '2 machine type transitions run, say which: machine-types/default/a, machine-types/default/b';
+    await expect(transitionMeant(session, undefined, { orNewest: true })).rejects.toThrow(sentence);
+  });
+});
+
+const meant = (id: string): Promise<string> => transitionMeant(sessionOf([]), id, { orNewest: false });
+
+test('an id is whole, or its last part, and of no other kind and no other cluster', async () => {
+  expect(await meant('1f0c92ab')).toBe('machine-types/default/1f0c92ab');
+  expect(await meant('machine-types/default/1f0c92ab')).toBe('machine-types/default/1f0c92ab');
+  for (const [id, sentence] of [
+    ['', 'which machine type transition? "" is no id'],
+    ['watch/default', 'watch/default is no machine type transition'],
+    ['machine-types/other/1f0c92ab', 'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster'],
+  ] as const) {
+    await expect(meant(id)).rejects.toThrow(new UsageError(sentence));
+  }
+});
+
+test('what was just begun is waited for until Temporal lists it', async () => {
+  const counts = [0, 0, 1, 0];
+  await untilListed(sessionOf([], counts), 'machine-types/default/1f0c92ab');
+  expect(counts).toEqual([0]);
+});

@@ -16,7 +16,7 @@ export const historyCommand = (): Command =>
     .description(
       "what drover has done to a pool's VMs, or to a VM of any owner, as far back as Temporal keeps it: when, from what to what, who asked, how it ended",
     )
-    .argument('<kind>', 'pool, or pool/NAME; vm, or vm/NAME: the restarts and machine type transitions that it was in')
+    .argument('<kind>', 'pool, or pool/NAME; vm, or vm/NAME: the restarts and machine type transitions that it was in, and what its pool did to it')
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
     .addOption(formatOption(['json', 'yaml']))

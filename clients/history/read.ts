@@ -6,6 +6,7 @@ import { GrpcCode, grpcCodeOf } from '../temporal.ts';
 import { actionsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
 import type { History } from './events.ts';
+import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
@@ -19,8 +20,10 @@ export async function readActions(client: Client, { cluster, namespace, name }: 
   return inOrder([...own, ...wide.map(inNamespace)]);
 }
 
-/** As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in. */
+/** As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in; and what a pool did to it that would name it so. */
 export async function readActionsOfVm(client: Client, { cluster, namespace, name }: PoolRef): Promise<Action[]> {
+  const pool = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
+  if (numberOf(pool, name) !== null) return aboutVm(await readActions(client, { cluster, namespace, name: pool }), name);
   const wide = await readWide(client, cluster);
   return inOrder(wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace));
 }

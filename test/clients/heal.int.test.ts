@@ -96,6 +96,13 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
       ['heal skip', 'web-3', 'Asked', 'ada@desk'],
     ]);
   });
+  const ofVm = JSON.parse((await run(['history', 'vm', 'web-2', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
+  expect(ofVm.map(({ action, vms, end }) => [action, vms.join(), end])).toEqual([
+    ['create', 'web-2', 'Done'],
+    ['heal', 'web-2', 'Healed'],
+    ['heal now', 'web-2', 'Asked'],
+    ['create', 'web-2', 'Done'],
+  ]);
 });
 
 test('a VM that was given up is healed again when a person asks', async () => {

@@ -6,9 +6,9 @@ import { isDeleting, phaseOf } from './instance.ts';
 import { nextMove, type Surroundings } from './instance-lifecycle.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, Knob } from './knobs.ts';
 import { defaultMachineType, resolveMachineType } from './machine-type.ts';
-import { fits, nextNode } from './scheduling.ts';
+import { fits, isLost, nextNode } from './scheduling.ts';
 import { StageClock } from './stage-clock.ts';
-import type { VirtualMachine, VirtualMachineInstance } from './types.ts';
+import type { Node, VirtualMachine, VirtualMachineInstance } from './types.ts';
 import { claimsOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
@@ -94,7 +94,7 @@ export class InstanceController {
         nodeName === undefined
           ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked))
           : undefined,
-      nodeLost: nodeName !== undefined && (node === undefined || isOn(node.metadata, Knob.lost)),
+      nodeLost: nodeName !== undefined && (node === undefined || isLost(node)),
       failing: startFails(instance, owned ? machine : undefined) || this.#isCorrupt(instance),
       hasMachine: owned,
       machineType,
@@ -128,8 +128,9 @@ export function startFails(instance: VirtualMachineInstance, machine: VirtualMac
   return (machine.status?.startFailure?.consecutiveFailCount ?? 0) < failing;
 }
 
-const traits = (node: Stored | undefined): unknown => [
+const traits = (node: Stored<Node> | undefined): unknown => [
   node?.metadata.labels,
   node?.metadata.annotations?.[Knob.lost],
-  node?.['spec'],
+  node?.spec,
+  node && isLost(node),
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newNode, withReadiness } from '../../dev/simulator/node-controller.ts';
-import { fits, nextNode } from '../../dev/simulator/scheduling.ts';
+import { fits, isLost, nextNode } from '../../dev/simulator/scheduling.ts';
 import { guestSpec, node, NOW } from './simulated.ts';
 
 const all = (): boolean => true;
@@ -38,7 +38,9 @@ describe('nodes', () => {
 
   test('a lost one is not known to be ready, and is again when the mark goes', () => {
     expect(withReadiness(stored(), NOW)).toEqual(stored());
+    expect([stored(lost), node('unkept', {}, lost), node('unkept')].map(isLost)).toEqual([false, true, false]);
     const away = withReadiness(stored(lost), NOW);
+    expect(isLost(away)).toBe(true);
     expect(away.status?.conditions).toEqual([
       expect.objectContaining({ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' }),
     ]);

@@ -211,12 +211,11 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
         cluster.kube.patch(Nodes, { name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost } } });
       await mark('true');
       await eventually(async () => expect(conditionOf(await cluster.instance('lost'), 'Ready')?.reason).toBe('PodTerminating'));
+      // Told before that, as Kubernetes does.
+      expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
+        conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
+      });
       await eventually(async () => expect((await cluster.machine('lost')).status?.ready).toBe(false));
-      await eventually(async () =>
-        expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
-          conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
-        }),
-      );
       await cluster.delete(VirtualMachineInstances, 'lost');
       const { instance: elsewhere } = await cluster.running('elsewhere');
       expect(elsewhere.status?.nodeName).not.toBe(name);

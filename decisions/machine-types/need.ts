@@ -1,4 +1,6 @@
+import { withDefaults } from '../../api/pool-defaults.ts';
 import { isMeantToRun, isReady, isStaying, liveVmi } from '../availability.ts';
+import { exceeds } from '../effort.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
 import { untouchable } from '../update-need.ts';
 import type { StoredPool } from '../vm-from-template.ts';
@@ -20,8 +22,8 @@ export type TransitionNeed =
   /** Its guest alone is old: it is to be marked and recorded, its spec stays as it is. */
   | { need: 'mark' }
   | { need: 'restart'; guest: VmiView }
-  /** Its owner is to restart it. */
-  | { need: 'wait' }
+  /** Its owner is to restart it; `why`: what a restart has not brought. */
+  | { need: 'wait'; why: string | null }
   /** Its pool has it in hand, or will have; `why`: what keeps the pool from it. */
   | { need: 'pool'; pool: StoredPool; why: string | null }
   /** Its pool could not bring it to the new type. */
@@ -53,7 +55,7 @@ export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Pict
   const owner = picture.poolOf(vm);
   const guest = liveVmi(vmi);
   const byPool = owner && needByPool(rules, { vm, guest, owner }, picture);
-  return byPool ?? (isOurs ? needOfChanged(rules, vm, vmi) : needOfOther(rules, vm, guest));
+  return byPool ?? (isOurs ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, guest));
 }
 
 interface Owned {
@@ -102,25 +104,43 @@ function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, pic
   if (failed !== undefined) return failed;
   if (rollout?.revision === revision && rollout.halted !== undefined) return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
   const isPaused = pool.spec.paused === true || rollout?.paused !== undefined;
-  return { need: 'pool', pool, why: isPaused ? `${words} is paused` : null };
+  return { need: 'pool', pool, why: isPaused ? `${words} is paused` : guest !== undefined && leavesGuests(pool) ? `${words} leaves restarts to its owner` : null };
+}
+
+/** Whether the pool's update strategy restarts no guest. */
+function leavesGuests({ spec }: StoredPool): boolean {
+  const { update } = withDefaults(spec);
+  return update.kind === 'opportunistic' || (update.kind === 'proactive' && exceeds('Restart', update.disruption));
 }
 
 /** Of a VM that this transition has changed, or marked: that is done once, and never again. */
-function needOfChanged(rules: TransitionRules, vm: VmView, vmi: VmiView | undefined): TransitionNeed {
-  if (isSetBack(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };
+function needOfChanged(rules: TransitionRules, vm: VmView, { vmi, owner }: { vmi: VmiView | undefined; owner: OwningPool | undefined }): TransitionNeed {
+  if (isSetBack(rules, vm)) return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
   const guest = liveVmi(vmi);
   const isKnown = guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null;
   // What a guest gets for an alias, nobody knows before it runs.
-  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait' };
+  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', why: null };
   if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
   // It was started from its old spec while that was changed.
   if (vm.transition?.guest === null) return hindrance(vm, guest) ?? { need: 'mark' };
-  if (!rules.transition.restartNow) return { need: 'wait' };
+  if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, guest) };
   return hindrance(vm, guest) ?? { need: 'restart', guest };
 }
 
+const changedSince = ({ machineType }: VmView): string => `somebody has set its machine type to ${machineType ?? 'none'} since`;
+
+/** Another's controller makes its VMs of a template of its own, which no transition changes. */
+const ofOwner = ({ owner }: VmView): string => (owner === null ? '' : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`);
+
+/** Of an old guest that was started after all. */
+function cameBack({ transition, machineType }: VmView, guest: VmiView): string | null {
+  if (guest.machineType === null || transition?.guestUid === undefined || transition.guestUid === guest.uid) return null;
+  const cause = isAlias(machineType ?? '') ? `: ${machineType} still stands for that` : '';
+  return `it was restarted, and came back with ${guest.machineType}${cause}`;
+}
+
 function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
-  if (isChangedSince(rules, vm)) return { need: 'left', why: `somebody has set its machine type to ${vm.machineType ?? 'none'} since` };
+  if (isChangedSince(rules, vm)) return { need: 'left', why: changedSince(vm) };
   const wanted = wantedType(rules, vm);
   if (wanted === undefined && (guest === undefined || !isOldGuest(rules, vm, guest))) return NOTHING;
   const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);

@@ -14,5 +14,5 @@ export function newRecord(vm: VmView, vmi: VmiView | undefined, { id, to, at }: 
   const earlier = vm.transition;
   const isSameGuest = earlier?.id === id || (guest !== null && earlier?.guest === guest);
   const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameGuest;
-  return { id, from: isTakenOver ? earlier.from : own, to, guest, at };
+  return { id, from: isTakenOver ? earlier.from : own, to, guest, ...(live === undefined ? {} : { guestUid: live.uid }), at };
 }

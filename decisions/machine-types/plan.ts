@@ -190,11 +190,11 @@ class Turn {
         this.#apart.add(key, need.why, need.need === 'left');
         break;
       case 'pool':
+      case 'wait':
         if (need.why !== null) this.#apart.add(key, need.why, false);
         break;
       case 'nothing':
       case 'done':
-      case 'wait':
     }
   }
 

@@ -7,9 +7,10 @@ export function recordOf(annotations: Readonly<Record<string, string>> | undefin
   const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
   if (text === undefined) return null;
   const record = parsed(text);
-  const { id, from, to, guest, at } = isObject(record) ? record : {};
+  const { id, from, to, guest, guestUid, at } = isObject(record) ? record : {};
   const isWhole = [id, from, to, at].every((one) => typeof one === 'string') && (guest === null || typeof guest === 'string');
-  return isWhole ? ({ id, from, to, guest, at } as TransitionRecord) : null;
+  const ofGuest = typeof guestUid === 'string' ? { guest, guestUid } : { guest };
+  return isWhole ? ({ id, from, to, ...ofGuest, at } as TransitionRecord) : null;
 }
 
 function parsed(text: string): unknown {

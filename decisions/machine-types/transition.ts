@@ -49,6 +49,8 @@ export interface TransitionRecord {
   to: string;
   /** Type of the guest that ran then; null where none did. */
   guest: string | null;
+  /** UID of that guest (VMI). */
+  guestUid?: string;
   /** RFC 3339. */
   at: string;
 }

@@ -4,7 +4,7 @@ import type { TransitionRecord } from '../../decisions/machine-types/transition.
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from './fleet.ts';
-import { Machines, NEW, OLD } from './machine-types.ts';
+import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
 
 /** What people, controllers and other transitions do between two steps of a transition. */
 const fleet = aFleet({ workers: 0 });
@@ -123,6 +123,22 @@ test('spec.running stays as it is, for a VM that runs and for one that does not'
   expect(Object.keys(after)).toEqual(['on']);
   expect(after['on']).not.toBe(guests['on']);
   expect((await machines.guest('on'))?.status?.machine?.type).toBe(NEW);
+});
+
+test('a VM that its owner restarts while its alias still stands for an old type waits on, and that is said', async () => {
+  await setAlias(fleet(), OLD);
+  onTestFinished(() => setAlias(fleet(), NEW));
+  await aWorker();
+  const machines = await Machines.of(fleet(), { vm: { type: 'q35' } });
+  const transition = await machines.change();
+  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, passedOver: [] });
+  await machines.power('vm', 'restart');
+  const why = `it was restarted, and came back with ${OLD}: q35 still stands for that`;
+  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, passedOver: [{ why, isWish: false, vms: [machines.key('vm')] }] });
+  expect(await machines.mark('vm')).toBe(transition.id);
+  await setAlias(fleet(), NEW);
+  await machines.power('vm', 'restart');
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 }, passedOver: [] });
 });
 
 test('a VM that another transition takes just before its patch is left in the hand of that one, and taken once that has ended', async () => {

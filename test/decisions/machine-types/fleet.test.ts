@@ -140,6 +140,7 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
       story.finish(run);
 
       expect(most(run.patched)).toBeLessThanOrEqual(1);
+      expect(most(run.markedAgain)).toBeLessThanOrEqual(1);
       expect(most(run.restarted)).toBeLessThanOrEqual(1);
       expect(run.poolsChanged).toBeLessThanOrEqual(1);
       if (!scene.restartNow) expect(run.restarted.size).toBe(0);

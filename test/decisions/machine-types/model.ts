@@ -159,6 +159,8 @@ export class ModelTransition {
   /** How often each VM's type was written, how often it was restarted, and how often each guest was, by UID; what each had before. */
   readonly patched = new Map<string, number>();
   readonly restarted = new Map<string, number>();
+  /** VMs that were changed when they were stopped, and have an old guest after all. */
+  readonly markedAgain = new Map<string, number>();
   readonly before = new Map<string, string | null>();
   poolsChanged = 0;
 
@@ -266,6 +268,10 @@ export class ModelTransition {
     const transition = newRecord(vm, cluster.guests.get(key), { id: this.id, to, at: '2026-01-02T03:04:05Z' });
     const marks = need.need === 'mark' || need.marks;
     cluster.change(key, { machineType: to, transition, transitionMark: marks ? this.id : null });
+    if (vm.transition?.id === this.id) {
+      expect(need.need).toBe('mark');
+      return count(this.markedAgain, vm.uid);
+    }
     count(this.patched, vm.uid);
     this.before.set(vm.uid, vm.machineType);
   }

@@ -87,6 +87,22 @@ describe('what this transition has changed', () => {
     ['is done with another new type that somebody has set', { machineType: 'pc-q35-rhel9.8.0' }, { machineType: NEW }, { need: 'done' }],
   ])('%s', (_words, fields, guest, need) => expect(needOf({ ...CHANGED, ...fields }, guest)).toMatchObject(need));
 
+  test('waits on, and says so, where it was restarted and came back as it was', () => {
+    const transition = recordOfOurs({ from: 'q35', to: 'q35', guestUid: 'the first' });
+    const patient = aTransition({ restartNow: false });
+    const since = (uid: string, machineType: string | null) => needOf({ machineType: 'q35', transition }, { specMachineType: 'q35', machineType, uid }, patient);
+    expect(since('the first', OLD)).toEqual({ need: 'wait', why: null });
+    expect(since('another', null)).toEqual({ need: 'wait', why: null });
+    expect(since('another', OLD)).toEqual({ need: 'wait', why: `it was restarted, and came back with ${OLD}: q35 still stands for that` });
+    expect(since('another', NEW)).toEqual({ need: 'done' });
+  });
+
+  test('is left with a word of a foreign owner that may have set it back', () => {
+    const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
+    const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;
+    expect(needOf({ ...CHANGED, machineType: OLD, owner }, GUEST_OLD)).toEqual({ need: 'left', why });
+  });
+
   test('is marked where it was started from its old spec while that was changed', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ guest: null }) };
     for (const restartNow of [true, false]) expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
@@ -94,7 +110,7 @@ describe('what this transition has changed', () => {
   });
   test('waits for its owner where that was asked for, also while it is paused or not to be disrupted', () => {
     const patient = aTransition({ restartNow: false });
-    for (const fields of [{}, { optedOut: true }]) expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({ need: 'wait' });
+    for (const fields of [{}, { optedOut: true }]) expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({ need: 'wait', why: null });
     expect(needOf(CHANGED, { machineType: NEW }, patient)).toEqual({ need: 'done' });
   });
 

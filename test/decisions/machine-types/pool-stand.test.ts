@@ -117,6 +117,13 @@ describe('a pool that this transition has changed', () => {
     expect(standOf(told({ halted }), behind).needs).toMatchObject([{ need: 'left', why: 'the rollout of its pool shop/web has ended: Failed' }]);
     const failures = [{ vm: 'web-1', why: 'not ready', at: '' }];
     expect(standOf(told({ halted, failures }), behind).needs).toEqual([{ need: 'failed', why: 'its pool shop/web could not update it: not ready' }]);
+    for (const updateStrategy of [{ opportunistic: {} }, { proactive: { disruption: 'Live' as const } }]) {
+      const pool = told({}, { updateStrategy });
+      const guests = [anOldVmi(behind[0]!)];
+      const picture = (vmis: VmiView[]) => pictureOf(behind, { pool, vmis });
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture(guests))).toMatchObject({ need: 'pool', why: 'its pool shop/web leaves restarts to its owner' });
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture([]))).toMatchObject({ need: 'pool', why: null });
+    }
     // Of the rollout before.
     expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
   });

@@ -60,7 +60,7 @@ test('a resulting type must be another, and a schedulable node must have it wher
 test('a record says what was there and what ran; one that takes over what another has not finished says what was there before that', () => {
   const change = { id: ID, to: NEW, at: '2026-01-02T03:04:05Z' };
   const vm = anOldVm('vm-1');
-  expect(newRecord(vm, anOldVmi(vm), change)).toEqual({ ...change, from: OLD, guest: OLD });
+  expect(newRecord(vm, anOldVmi(vm, { uid: 'guest' }), change)).toEqual({ ...change, from: OLD, guest: OLD, guestUid: 'guest' });
   expect(newRecord(vm, undefined, change)).toEqual({ ...change, from: OLD, guest: null });
   expect(newRecord(vm, anOldVmi(vm, { machineType: null }), change).guest).toBe(OLD);
   expect(newRecord(vm, anOldVmi(vm, { phase: 'Failed' }), change).guest).toBeNull();
@@ -70,7 +70,7 @@ test('a record says what was there and what ran; one that takes over what anothe
   // Its guest came up since, and is of an alias: that is another story.
   expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
   // Its own: it was started from its old spec while that was changed.
-  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({ ...change, from: OLD, guest: OLD });
+  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({ ...change, from: OLD, guest: OLD, guestUid: guest.uid });
   expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
 });
 

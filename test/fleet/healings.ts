@@ -17,17 +17,20 @@ export function withFastStarts(fleet: () => TestFleet): void {
   });
 }
 
-type Shape = NonNullable<Parameters<typeof templateOf>[0]>;
+type Shape = NonNullable<Parameters<typeof templateOf>[0]> & {
+  /** Of its disk: no guest starts before. */
+  provisionTime?: string;
+};
 
 /** Of VMs with a disk of their own: `disk-1`, `disk-2`, … */
-export const withDisk = (shape: Shape = {}): PoolSpec['template'] =>
+export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): PoolSpec['template'] =>
   templateOf({
     ...shape,
     vm: {
       ...shape.vm,
       dataVolumeTemplates: [
         {
-          metadata: { name: 'disk', annotations: { 'sim.drover.dev/provision-time': '50ms' } },
+          metadata: { name: 'disk', annotations: { 'sim.drover.dev/provision-time': provisionTime } },
           spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } },
         },
       ],
@@ -75,6 +78,11 @@ export class HealedPool {
   async break(number: number): Promise<void> {
     const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
     await this.pool.patchVm(`web-${number}`, { spec: { template: { metadata } } });
+    // KubeVirt may start it as it was until it has taken notice.
+    await until(async () => {
+      const vm = await this.pool.vm(`web-${number}`);
+      expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
+    });
     await this.endGuest(number);
   }
 

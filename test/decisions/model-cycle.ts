@@ -1,5 +1,5 @@
-import { healingDelayMs } from '../../decisions/healing-backoff.ts';
-import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../../decisions/healing-state.ts';
+import { HealingAttempt, type AttemptEnd } from '../../decisions/healing-attempt.ts';
+import type { CycleNews, Hold, SickVm, Verdict } from '../../decisions/healing-state.ts';
 import type { Clock } from './model-clock.ts';
 
 export type Signal = { signal: 'verdict'; verdict: Verdict } | { signal: 'hold'; hold: Hold; report: boolean } | { signal: 'now' } | { signal: 'skip' };
@@ -18,64 +18,56 @@ export interface CycleOptions {
 
 interface Wait {
   holds: () => boolean;
-  /** When it goes on whatever holds; milliseconds since the epoch. */
-  at: number | null;
+  until: number | null;
 }
-type Steps<T> = Generator<Wait, T, void>;
-type Ended = Pick<Spent, 'end' | 'uid' | 'why'>;
 
-/** A healing cycle as `workflows/heal-vm.ts` leads it, step by step: a step ends where that awaits something. */
+/** Leads a healing cycle as `workflows/heal-vm.ts` does: attempt after attempt, step by step. */
 export class ModelCycle {
   readonly name: string;
-  sick: SickVm;
-  phase: 'Removing' | 'Waiting' | 'Provisioning' = 'Removing';
   /** It does nothing more; its workflow closes in a moment. */
   hasEnded = false;
-  /** Its new VM may be made. */
-  get mayBeMade(): boolean {
-    return this.phase === 'Provisioning' || this.#left !== null || this.#isSkipped || this.hasEnded;
-  }
   readonly #options: CycleOptions;
-  readonly #steps: Steps<void>;
-  #wait: Wait = { holds: () => true, at: null };
-  #nextAt = '';
-  #isRemoved = false;
-  #hold: Hold;
-  #gone: CycleRules | null = null;
-  #hasRecovered = false;
-  #judged: Extract<Verdict, { verdict: 'Well' | 'Sick' }> | null = null;
-  #left: string | null = null;
-  #isSkipped = false;
-  #isHurried = false;
+  #attempt: HealingAttempt;
+  #steps: ReturnType<HealingAttempt['steps']>;
+  #wait: Wait | null = null;
   #isClosed = false;
-  #isAsked = false;
-  #later: Verdict[] = [];
 
   constructor(options: CycleOptions) {
     this.#options = options;
-    this.sick = options.sick;
-    this.name = options.sick.name;
-    this.#hold = options.hold;
-    this.#steps = this.#run();
-    this.#goOn();
+    const { sick, hold } = options;
+    this.name = sick.name;
+    this.#attempt = this.#attemptOn(sick, hold, []);
+    this.#steps = this.#attempt.steps();
+    this.#goOn(null);
+  }
+
+  get sick(): SickVm {
+    return this.#attempt.sick;
+  }
+  get phase(): HealingAttempt['phase'] {
+    return this.#attempt.phase;
+  }
+  /** Its new VM may be made. */
+  get mayBeMade(): boolean {
+    return this.#attempt.mayBeMade || this.hasEnded;
   }
 
   signal(told: Signal): void {
     switch (told.signal) {
       case 'verdict':
-        this.#told(told.verdict);
+        this.#attempt.tell(told.verdict);
         break;
       case 'hold':
-        this.#hold = told.hold;
-        this.#isAsked ||= told.report;
+        this.#attempt.hold = told.hold;
+        if (told.report) this.#attempt.ask();
         break;
       case 'now':
-        this.#isHurried = true;
+        this.#attempt.hurry();
         break;
       case 'skip':
-        this.#isSkipped = true;
+        this.#attempt.skip('skipped');
     }
-    this.#goOn();
+    this.#look();
   }
 
   /** A person ends its workflow. */
@@ -84,114 +76,44 @@ export class ModelCycle {
     this.#isClosed = true;
   }
 
-  #close(): void {
-    this.#isClosed = true;
-    this.#options.onClosed();
+  #attemptOn(sick: SickVm, hold: Hold, verdicts: readonly Verdict[]): HealingAttempt {
+    const { clock, pool } = this.#options;
+    return new HealingAttempt({ pool, sick, hold, verdicts, now: () => clock.now, chance: () => clock.chance() });
   }
 
-  #goOn(): void {
-    const { clock } = this.#options;
-    while (!this.#isClosed && (this.#wait.holds() || (this.#wait.at !== null && clock.now >= this.#wait.at))) {
-      const { value, done } = this.#steps.next();
-      if (done === true) return this.#close();
+  #goOn(kept: string | null): void {
+    if (this.#isClosed) return;
+    this.#wait = null;
+    const { value, done } = this.#steps.next(kept);
+    if (done === true) return value === null ? this.#next() : this.#end(value);
+    const { clock, remove, tell } = this.#options;
+    if (value.step === 'Remove') remove(this.sick, (why) => this.#goOn(why));
+    else if (value.step === 'Tell') tell(value.news, () => this.#goOn(null));
+    else {
       this.#wait = value;
-      if (value.at !== null) clock.in(value.at - clock.now, () => this.#goOn());
+      if (value.until !== null) clock.in(value.until - clock.now, () => this.#look());
+      this.#look();
     }
   }
 
-  *#run(): Steps<void> {
-    for (;;) {
-      const ended = yield* this.#attempt();
-      if (ended !== null) {
-        this.hasEnded = true;
-        yield* this.#tell(ended);
-        return;
-      }
-      const { verdict: _verdict, ...judged } = this.#judged as Extract<Verdict, { verdict: 'Sick' }>;
-      this.sick = { ...judged, name: this.name };
-      Object.assign(this, { phase: 'Removing' });
-      this.#isRemoved = this.#hasRecovered = this.#isHurried = this.#isAsked = false;
-      this.#gone = this.#judged = null;
-      for (const told of this.#later.splice(0)) this.#told(told);
-    }
+  /** Whether what it waits for is there. */
+  #look(): void {
+    if (this.#wait !== null && (this.#wait.holds() || (this.#wait.until !== null && this.#options.clock.now >= this.#wait.until))) this.#goOn(null);
   }
 
-  *#attempt(): Steps<Ended | null> {
-    const { uid, attempt, why } = this.sick;
-    yield* this.#until(() => this.#hold === 'None' || this.#isHurried || this.#hasRecovered);
-    if (this.#isOver()) return this.#over();
-    if (this.#hasRecovered) return { end: 'Healed', uid, why: 'it runs well again' };
-    let removal: { kept: string | null } | undefined;
-    this.#options.remove(this.sick, (kept) => {
-      removal = { kept };
-      this.#goOn();
+  #next(): void {
+    const { next, hold, later } = this.#attempt;
+    this.#attempt = this.#attemptOn(next, hold, later);
+    this.#steps = this.#attempt.steps();
+    this.#goOn(null);
+  }
+
+  #end(ended: AttemptEnd): void {
+    this.hasEnded = true;
+    this.#options.tell(this.#attempt.ended(ended), () => {
+      if (this.#isClosed) return;
+      this.#isClosed = true;
+      this.#options.onClosed();
     });
-    yield { holds: () => removal !== undefined, at: null };
-    if (removal?.kept != null) return { end: 'Left', uid, why: removal.kept };
-    this.#isRemoved = true;
-    yield* this.#until(() => this.#gone !== null);
-    if (this.#isOver()) return this.#over();
-    const { clock } = this.#options;
-    const delay = healingDelayMs(this.#gone!.backoff, attempt, clock.chance());
-    this.#nextAt = new Date(clock.now + delay).toISOString();
-    this.phase = 'Waiting';
-    yield* this.#tell();
-    yield* this.#until(() => this.#isHurried, delay);
-    yield* this.#until(() => this.#hold !== 'All' || this.#isHurried);
-    if (this.#isOver()) return this.#over();
-    this.phase = 'Provisioning';
-    yield* this.#tell();
-    yield* this.#until(() => this.#judged !== null);
-    if (this.#isOver()) return this.#over();
-    const judged = this.#judged!;
-    if (judged.verdict === 'Well') return { end: 'Healed', uid: judged.uid, why };
-    const { maxAttempts } = judged.rules;
-    return maxAttempts !== null && attempt >= maxAttempts ? { end: 'GivenUp', uid: judged.uid, why: `given up: ${judged.why}` } : null;
-  }
-
-  #told(told: Verdict): void {
-    const { attempt, uid } = this.sick;
-    if (told.verdict === 'Left') this.#left ??= told.why;
-    else if (told.attempt > attempt && told.verdict !== 'Sick') this.#later.push(told);
-    else if (told.verdict === 'Sick') {
-      if (told.attempt === attempt + 1) this.#judged ??= told;
-    } else if (told.attempt < attempt) return;
-    else if (told.verdict === 'Gone') this.#gone ??= told.rules;
-    else if (told.uid === uid) this.#hasRecovered = true;
-    else this.#judged ??= told;
-  }
-
-  #isOver(): boolean {
-    return this.#isSkipped || this.#left !== null;
-  }
-
-  #over(): Ended {
-    const { uid } = this.sick;
-    return this.#left === null ? { end: 'Skipped', uid: this.#isRemoved ? '' : uid, why: 'skipped' } : { end: 'Left', uid, why: this.#left };
-  }
-
-  *#until(holds: () => boolean, forMs?: number): Steps<void> {
-    const { clock } = this.#options;
-    const at = forMs === undefined ? null : clock.now + forMs;
-    const isDone = (): boolean => this.#isOver() || holds();
-    while (!isDone()) {
-      yield { holds: () => this.#isAsked || isDone(), at };
-      if (at !== null && clock.now >= at) return;
-      if (!isDone()) yield* this.#tell();
-    }
-  }
-
-  *#tell(ended?: Ended): Steps<void> {
-    const { uid, attempt, why } = this.sick;
-    this.#isAsked = false;
-    const about = { vm: this.name, pool: this.#options.pool, uid, attempt, why };
-    const attempts = this.#isRemoved ? attempt : attempt - 1;
-    const stands: CycleNews = this.phase === 'Waiting' ? { ...about, news: 'Stands', phase: this.phase, nextAt: this.#nextAt } : { ...about, news: 'Stands', phase: this.phase };
-    let isSent = false;
-    this.#options.tell(ended === undefined ? stands : { ...about, ...ended, news: 'Ended', attempt: attempts }, () => {
-      isSent = true;
-      this.#goOn();
-    });
-    yield { holds: () => isSent, at: null };
   }
 }

@@ -5,10 +5,8 @@ import { createServiceAccounts, ClusterRoles, kubeconfigOf } from '../deploy/ser
 import { rulesOf } from '../deploy/rights.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { abort, pause } from '../../workflows/messages.ts';
-import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from './fleet.ts';
-import { Machines, NEW, OLD } from './machine-types.ts';
-import { ReadinessWatch } from './readiness-watch.ts';
-import type { PoolSpec } from '../../api/pool.ts';
+import { aFleet, namesUpTo, until, type TestWorker } from './fleet.ts';
+import { Machines, OLD } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0 });
 
@@ -25,68 +23,6 @@ const throughProxy = async (fate: (method: string, path: string) => Fate | Promi
 const off = { runStrategy: 'Halted' };
 const isPatchOf = (name: string) => (method: string, path: string): boolean =>
   method === 'PATCH' && path.includes(`/virtualmachines/${name}?`) && !path.includes('dryRun');
-
-function typed(type: string): PoolSpec['template'] {
-  const { spec } = structuredClone(runningTemplate);
-  const vmi = spec.template as { spec: { domain: object } };
-  vmi.spec.domain = { ...vmi.spec.domain, machine: { type } };
-  return { spec };
-}
-
-/** A pool named `web`; resolves once its VMs are ready and its rollout is over. */
-async function aPool(machines: Machines, spec: Partial<PoolSpec>): Promise<void> {
-  const { namespace } = machines;
-  const { replicas = 3 } = spec;
-  await fleet().createPool(namespace, 'web', { template: typed(OLD), ...spec, replicas });
-  await machines.ready(namesUpTo('web', replicas));
-  await until(async () => expect((await fleet().condition(namespace, 'web', 'Progressing'))?.reason).toBe('Complete'));
-}
-
-const templateType = async ({ namespace }: Machines): Promise<unknown> => {
-  const { spec } = (await fleet().pool(namespace, 'web'))!.spec.template;
-  return (spec.template as { spec: { domain: { machine?: { type?: string } } } }).spec.domain.machine?.type;
-};
-
-/** The last of them may still come up when nothing is left to be done to it. */
-const guestsAre = (machines: Machines, type: string): Promise<void> =>
-  until(async () => {
-    const guests = await Promise.all(namesUpTo('web', 4).map((name) => machines.guest(name)));
-    expect(guests.map((guest) => guest?.status?.machine?.type)).toEqual([type, type, type, type]);
-  });
-
-test("of a pool the template is changed, and the pool brings its VMs to it within its own budget", async () => {
-  await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 4, maxUnavailable: 1 });
-  const watch = await ReadinessWatch.start(fleet().kube, machines.namespace);
-  onTestFinished(() => watch.stop());
-  await watch.startRecording();
-  const transition = await machines.change({ restartNow: true, maxRestarts: 4 });
-  await transition.until({ counts: { inPools: expect.any(Number) as number }, phase: 'Waiting' });
-  const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Complete', failures: 0, restarted: 0, counts: { inPools: 0 } });
-  expect(await templateType(machines)).toBeUndefined();
-  for (const name of namesUpTo('web', 4)) expect(await machines.type(name)).toBe('q35');
-  await guestsAre(machines, NEW);
-  await watch.caughtUp();
-  expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(1);
-  expect(namesUpTo('web', 4).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1]);
-
-  const undo = await machines.change({ scope: { glob: '*', undoes: transition.id } });
-  expect(await undo.result()).toMatchObject({ phase: 'Complete' });
-  expect(await templateType(machines)).toBe(OLD);
-  await guestsAre(machines, OLD);
-});
-
-test('a pool of which some VMs were not chosen is left, and said so', async () => {
-  await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 2 });
-  const result = await (await machines.change({ scope: { names: ['web-1'] } })).result();
-  expect(result).toMatchObject({ phase: 'Complete', patched: 0, counts: { left: 1 } });
-  expect(result.passedOver).toMatchObject([{ why: expect.stringContaining(`pool ${machines.key('web')} has VMs that were not chosen`), isWish: true }]);
-  expect(await templateType(machines)).toBe(OLD);
-});
 
 test('a VM that somebody edits just before its patch is left as they have it, and reported', async () => {
   const machines = await Machines.of(fleet(), { edited: off, other: off });
@@ -185,15 +121,4 @@ test('a history that has grown long is left behind, also with a VM in hand, and 
   await transition.handle.signal(abort);
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();
-});
-
-test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
-  const machines = await Machines.of(fleet(), { other: off });
-  let fails = false;
-  await throughProxy((method, path) => (fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass'));
-  await aPool(machines, { replicas: 1 });
-  fails = true;
-  const result = await (await machines.change()).result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 1, failures: 1, failed: [{ vm: `pool ${machines.key('web')}`, why: expect.stringContaining('the test answers 422') }] });
-  expect(await machines.type('web-1')).toBe(OLD);
 });

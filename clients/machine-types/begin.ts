@@ -5,7 +5,7 @@ import { untilListed } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import { followTransition } from './follow.ts';
 import type { FollowFlags } from './options.ts';
-import { printPlan } from './plan-view.ts';
+import { passedOverLines, poolLines, printPlan } from './plan-view.ts';
 import { plannedOf } from './planned.ts';
 import { startTransition } from './start.ts';
 import { aimInWords, vmsInWords } from './words.ts';
@@ -16,7 +16,9 @@ export async function beginTransition(session: Session, transition: Transition, 
   if (dryRun !== 'none') return printPlan(plan);
   const handle = await startTransition(session, { transition, seen });
   print(plain(`${handle.workflowId} begun: ${vmsInWords(plan.vms)}, ${aimInWords(transition)}`));
+  for (const line of poolLines(plan)) note(line);
   if (wait) return followTransition(session, handle, { untilChanged: !transition.restartNow });
+  for (const line of passedOverLines(plan)) note(line);
   await untilListed(session, handle.workflowId);
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);

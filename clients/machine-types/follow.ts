@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts';
 import { note, plain, print } from '../output.ts';
 import { followRun, resultOf, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
+import { troubleLines, troublesOf } from '../runs/troubles.ts';
 import type { Session } from '../session.ts';
 import { endInWords, shortfalls, transitionLines, wishes } from './progress.ts';
 import { shortIdOf } from './transitions.ts';
@@ -23,6 +24,8 @@ const transition: Followed<TransitionProgress> = { query: transitionProgress, li
 export interface Standing {
   progress: TransitionProgress;
   refusal: string | null;
+  /** What it tries in vain, a sentence each. */
+  troubles: string[];
 }
 
 /** How a transition stands or has ended: one that is over tells without a worker. Throws `Failure` where nobody answers. */
@@ -30,15 +33,18 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
   const { status } = await handle.describe().catch((error: unknown) => {
     throw error instanceof WorkflowNotFoundError ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
   });
-  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), refusal: null };
-  if (status.name !== 'FAILED') return { progress: await askProgress(session, handle, transitionProgress), refusal: null };
+  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), refusal: null, troubles: [] };
+  if (status.name !== 'FAILED') {
+    const [progress, troubles] = await Promise.all([askProgress(session, handle, transitionProgress), troublesOf(session, handle)]);
+    return { progress, refusal: null, troubles };
+  }
   const refusal = await endOf(session, handle).then(
     () => new Failure(`${handle.workflowId} has failed`),
     (error: Error) => error,
   );
   // Without a worker, at least why is known.
   const progress = await askProgress(session, handle, transitionProgress).catch(() => Promise.reject(refusal));
-  return { progress, refusal: refusal.message };
+  return { progress, refusal: refusal.message, troubles: [] };
 }
 
 const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProgress> =>
@@ -66,6 +72,6 @@ function stillWaits(id: string, { counts }: TransitionProgress): string {
 }
 
 /** How a transition stands, for a person. */
-export function printStanding(id: string, { progress, refusal }: Standing): void {
-  print([...transitionLines(id, progress), ...(refusal === null ? [] : [plain(`  ${refusal}`)])].join('\n'));
+export function printStanding(id: string, { progress, refusal, troubles }: Standing): void {
+  print([...transitionLines(id, progress), ...(refusal === null ? [] : [plain(`  ${refusal}`)]), ...troubleLines(troubles)].join('\n'));
 }

@@ -22,9 +22,9 @@ export interface ScopeFlags {
 /** How guests are restarted. */
 export interface RestartFlags {
   restartNow?: boolean;
-  maxRestarts: IntOrPercent;
-  maxFailures: number;
-  deadline: number;
+  maxRestarts?: IntOrPercent;
+  maxFailures?: number;
+  deadline?: number;
   window?: string[];
   force?: boolean;
   reason?: string;
@@ -50,16 +50,19 @@ export const addScopeOptions = (command: Command): Command =>
     .addOption(new Option('--only <state>', 'only VMs that run, or only those that do not').choices(['running', 'stopped']))
     .option('--to <type>', 'the machine type to be; without it the type is cleared, and the default applies: that of the VM\'s preference, or of the cluster');
 
+const MAX_RESTARTS = '5%';
+const MAX_FAILURES = 0;
+const DEADLINE_MS = 600_000;
+
 export const addRestartOptions = (command: Command): Command =>
   command
     .option('--restart-now', 'restart the guests that have the old type, a few at a time; without it they wait until their owners restart them')
     .addOption(
-      new Option('--max-restarts <n>', 'how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1')
-        .argParser(atLeastOne)
-        .default('5%'),
+      new Option('--max-restarts <n>', `how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1 (default: ${MAX_RESTARTS})`)
+        .argParser(atLeastOne),
     )
-    .addOption(new Option('--max-failures <n>', 'more than so many failed restarts stop it').argParser(count).default(0))
-    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again').argParser(someTime).default(600_000, '10m'))
+    .addOption(new Option('--max-failures <n>', `more than so many failed restarts stop it (default: ${MAX_FAILURES})`).argParser(count))
+    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again (default: 10m)').argParser(someTime))
     .option('--window <window>', 'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)', several)
     .option('--force', 'go on though the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
@@ -104,10 +107,13 @@ export const undoOf = async (session: Session, id: string, flags: RestartFlags):
 const givenNamespace = ({ globals: { namespace } }: Session): string[] | null => (namespace === undefined ? null : [namespace]);
 
 async function restartsOf(flags: RestartFlags): Promise<Omit<Transition, 'scope' | 'to'>> {
-  const { restartNow = false, maxRestarts, maxFailures, deadline, window = [], force = false, reason = null } = flags;
-  if (window.length > 0 && !restartNow) throw new UsageError('--window says when guests are restarted: give --restart-now too');
-  const windows = window.length === 0 ? [] : await windowsOf(window);
-  return { restartNow, maxRestarts, maxFailures, deadlineMs: deadline, windows, force, askedBy: askedBy(), reason };
+  const { restartNow = false, maxRestarts, maxFailures, deadline, window, force = false, reason = null } = flags;
+  const ofRestarts = { '--max-restarts': maxRestarts, '--max-failures': maxFailures, '--deadline': deadline, '--window': window };
+  const [given] = Object.entries(ofRestarts).find(([, value]) => value !== undefined) ?? [];
+  if (given !== undefined && !restartNow) throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
+  const windows = window === undefined ? [] : await windowsOf(window);
+  const pace = { maxRestarts: maxRestarts ?? MAX_RESTARTS, maxFailures: maxFailures ?? MAX_FAILURES, deadlineMs: deadline ?? DEADLINE_MS };
+  return { restartNow, ...pace, windows, force, askedBy: askedBy(), reason };
 }
 
 async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {

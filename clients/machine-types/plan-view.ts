@@ -54,15 +54,29 @@ function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
 }
 
 /** How many VMs need what, and what pools make of it. */
-function totalLines({ items, vms, counts, maxRestarts }: TransitionPlanned): string[] {
+function totalLines(plan: TransitionPlanned): string[] {
+  const { vms, counts, maxRestarts } = plan;
   const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) => (counts[need] === undefined ? [] : [`${counts[need]} ${WORDS[need][1]}`]));
   const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
   const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
+  return [plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
+}
+
+/** What else may restart guests, whatever the transition was asked for; one line, or none without pools. */
+export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
   const pools = new Set(items.filter(isOfPool).map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`));
-  return [
-    plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`),
-    ...(pools.size === 0 ? [] : [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`)]),
-  ];
+  if (pools.size === 0) return [];
+  return [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`)];
+}
+
+/** What is not changed now, or not at all; a line for each reason. */
+export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
+  const passedOver = items.filter(({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'));
+  const groups = Map.groupBy(passedOver, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
+  return [...groups].map(([key, ofOne]) => {
+    const [words, why] = key.split('\n') as [string, string];
+    return plain(`${words}: ${namesInWords(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${why}`);
+  });
 }
 
 const isOfPool = ({ kind, need }: PlannedItem): boolean => need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');

@@ -5,7 +5,7 @@ import { liveVmi } from '../../decisions/availability.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/need.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
-import { faultOf, wantedResults } from '../../decisions/machine-types/preflight.ts';
+import { faultOf, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';
 import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/rules.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { OwningPool, RestartPicture } from '../../decisions/restart-budget.ts';
@@ -83,14 +83,13 @@ export async function planOf(kube: KubeClient, fleet: ReadFleet, transition: Tra
   const pools = picture.owners.flatMap((owner) => plannedPool(rules, owner, picture) ?? []);
   const counts: TransitionPlanned['counts'] = {};
   for (const { need } of planned) counts[need] = (counts[need] ?? 0) + 1;
-  const running = planned.filter(({ need, guest }) => need !== 'Left' && guest !== null).length;
   const faults = asked.results.filter(({ fault }) => fault !== null);
   return {
     items: [...pools, ...planned].sort(inOrder),
     results: asked.results,
     vms: planned.length,
     counts,
-    maxRestarts: countOf(transition.maxRestarts, running, 1),
+    maxRestarts: countOf(transition.maxRestarts, restartable(rules, fleet.vms, picture), 1),
     refusals: transition.force ? [] : faults.map(faultInWords),
     unknown: [...asked.unknown, ...(others.unknown === null ? [] : [others.unknown])],
   };

@@ -4,6 +4,7 @@ import type { Transition, TransitionPhase, TransitionProgress, TransitionRecord 
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { Failure, sentenceOf } from '../failure.ts';
+import { changedVms } from '../history/changed-vms.ts';
 import { note, print, table } from '../output.ts';
 import { printData } from '../rollout/data.ts';
 import type { Session } from '../session.ts';
@@ -23,18 +24,26 @@ export interface Report {
   items: ReportRow[];
 }
 
-/** Prints what a transition has done to each VM. Without Temporal's word it tells what the VMs carry of it. */
+/** Prints what a transition has done to each VM, of a namespace where one was given. Without Temporal's word it tells what the VMs carry of it. */
 export async function printReport(session: Session, id: string, output?: ReportFormat): Promise<void> {
   const { client } = await session.temporal();
   const kube = await session.kube();
-  const [{ progress, trouble }, vms, pools] = await Promise.all([tryToRead(session, client.workflow.getHandle(id)), readReported(kube), readPoolRecords(kube)]);
-  const items = reportOf({ id: shortIdOf(id), vms, pools, progress });
+  const { namespace } = session.globals;
+  const [{ progress, trouble }, vms, pools, changed] = await Promise.all([
+    tryToRead(session, client.workflow.getHandle(id)),
+    readReported(kube, namespace),
+    readPoolRecords(kube, namespace),
+    // Whatever is wrong with it, the progress tells that too.
+    changedVms(client, id).catch(() => []),
+  ]);
+  const all = reportOf({ id: shortIdOf(id), vms, pools, progress, changed });
+  const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
   if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
   for (const { why, count, vms } of progress?.passedOver ?? []) if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
   if (output === 'json') return printData({ id, phase: progress?.phase ?? null, transition: progress?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
-  if (items.length === 0) return note(`${id} has changed no VM that is still there`);
+  if (items.length === 0) return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
   print(table(REPORT_COLUMNS.map((name) => name.toUpperCase()), rows).join('\n'));
 }
@@ -47,21 +56,21 @@ const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
     (error: unknown) => ({ progress: null, trouble: sentenceOf(error) }),
   );
 
-async function readReported(kube: KubeClient): Promise<ReportedVm[]> {
+async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {
   const guestTypes = new Map<string, string | null>();
-  for await (const vmi of readVmiViews(kube, undefined)) {
+  for await (const vmi of readVmiViews(kube, namespace)) {
     const hasEnded = vmi.deleting || vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
     if (vmi.vmUid !== null && !hasEnded) guestTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
   }
   const vms: ReportedVm[] = [];
-  for await (const { uid, namespace, name, owner, machineType, transition, transitionMark } of readVmViews(kube, undefined)) {
-    vms.push({ namespace, name, owner, machineType, transition, transitionMark, guestType: guestTypes.get(uid) ?? null });
+  for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(kube, namespace)) {
+    vms.push({ namespace: within, name, owner, machineType, transition, transitionMark, guestType: guestTypes.get(uid) ?? null });
   }
   return vms;
 }
 
-async function readPoolRecords(kube: KubeClient): Promise<Map<string, TransitionRecord>> {
-  const { items } = await kube.list(VirtualMachinePools);
+async function readPoolRecords(kube: KubeClient, namespace: string | undefined): Promise<Map<string, TransitionRecord>> {
+  const { items } = await kube.list(VirtualMachinePools, { namespace });
   return new Map(
     items.flatMap(({ metadata: { uid, annotations } }) => {
       const record = recordOf(annotations);

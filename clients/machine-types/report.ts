@@ -10,13 +10,15 @@ export type ReportState =
   | 'Restarting'
   /** Its pool was changed, and is to roll it. */
   | 'InPool'
-  /** Somebody has given it another type since. */
+  /** Somebody has given it another type since, be it by another transition. */
   | 'ChangedSince'
   | 'Failed'
   /** Not changed yet: paused, migrating, in another's hand. */
   | 'PutOff'
   /** Not to be changed. */
-  | 'LeftAlone';
+  | 'LeftAlone'
+  /** Deleted since. */
+  | 'Gone';
 
 /** What a transition has done to one VM; types are null where they are not known, or there was none. */
 export interface ReportRow {
@@ -24,7 +26,7 @@ export interface ReportRow {
   name: string;
   from: string | null;
   to: string | null;
-  /** Of the guest that ran when it was changed. */
+  /** Of the guest that ran when it was changed; of one that its pool has rolled, nobody knows it any more. */
   guestBefore: string | null;
   state: ReportState;
   why: string | null;
@@ -45,16 +47,19 @@ export interface ReportInput {
   pools: ReadonlyMap<string, TransitionRecord>;
   /** Null where Temporal does not know it any more. */
   progress: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'> | null;
+  /** All that it has changed, by `namespace/name`, also those that are not there any more; none where Temporal does not tell. */
+  changed: readonly string[];
 }
 
 type How = Pick<ReportRow, 'state' | 'why'>;
 
 /**
  * What has become of each VM that a transition has changed, or has tried to, or has passed over, by what the VMs carry of it and what its
- * workflow says. VMs that were deleted since are told only where they failed.
+ * workflow says.
  */
-export function reportOf({ id, vms, pools, progress }: ReportInput): ReportRow[] {
+export function reportOf({ id, vms, pools, progress, changed }: ReportInput): ReportRow[] {
   const told = new Map(progress === null ? [] : toldOf(progress));
+  const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const { namespace, name, machineType } = vm;
     const key = `${namespace}/${name}`;
@@ -63,10 +68,17 @@ export function reportOf({ id, vms, pools, progress }: ReportInput): ReportRow[]
     const inPool = ofPool?.id === id ? ofPool : null;
     const how = told.get(key) ?? (record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null);
     told.delete(key);
-    const { from = machineType, to = null, guest = null } = record ?? (inPool !== null ? { ...inPool, to: newTypeOf(vm, inPool) } : {});
-    return how === null ? [] : [{ namespace, name, from, to, guestBefore: guest, ...how }];
+    const { from = machineType, to = null, guest = null } = record ?? (inPool !== null ? recordInPool(vm, inPool) : {});
+    if (how !== null) return [{ namespace, name, from, to, guestBefore: guest, ...how }];
+    return isChanged.has(key) && vm.transition !== null ? [changedAgain(vm, vm.transition)] : [];
   });
-  return [...rows, ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : []))];
+  const there = new Set(vms.map(({ namespace, name }) => `${namespace}/${name}`));
+  const deleted = changed.filter((key) => !there.has(key) && told.get(key)?.state !== 'Failed');
+  return [
+    ...rows,
+    ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
+    ...deleted.map((key) => gone(key, { state: 'Gone', why: 'it is not there any more' })),
+  ];
 }
 
 /** What its workflow says counts for more than what VMs carry. */
@@ -86,6 +98,17 @@ function gone(key: string, how: How): ReportRow {
   return { namespace, name, from: null, to: null, guestBefore: null, ...how };
 }
 
+/** The record of what was done to it is that of another transition by now. */
+const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionRecord): ReportRow => ({
+  namespace,
+  name,
+  from: null,
+  to: from || null,
+  guestBefore: null,
+  state: 'ChangedSince',
+  why: `transition ${id} has changed it since`,
+});
+
 function standing({ machineType, transitionMark, guestType }: ReportedVm, record: TransitionRecord): How {
   if (machineType !== null && machineType !== record.to) return { state: 'ChangedSince', why: `its type is ${machineType} now` };
   if (!isOldGuest(guestType, record)) return { state: 'Done', why: null };
@@ -97,8 +120,12 @@ function standingInPool({ machineType, guestType, owner }: ReportedVm, { from }:
   return isRolled ? { state: 'Done', why: `rolled by pool ${owner?.name}` } : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
 }
 
-/** What a pool's VM got, where the pool's own template has no type any more. */
-const newTypeOf = ({ machineType }: ReportedVm, { from, to }: TransitionRecord): string | null => to || (machineType === from ? null : machineType);
+/** As it would stand on a VM of the pool: what that got, where the pool's own template has no type any more, and the type of a guest of before. */
+const recordInPool = ({ machineType, guestType }: ReportedVm, { from, to }: TransitionRecord): { from: string; to: string | null; guest: string | null } => ({
+  from,
+  to: to || (machineType === from ? null : machineType),
+  guest: guestType === from ? guestType : null,
+});
 
 /** Whether a guest is the one of before its VM was changed, or one that came back with that type. */
 export const isOldGuest = (guestType: string | null, { guest, to }: TransitionRecord): boolean => guest !== null && guest !== to && guestType === guest;

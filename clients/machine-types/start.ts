@@ -4,6 +4,7 @@ import { TypedSearchAttributes } from '@temporalio/common';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
+import { note } from '../output.ts';
 import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import { aimInWords, because } from './words.ts';
@@ -27,8 +28,11 @@ export async function startTransition(session: Session, { transition, seen }: Pi
   const memo: TransitionMemo = { askedBy, reason, begunAt: new Date().toISOString(), glob: scope.glob, to, restartNow, undoes: scope.undoes };
   const id = randomBytes(4).toString('hex');
   const input: Started = { ref: { cluster, id }, transition, seen };
-  return client.workflow.start('machineTypeTransition', {
-    workflowId: transitionIdOf(cluster, id),
+  const workflowId = transitionIdOf(cluster, id);
+  const stopped = (): void => note(`\n${workflowId} may have begun: \`drover machine-types status ${workflowId}\` shows it`);
+  process.prependOnceListener('SIGINT', stopped);
+  const starting = client.workflow.start('machineTypeTransition', {
+    workflowId,
     taskQueue: taskQueueOf(cluster),
     args: [input],
     typedSearchAttributes: new TypedSearchAttributes([
@@ -38,4 +42,5 @@ export async function startTransition(session: Session, { transition, seen }: Pi
     memo,
     staticSummary: `Machine types: ${aimInWords(transition)}; asked for by ${askedBy}${because(reason)}`.slice(0, 180),
   });
+  return starting.finally(() => process.off('SIGINT', stopped));
 }

@@ -6,6 +6,7 @@ import { Live } from '../live.ts';
 import { note } from '../output.ts';
 import type { Session } from '../session.ts';
 import { askProgress } from './progress.ts';
+import { troubleLines, troublesOf } from './troubles.ts';
 
 const ASK_MS = 1_000;
 
@@ -73,8 +74,8 @@ async function draw<P>(
   let trouble = '';
   while (!over.aborted) {
     try {
-      const progress = await askProgress(session, handle, query);
-      live.draw(lines(handle.workflowId, progress));
+      const [progress, troubles] = await Promise.all([askProgress(session, handle, query), troublesOf(session, handle)]);
+      live.draw([...lines(handle.workflowId, progress), ...troubleLines(troubles)]);
       if (until(progress)) return progress;
     } catch (error) {
       const said = sentenceOf(error);

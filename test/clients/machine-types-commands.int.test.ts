@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
 import type { Action } from '../../clients/history/actions.ts';
 import type { Report } from '../../clients/machine-types/print-report.ts';
 import type { ListedTransition } from '../../clients/machine-types/transitions.ts';
 import type { PendingVm } from '../../clients/vm/pending.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { taskQueueOf } from '../../workflows/messages.ts';
 import { aFleet, runningTemplate, until, type TestWorker } from '../fleet/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
@@ -88,8 +90,26 @@ describe('a whole update', () => {
     ]);
   });
 
-  test('is undone, but for a VM that somebody has changed since', async () => {
+  test('is planned to be undone, and nothing is written by that', async () => {
     await machines.setType('off', NEW);
+    const before = [await machines.guests(), await machines.record('db-1'), (await machines.vm('db-1')).metadata.resourceVersion];
+    const begun = (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items.length;
+    const dry = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '1', '--dry-run');
+    expect(dry).toMatchObject({ code: 0, stderr: '' });
+    expect(dry.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS'))).toEqual([
+      'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
+      `NS | db-1 | q35 | ${OLD} | change, restart`,
+      `NS | db-2 | q35 | ${OLD} | change, restart`,
+      `NS | off | ${NEW} | ${NEW} | left alone: somebody has set its machine type to ${NEW} since`,
+      '',
+      '3 VMs: 2 to change and restart, 1 left alone; 1 restarted at a time',
+      '',
+    ]);
+    expect([await machines.guests(), await machines.record('db-1'), (await machines.vm('db-1')).metadata.resourceVersion]).toEqual(before);
+    expect((JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items).toHaveLength(begun);
+  });
+
+  test('is undone, but for a VM that somebody has changed since', async () => {
     const undone = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '100%');
     const undo = idIn(undone);
     expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`)) });
@@ -97,6 +117,11 @@ describe('a whole update', () => {
     const { items } = await reportOf(undo);
     expect(items.filter(({ state }) => state === 'Done').map(({ name, from, to }) => [name, from, to])).toEqual([['db-1', 'q35', OLD], ['db-2', 'q35', OLD]]);
     expect((await machineTypes('list')).stdout).toContain(`undo of ${lastPart(id)}`);
+    const again = (await reportOf(id)).items.filter(({ name }) => name === 'db-1');
+    expect(again).toMatchObject([{ to: 'q35', state: 'ChangedSince', why: `transition ${lastPart(undo)} has changed it since` }]);
+    await fleet().kube.delete(VirtualMachines, { namespace: machines.namespace, name: 'db-1' });
+    await until(async () => expect((await reportOf(undo)).items.find(({ name }) => name === 'db-1')).toMatchObject({ state: 'Gone', why: 'it is not there any more' }));
+    expect(await machineTypes('report', id, '-n', 'elsewhere')).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM in namespace elsewhere\n` });
   });
 });
 
@@ -134,7 +159,8 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
   await machines.ready(['web-1', 'web-2']);
   const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
   const id = idIn(done);
-  expect(done).toMatchObject({ code: 0, stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/) });
+  const restarts = `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namespace}/web\n`;
+  expect(done).toMatchObject({ code: 0, stderr: restarts, stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/) });
   expect((await reportOf(id)).items).toEqual(
     ['web-1', 'web-2'].map((name) => ({ namespace, name, from: OLD, to: 'q35', guestBefore: null, state: 'Done', why: 'rolled by pool web' })),
   );
@@ -190,6 +216,7 @@ describe('one that goes on', () => {
     await until(async () => expect((await statusOf(first)).phase).toBe('Waiting'));
     const second = await update(machines, '--restart-now', '--no-wait');
     const id = idIn(second);
+    expect(second).toMatchObject({ code: 0, stderr: `put off: ${machines.key('db')}: in the hand of ${first}\n` });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
     expect((await machineTypes('status', id)).stdout).toMatch(new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`));
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
@@ -210,7 +237,7 @@ describe('what can\'t be done', () => {
     expect(await machines.type('off')).toBe(OLD);
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
     expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/) });
-    expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM that is still there\n` });
+    expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM\n` });
   });
 
   test('a glob that nothing matches, and a dry run, begin nothing', async () => {
@@ -258,6 +285,46 @@ describe('what can\'t be done', () => {
     expect(await machines.type('off')).toBe(OLD);
   });
 });
+
+const isMarked = (vm: string): string => `(has(${vm}.metadata.labels) && '${MACHINE_TYPE_RESTART_LABEL}' in ${vm}.metadata.labels)`;
+
+test('what is tried in vain is told, until it can be done', async () => {
+  const machines = await Machines.of(fleet(), { db: {} });
+  const id = idIn(await update(machines));
+  const allow = await forbid(machines.namespace, `${isMarked('object')} || !${isMarked('oldObject')}`);
+  await machines.power('db', 'restart');
+  const trouble = /the removal of labels has failed \d+ times, and is tried again: .*not now/;
+  await until(async () => expect((await machineTypes('status', id)).stdout).toMatch(trouble));
+  const { troubles } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as { troubles: string[] };
+  expect(troubles).toEqual([matching(trouble)]);
+  const watching = machineTypes('status', id, '--watch');
+  await allow();
+  const { code, stdout } = await watching;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/\n1 of 1 VM done: 1 changed by drover\n$/);
+  expect(await machines.mark('db')).toBeUndefined();
+});
+
+/** Refuses changes of VMs in the namespace for which the expression of CEL is not true, until the function that is returned is called. */
+async function forbid(namespace: string, expression: string): Promise<() => Promise<void>> {
+  const kind = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false };
+  const policies = { ...kind, plural: 'validatingadmissionpolicies', kind: 'ValidatingAdmissionPolicy' };
+  const bindings = { ...kind, plural: 'validatingadmissionpolicybindings', kind: 'ValidatingAdmissionPolicyBinding' };
+  const name = `${namespace}.test`;
+  const rule = { apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['virtualmachines'] };
+  const { kube } = fleet();
+  await kube.create(policies, { metadata: { name }, spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression, message: 'not now' }] } });
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+  await kube.create(bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'], matchResources: { namespaceSelector } } });
+  const labels = { [MACHINE_TYPE_RESTART_LABEL]: null };
+  const vms = await kube.list(VirtualMachines, { namespace });
+  // It takes a moment until the API server goes by it.
+  await until(() => expect(kube.patch(VirtualMachines, vms.items[0]!.metadata, 'merge', { metadata: { labels } }, { dryRun: true })).rejects.toThrow('not now'));
+  return async () => {
+    await kube.delete(bindings, { name });
+    await kube.delete(policies, { name });
+  };
+}
 
 test('an update whose workflow Temporal has forgotten is reported by what the VMs carry of it', async () => {
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });

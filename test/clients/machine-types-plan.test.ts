@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planOf, type PlannedItem, type TransitionPlanned } from '../../clients/machine-types/plan.ts';
-import { planLines } from '../../clients/machine-types/plan-view.ts';
+import { passedOverLines, planLines, poolLines } from '../../clients/machine-types/plan-view.ts';
 import type { ReadFleet } from '../../clients/machine-types/read.ts';
 import { typesLines } from '../../clients/machine-types/types.ts';
 import type { Transition } from '../../decisions/machine-types/transition.ts';
@@ -51,6 +51,21 @@ test('a plan has a line for each VM, and says what it is in all', () => {
     '',
     '6 VMs: 3 to change, 1 to change and restart, 1 to restart, 1 put off; 3 restarted at a time',
   ]);
+});
+
+test('what a transition begins with, and nobody would expect of it, is told in a line for each reason', () => {
+  const wish = { need: 'Left', why: 'its owner asked that nothing disrupts it' } as const;
+  const plan = planned([
+    item('db-1', {}),
+    item('db-2', { need: 'Later', why: 'it is paused' }),
+    item('mail-1', wish),
+    item('mail-2', wish),
+    item('web', { kind: 'VirtualMachinePool' }),
+    item('web-1', { need: 'Pool', pool: 'web' }),
+  ]);
+  expect(passedOverLines(plan)).toEqual(['put off: shop/db-2: it is paused', 'left alone: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it']);
+  expect(poolLines(plan)).toEqual(['A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web']);
+  expect(poolLines(planned([item('db-1', {})]))).toEqual([]);
 });
 
 test('a wide plan has columns of guests and pools', () => {

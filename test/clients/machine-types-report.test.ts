@@ -17,7 +17,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   guestType: null,
   ...fields,
 });
-const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] => reportOf({ id: ID, vms, pools: new Map(), progress: null, ...fields });
+const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] => reportOf({ id: ID, vms, pools: new Map(), progress: null, changed: [], ...fields });
 
 describe('what has become of a VM', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
@@ -55,11 +55,28 @@ describe('what has become of a VM', () => {
       vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
     ];
     const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, to: '' })], ['uid-of-db', record({ id: '0a0a0a0a' })]]) });
-    expect(rows.map(({ name, from, to, state, why }) => [name, from, to, state, why])).toEqual([
-      ['web-2', OLD, null, 'InPool', 'pool web is to roll it'],
-      ['web-3', OLD, NEW, 'InPool', 'pool web is to roll it'],
-      ['web-4', OLD, NEW, 'Done', 'rolled by pool web'],
+    expect(rows.map(({ name, from, to, guestBefore, state, why }) => [name, from, to, guestBefore, state, why])).toEqual([
+      ['web-2', OLD, null, OLD, 'InPool', 'pool web is to roll it'],
+      ['web-3', OLD, NEW, OLD, 'InPool', 'pool web is to roll it'],
+      ['web-4', OLD, NEW, null, 'Done', 'rolled by pool web'],
     ]);
+  });
+
+  test('VMs that were deleted since are told, once', () => {
+    const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], passedOver: [], inHand: [] };
+    const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
+    expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
+      ['db', 'Done', null],
+      ['failed', 'Failed', 'not ready in time'],
+      ['gone', 'Gone', 'it is not there any more'],
+    ]);
+  });
+
+  test('VMs that another transition has changed since are told by what that one found', () => {
+    const other = record({ id: '0a0a0a0a', from: NEW, to: OLD });
+    const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], { changed: ['shop/db'] });
+    const why = 'transition 0a0a0a0a has changed it since';
+    expect(rows).toEqual([{ namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why }]);
   });
 
   test('what its workflow says of VMs counts for more than what they carry', () => {

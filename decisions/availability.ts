@@ -31,11 +31,15 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
       if (vmi !== undefined) return vmi.phase !== 'Succeeded';
       return vm.changingState || vm.state !== 'Stopped';
     case 'Manual':
-      return vm.changingState || (vmi !== undefined && !vmi.deleting && !isFinal(vmi));
+      if (vm.changingState || (vmi !== undefined && isFinal(vmi))) return vm.changingState;
+      return liveVmi(vmi) !== undefined || saysItRuns(vm);
     default:
       return false;
   }
 }
+
+/** What is known of its guest may be older, or newer: VMs and VMIs are watched apart, and of a restart only one half may have been seen. */
+const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
 
 /** The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself. */
 export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined => (isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined);

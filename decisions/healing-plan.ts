@@ -2,7 +2,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
 import { fadesAt } from './healing-backoff.ts';
-import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
@@ -82,12 +82,17 @@ function remember(view: HealingView): HealingState {
   const { pool, vms, vmiOf, state, rules, minReadyMs, now } = view;
   const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
   const failedBefore = new Map(state.failing?.map(({ vmUid, since }) => [vmUid, since]));
+  const pausedBefore = new Map(state.guestPauses?.map((pause) => [pause.vmUid, pause]));
   const failing: Failing[] = [];
+  const guestPauses: GuestPause[] = [];
   const earlyEnds: EarlyEnds[] = [];
   const uids = new Map<string, VmView>();
   for (const vm of vms) {
     uids.set(vm.uid, vm);
     if (runsWell(vm, vmiOf(vm), minReadyMs, now)) continue;
+    const before = pausedBefore.get(vm.uid);
+    if (vmiOf(vm)?.paused === true) guestPauses.push({ vmUid: vm.uid, endedAt: null });
+    else if (before !== undefined && !isReady(vm, vmiOf(vm))) guestPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
     if (ends.vmis.length > 0) earlyEnds.push(ends);
     const fails = vm.startFailures + ends.vmis.length > 0 && rules.minFailingToStartDuration !== null;
@@ -104,7 +109,7 @@ function remember(view: HealingView): HealingState {
   }
   // The pool's own time is the API server's, as that of its VMs.
   const since = state.since ?? (vms.length === 0 ? pool.metadata.creationTimestamp : undefined) ?? new Date(now).toISOString();
-  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid) };
+  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid), guestPauses: guestPauses.toSorted(byVmUid) };
 }
 
 /** A person who skips a VM that was deleted already means the one that takes its place. */
@@ -165,6 +170,7 @@ function findSick(view: HealingView, state: HealingState): Found {
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis.length]));
   const failing = new Map(state.failing?.map((one) => [one.vmUid, one.since]));
+  const pauses = new Map(state.guestPauses?.map((one) => [one.vmUid, one.endedAt]));
   const all: { vm: VmView; sick: SickVm }[] = [];
   const spared: { name: string; why: string }[] = [];
   let wakeAt: number | null = null;
@@ -174,7 +180,7 @@ function findSick(view: HealingView, state: HealingState): Found {
     const earlyEnds = ends.get(vm.uid) ?? 0;
     const holds = holdsData(vm, state);
     const since = failing.get(vm.uid) ?? null;
-    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, earlyEnds, hasRun: holds, rules, now });
+    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: holds, rules, now });
     const { name, uid } = vm;
     if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);

@@ -27,12 +27,21 @@ export interface Failing {
   since: number;
 }
 
+/** A guest that a person has paused, until it is ready again: it was not ready all that time, and is not sick for that. */
+export interface GuestPause {
+  vmUid: string;
+  /** When it was first seen to be over; milliseconds since the epoch, null as long as it is not. */
+  endedAt: number | null;
+}
+
 /** What a pool's workflow knows of its healing. */
 export interface HealingState extends Omit<HealingStatus, 'cycles'> {
   cycles: Cycle[];
   earlyEnds: EarlyEnds[];
   /** Where the pool's rules ask for it; absent in what drover 0.2.0 carried over. */
   failing?: Failing[];
+  /** Absent in what drover 0.2.0 carried over. */
+  guestPauses?: GuestPause[];
   /** What the cycles were told last. */
   hold: Hold;
 }
@@ -161,6 +170,8 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
 
 /** `1 replacement`, `2 replacements`. */
 export const replacementsInWords = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
+
+export const pauseEndedAt = ({ guestPauses = [] }: Pick<HealingState, 'guestPauses'>, vmUid: string): number | null => guestPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
 
 export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null => failing.find((one) => one.vmUid === vmUid)?.since ?? null;
 

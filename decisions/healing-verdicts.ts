@@ -1,5 +1,5 @@
 import { isMeantToRun, isStaying } from './availability.ts';
-import { failingSince, underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
+import { failingSince, pauseEndedAt, underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
 import { cycleRules, holdsData, surplusOf, type HealingView } from './healing-view.ts';
 import { earlier, healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
 import type { VmView } from './vm.ts';
@@ -48,6 +48,8 @@ class Judge {
   #stillThere(cycle: Cycle, vm: VmView): void {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
+    // Another worker's picture has shown that it is gone already, and this one is behind.
+    if (cycle.phase === 'Waiting') return;
     if (cycle.phase !== 'Removing') this.#left(cycle, 'it is there again');
     else if (this.#surplus > 0) this.#yield(cycle);
     else if (!isStaying(vm)) return;
@@ -69,7 +71,7 @@ class Judge {
     if (!isMeantToRun(vm, vmi)) return this.#after(vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0), cycle, 'it is not meant to run');
     const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
     const since = failingSince(this.#state, vm.uid);
-    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: since, earlyEnds, hasRun: true, rules, now });
+    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
     if (health.sick) {
       const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds, failingSince: since };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });

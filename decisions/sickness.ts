@@ -33,6 +33,8 @@ export interface HealthInput {
   earlyEnds: number;
   /** Since when its starts have been failing, in milliseconds since the epoch; else KubeVirt's time counts, which each start begins anew. */
   failingSince?: number | null;
+  /** When a person let its guest go on, in milliseconds since the epoch; null, or absent, where it was not paused since it was ready. */
+  pauseEndedAt?: number | null;
   /** It has run well, or stands for one that has. */
   hasRun: boolean;
   rules: SicknessRules;
@@ -43,7 +45,7 @@ export interface HealthInput {
 export type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'>;
 
 /** What the rules of a pool's autohealing say of one VM. */
-export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, earlyEnds, hasRun, rules, now }: HealthInput): Health {
+export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, pauseEndedAt = null, earlyEnds, hasRun, rules, now }: HealthInput): Health {
   if (!isMeantToRun(vm, vmi) || isReady(vm, vmi)) return well;
   // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
   if (isNodeUnknown(vm, vmi)) {
@@ -57,7 +59,7 @@ export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, ear
   if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, lastTrouble ?? trouble) };
   const failing = failures > 0 ? overdue(failingSince ?? vm.notReadySince, rules.minFailingToStartDuration ?? 'never', words('it fails to start', lastTrouble ?? trouble), now) : well;
   if (failing.sick || !hasRun) return failing;
-  const late = overdue(withoutWaiting(vm, vmi), rules.unhealthyAfter.notReady, words('it is not ready', trouble), now);
+  const late = overdue(withoutWaiting(vm, vmi, pauseEndedAt), rules.unhealthyAfter.notReady, words('it is not ready', trouble), now);
   return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
 }
 
@@ -65,10 +67,10 @@ const well: Health & { sick: false } = { sick: false, at: null };
 
 const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean => vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
 
-/** Since when it is not ready although it has its node, image and disks; null where it has them not. */
-function withoutWaiting(vm: VmView, vmi: VmiView | undefined): number | null {
+/** Since when it is not ready although it has its node, image and disks, and nobody has paused it; null where it has them not. */
+function withoutWaiting(vm: VmView, vmi: VmiView | undefined, pauseEndedAt: number | null): number | null {
   if (vm.notReadySince === null || vmi === undefined || vmi.deleting || vmi.scheduledAt === null) return null;
-  return Math.max(vm.notReadySince, vmi.scheduledAt);
+  return Math.max(vm.notReadySince, vmi.scheduledAt, pauseEndedAt ?? 0);
 }
 
 function overdue(since: number | null, limit: string, why: string, now: number): Health {

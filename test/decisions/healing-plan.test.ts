@@ -228,6 +228,7 @@ describe('a cycle is told', () => {
     ['to leave one that was detached', null, {}, { isHeldByOther: (name) => name === 'web-1' }, 'Left: it has left the pool'],
     ['to leave one that came back to the pool', sick(1), provisioning, {}, 'Left: it is there again'],
     ['nothing during its delay', null, { phase: 'Waiting' }, {}, undefined],
+    ['nothing during its delay by a picture in which its VM is not yet gone', sick(1, { deleting: true }), { phase: 'Waiting' }, {}, undefined],
     ['nothing before the new VM is there', null, provisioning, {}, undefined],
     ['that the new VM runs well', fresh(), provisioning, {}, 'Well'],
     ['nothing while it starts', fresh({ ready: false, state: 'Starting' }), provisioning, {}, undefined],
@@ -432,6 +433,32 @@ describe('a VM whose starts fail', () => {
   test('has failed anew where one of them went well', () => {
     const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
     expect(begun(seen(6, between.healing.state))).toEqual([]);
+  });
+});
+
+describe('a VM whose guest a person has paused', () => {
+  const rules = { unhealthyAfter: { notReady: '10m' } };
+  const vms = [well(1, { ready: false, notReadySince: NOW - HOUR }), ...numbered(well, 2, 5)];
+  const given = (state: Partial<HealingState>, paused = false): PoolPlan => plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { paused: paused && !vm.ready }) });
+  const during = given({}, true).healing.state;
+
+  test('has been not ready from when it goes on, and not for all the time before', () => {
+    expect(during.guestPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
+    const resumed = given(during);
+    expect([begun(resumed), resumed.healing.state.guestPauses, resumed.wakeAt]).toEqual([[], [{ vmUid: 'uid-of-web-1', endedAt: NOW }], NOW + 10 * MINUTE]);
+    expect(begun(plan({ vms, rules, state: resumed.healing.state, now: NOW + 10 * MINUTE }))).toEqual(['web-1']);
+    expect(begun(given({}))).toEqual(['web-1']);
+  });
+
+  test('is judged so too where it is one that was made anew', () => {
+    const made = { ...during, guestPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }], cycles: [cycle(1, 'Provisioning', { uid: 'before' })] };
+    expect(told(given(made))).toEqual({});
+    expect(told(given({ ...made, guestPauses: [] }))).toEqual({ 'web-1': 'Sick' });
+  });
+
+  test('is one like any other once it is ready again', () => {
+    const ready = plan({ vms: numbered(well, 1, 5), spec: { rollout: { minReadySeconds: 9 } }, rules, state: during, vmiOf: (vm) => aVmi(vm, { readySince: NOW }) });
+    expect(ready.healing.state.guestPauses).toEqual([]);
   });
 });
 

@@ -244,7 +244,6 @@ export class ModelFleet {
         if (template.spec.runStrategy !== this.cluster.pool.spec.template.spec.runStrategy) this.#isUndisturbed = false;
         if (revisionOf(template) !== revisionOf(this.cluster.pool.spec.template)) {
           this.#generation++;
-          this.#failures.clear();
         }
         return this.#setSpec({ template });
       }
@@ -389,6 +388,8 @@ export class ModelFleet {
   }
 
   #taken(plan: PoolPlan): void {
+    // A template that was another for a moment only, which nobody saw, begins no rollout.
+    if (plan.rollout.state.startedAt !== this.#last?.rollout.state.startedAt) this.#failures.clear();
     this.#last = plan;
     const { rollout } = plan;
     const isCurrent = this.#asks.length === 0;
@@ -584,7 +585,7 @@ export class ModelFleet {
         if (!health.sick) return done('it is no longer sick');
         then(() => {
           const machine = cluster.machines.get(name);
-          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion) this.#checkRemoval(machine);
+          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion) this.#checkRemoval(machine, sick);
           const keepDisks = rules.preserveStorage ?? sick.holdsData;
           const act = (): void => (keepDisks ? cluster.letLeave(name, uid, vm.resourceVersion) : cluster.deleteVm(name, uid, vm.resourceVersion));
           if (!this.#unlessRefused(act)) return this.#removeSick(sick, at, done, tries + 1);
@@ -598,9 +599,10 @@ export class ModelFleet {
     });
   }
 
-  #checkRemoval(machine: Machine): void {
+  #checkRemoval(machine: Machine, { why }: SickVm): void {
     const { name, ready, optedOut, owner } = machine.view;
     if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
+    if (machine.guest?.isResuming === true && why.startsWith('it is not ready')) this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
     if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
     if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
     if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
@@ -1151,7 +1153,9 @@ export class ModelFleet {
     const failed = new Set(state.failures.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
     for (const { view } of this.#members()) {
       const isBehind = failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
-      if (isBehind) this.#broken(`${view.name} has failed, and was never restarted`);
+      // What has failed in an undo stays told where that is aborted, and is of the revision before.
+      const isOfUndo = phase === 'Aborted' && this.#restarted.has(`${view.uid} ${last.rollout.current}`);
+      if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
     }
     const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
     if (!over) {

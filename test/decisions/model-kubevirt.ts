@@ -26,6 +26,9 @@ interface Guest {
   cores: unknown;
   /** It has come up: it is ready wherever nothing keeps it from that. */
   isUp: boolean;
+  /** It was ready when a person paused it; and that person has let it go on, and it is not ready again yet. */
+  wasReady: boolean;
+  isResuming: boolean;
 }
 
 /** A VM and what KubeVirt knows of it. */
@@ -219,9 +222,13 @@ export class ModelKubeVirt {
 
   pause(machine: Machine, paused: boolean): void {
     if (machine.guest?.view.phase !== 'Running' || machine.guest.view.paused === paused) return;
-    const { isUp } = machine.guest;
-    this.#noteGuest(machine, { paused, ready: isUp && !paused, ...(isUp ? { readySince: this.#clock.now } : {}) });
+    const { guest } = machine;
+    if (paused) guest.wasReady = guest.view.ready;
+    guest.isResuming = !paused && guest.wasReady;
+    this.#noteGuest(machine, { paused, ready: false, ...(guest.view.ready ? { readySince: this.#clock.now } : {}) });
     this.#touch(machine);
+    // Its pod has to be found ready first.
+    if (!paused && guest.isUp) this.#clock.in(this.#clock.between(50, 500), () => this.#becomeReady(machine, guest));
   }
 
   migrate(machine: Machine, migrating: boolean): void {
@@ -320,6 +327,8 @@ export class ModelKubeVirt {
     const guest: Guest = {
       cores: field(domain, 'cpu', 'cores'),
       isUp: false,
+      wasReady: false,
+      isResuming: false,
       view: aVmi(view, {
         uid: `vmi-${++this.#uids}`,
         createdAt: this.#clock.now,
@@ -352,6 +361,7 @@ export class ModelKubeVirt {
     if (machine.guest !== guest || !isLive(guest) || guest.view.paused || guest.view.ready) return;
     machine.startFailures = 0;
     guest.isUp = true;
+    guest.isResuming = false;
     const { now } = this.#clock;
     this.#noteGuest(machine, { phase: 'Running', ready: true, readySince: now, runningSince: guest.view.runningSince ?? now });
     this.#touch(machine);

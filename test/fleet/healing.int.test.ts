@@ -82,6 +82,20 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w[^]*\n\nReplacement 3: has ended: Healed: [^]*BadDisk: the disk is unreadable[^]*\n- \S+ attempt 1: \d starts/);
 });
 
+test('a VM whose guest a person pauses for long is not taken for sick when it goes on', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } } });
+  const before = await pool.uid(1);
+  const guest = (verb: 'pause' | 'unpause'): Promise<void> =>
+    fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`, body: {} });
+  await guest('pause');
+  await pool.pool.until({ readyReplicas: 1 });
+  await sleep(3_000);
+  await guest('unpause');
+  await pool.pool.until({ readyReplicas: 2 });
+  await sleep(500);
+  expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], spent: [] }]);
+});
+
 test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   const pool = await HealedPool.made(fleet(), { replicas: 1, template, autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } } });

@@ -2,12 +2,14 @@ import type { TransitionProgress } from '../decisions/machine-types/transition.t
 import { namesInWords } from '../decisions/naming.ts';
 
 const FAILURES_SHOWN = 20;
+const RESULTS_SHOWN = 20;
 
 /** What the Web UI shows of a transition in this moment, as Markdown: what went wrong first, since it cuts the end off. */
 export function transitionDetails(progress: TransitionProgress): string {
   const { phase, transition, results, counts, patched, restarted, failed, failures, inHand, passedOver, full, maxRestarts, paused, aborted } = progress;
   const { scope, to, restartNow, askedBy, reason } = transition;
   const { toPatch, toRestart, waiting, inPools, parked, restarting, left, done } = counts;
+  const undone = toPatch + toRestart + waiting + inPools + parked;
   const what = scope.undoes === null ? `machine types like \`${scope.glob}\`, to ${to ?? "the cluster's default"}` : `undoes ${scope.undoes}`;
   return [
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
@@ -16,12 +18,14 @@ export function transitionDetails(progress: TransitionProgress): string {
     `Asked for by ${askedBy}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
     paused === null ? '' : `Paused by ${paused.by}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${aborted.by}${because(aborted.why)}`,
+    phase === 'Failed' && undone > 0 ? `Ended early, with ${undone} VMs not done: too many have failed (at most ${transition.maxFailures} restarts may)` : '',
     ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${why}`),
     failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
     inHand.length === 0 ? '' : `In hand: ${namesInWords(inHand)}`,
     full.length === 0 ? '' : `The others wait: ${full.join(', ')}`,
-    ...passedOver.map(({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${why}`),
-    ...results.map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${fault === null ? '' : `: ${fault}`}`),
+    ...passedOver.map(({ why, isWish, count, vms }) => `- ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${andMore(count - vms.length)}: ${why}`),
+    ...results.slice(0, RESULTS_SHOWN).map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${fault === null ? '' : `: ${fault}`}`),
+    results.length <= RESULTS_SHOWN ? '' : `${results.length} kinds of VMs in all`,
   ]
     .filter((line) => line !== '')
     .join('\n\n');

@@ -38,9 +38,25 @@ test('what the Web UI shows: the counts first, who asked, and what went wrong be
   expect(text).toContain('| 1 | 2 | 6 | 3 | 4 | 5 | 7 | 8 |');
   expect(text).toContain('Asked for by ada: rhel8 goes; restarts, 2 at a time');
   expect(text).toContain('Aborted by eve');
-  expect(text).toContain('- passed over: shop/vm-7 and 4 more: it is paused');
+  expect(text).toContain('- put off: shop/vm-7 and 4 more: it is paused');
   expect(text).toContain('- pc-q35-rhel8.6.0 becomes q35 (12 VMs)');
   expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(text.indexOf('In hand: shop/vm-1, shop/vm-2'));
+});
+
+test('one that too many failures have ended says so, and one with nothing left to be done does not', () => {
+  const ended = 'Ended early, with 15 VMs not done: too many have failed (at most 0 restarts may)';
+  const all = { ...progress, phase: 'Failed' as const, aborted: null };
+  expect(transitionDetails(all)).toContain(ended);
+  expect(transitionDetails({ ...all, phase: 'Changing' })).not.toContain('Ended early');
+  const counts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 7, done: 8 };
+  expect(transitionDetails({ ...all, counts })).not.toContain('Ended early');
+});
+
+test('it stays short, whatever the number of kinds of VMs', () => {
+  const results = Array.from({ length: 300 }, (_, index) => ({ ...progress.results[0]!, preference: `VirtualMachinePreference/shop/${index}` }));
+  const text = transitionDetails({ ...progress, results });
+  expect(text.match(/becomes q35/g)).toHaveLength(20);
+  expect(text).toContain('300 kinds of VMs in all');
 });
 
 test('an undo says what it undoes, and restarts that are left to the owners are called so', () => {

@@ -12,9 +12,9 @@ export type PlanFormat = DataFormat | 'wide';
 const WORDS: Record<PlannedNeed, [one: string, all: string]> = {
   Change: ['change', 'to change'],
   ChangeAndRestart: ['change, restart', 'to change and restart'],
-  ChangeAndWait: ['change, restart by its owner', 'to change, restarted by their owners'],
+  ChangeAndWait: ['change, restart by its owner', 'to change and be restarted by their owners'],
   Restart: ['restart', 'to restart'],
-  Wait: ['restart by its owner', 'restarted by their owners'],
+  Wait: ['restart by its owner', 'to be restarted by their owners'],
   Pool: ['rolled by its pool', 'rolled by their pools'],
   Later: ['put off', 'put off'],
   Left: ['left alone', 'left alone'],

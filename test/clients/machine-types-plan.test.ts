@@ -72,7 +72,7 @@ test('a wide plan has columns of guests and pools', () => {
   const rows = rowsOf(planLines(planned([item('alias', { need: 'Wait', type: 'q35', guest: 'pc-q35-rhel8.6.0' })]), { wide: true }));
   expect(rows[0]).toBe('NAMESPACE | NAME | TYPE | GUEST | POOL | RESULT | NEEDS');
   expect(rows[1]).toBe('shop | alias | q35 | pc-q35-rhel8.6.0 | <none> | q35 | restart by its owner');
-  expect(rows.at(-1)).toBe('1 VM: 1 restarted by their owners');
+  expect(rows.at(-1)).toBe('1 VM: 1 to be restarted by their owners');
 });
 
 test('pools are shown as such, and what they do by themselves', () => {

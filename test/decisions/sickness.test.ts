@@ -43,7 +43,7 @@ describe('starts that fail', () => {
     ['between two starts, when there is no VMI', { vm: { startFailures: 3, hasVmi: false, state: 'CrashLoopBackOff' }, vmi: null }, true],
     ['of a VM that is ready all the same', { vm: { startFailures: 3, ready: true }, vmi: { ...running, ready: true } }, false],
     ['of a VM that was stopped', { vm: { startFailures: 3, runStrategy: 'Halted' } }, false],
-    ['of a VM that is started by hand, and was not', { vm: { startFailures: 3, runStrategy: 'Manual' }, vmi: null }, false],
+    ['of a VM that is started by hand, and was not', { vm: { startFailures: 3, runStrategy: 'Manual', hasVmi: false, state: 'Stopped' }, vmi: null }, false],
   ])('%s: sick %#', (_what, one, sick) => expect(isSick(one)).toBe(sick));
 
   test('for long enough, however few', () => {

@@ -1,3 +1,4 @@
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
@@ -103,8 +104,11 @@ function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
 async function noCycle(session: Session, view: HealView, vm: string): Promise<Failure> {
   const last = endedOf(view, vm);
   if (last !== null) return new Failure(`vm ${vm} is left as it is already (${inWords(last)}): \`drover heal now pool ${view.pool} ${vm}\` has it healed again`);
-  const waits = view.waits.split('; ').find((words) => words.startsWith(`${vm} is sick`));
+  const told = view.waits.split('; ');
+  const waits = told.find((words) => words.startsWith(`${vm} is sick`));
   if (waits !== undefined) return new Failure(`no replacement of vm ${vm} has begun: ${waits}`);
+  const spared = told.find((words) => words.startsWith(`${vm} is not replaced`));
+  if (spared !== undefined) return new Failure(`vm ${spared}`);
   const kube = await session.kube();
   const found = await kube.get(VirtualMachines, { namespace: view.namespace, name: vm }).catch((error: unknown) => {
     if (isNotFound(error)) return undefined;
@@ -112,6 +116,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   });
   if (found === undefined) return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
   if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
+  if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true') return new Failure(`vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`);
   return new Failure(`no replacement of vm ${vm} is under way, and by the rules of pool ${view.pool} it is not sick: \`drover heal status pool ${view.pool}\` shows those that are`);
 }
 

@@ -136,6 +136,12 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   for (const command of ['now', 'skip']) {
     expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({ code: 1, stderr: matching(/^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/) });
   }
+  const unschedulable = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } } };
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
+  await fleet().kube.delete(VirtualMachineInstances, { namespace, name: 'web-2' });
+  const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
+  await until(async () => expect((await viewIn(namespace)).waits).toContain(`web-2 is not replaced: ${waits}`));
+  expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({ code: 1, stderr: `error: vm web-2 is not replaced: ${waits}\n` });
   expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(/^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByPerson: by ada@desk$/m);
 });
 
@@ -145,6 +151,7 @@ test('what cannot be asked is said in a sentence', async () => {
   await fleet().createPool(namespace, 'web', { replicas: 1 });
   await fleet().createPool(namespace, 'sick', { replicas: 1, autohealing: {} });
   await fleet().settled(namespace, 'sick', ['sick-1']);
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'sick-1' }, 'merge', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
   await fleet().settled(namespace, 'web', ['web-1']);
   const sentences: [string[], string][] = [
     [['now', 'pool', 'nope', 'web-1'], 'virtualmachinepools.drover.dev "nope" not found'],
@@ -152,6 +159,7 @@ test('what cannot be asked is said in a sentence', async () => {
     [['pause', 'pool', 'web'], 'pool web has no autohealing: `autohealing: {}` in its spec turns it on'],
     [['skip', 'pool/sick', 'sick-9'], `there is no vm sick-9 in ${namespace}, and pool sick heals none of that name`],
     [['skip', 'pool/sick', 'web-1'], 'vm web-1 is not of pool sick'],
+    [['now', 'pool/sick', 'sick-1'], 'vm sick-1 is not replaced, sick or not: its owner asked that nothing disrupts it (drover.dev/do-not-disrupt)'],
   ];
   for (const [words, sentence] of sentences) expect(await heal(...words)).toMatchObject({ code: 1, stdout: '', stderr: `error: ${sentence}\n` });
   expect(await run(['heal', 'pause', 'pool', 'sick', '-n', namespace, '--cluster', 'other'], env())).toMatchObject({

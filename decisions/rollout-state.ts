@@ -1,4 +1,5 @@
 import type { RolloutStatus } from '../api/pool.ts';
+import type { VmView } from './vm.ts';
 
 /** Who asked for something, and why, as far as it was said: a signal may say anything at all. */
 export interface Asked {
@@ -59,3 +60,7 @@ export function withFailures(state: RolloutStatus, revision: string, failures: R
   const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
   return { ...state, failures: [...others, ...failures].slice(-FAILURES_KEPT) };
 }
+
+/** Whether this VM has failed in this rollout: a later one of the same name has not. */
+export const hasFailed = ({ failures }: RolloutStatus, { name, createdAt }: Pick<VmView, 'name' | 'createdAt'>): boolean =>
+  failures.some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));

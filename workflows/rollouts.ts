@@ -4,7 +4,7 @@ import type { RolloutStatus } from '../api/pool.ts';
 import { backoffMs } from '../decisions/backoff.ts';
 import type { Batch } from '../decisions/batch.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
-import type { PlannedBatch } from '../decisions/rollout-plan.ts';
+import type { PlannedBatch } from '../decisions/rollout-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../decisions/rollout-state.ts';
 import type { Seen } from '../decisions/versions.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type Asking, type BatchEnd, type PoolRef } from './messages.ts';

@@ -11,7 +11,7 @@ import type { KeptRevision } from '../../decisions/kept-revisions.ts';
 import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
-import type { PlannedBatch } from '../../decisions/rollout-plan.ts';
+import type { PlannedBatch } from '../../decisions/rollout-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { healthOf, isLeftAlone } from '../../decisions/sickness.ts';
 import { standingOf } from '../../decisions/standing.ts';
@@ -441,9 +441,13 @@ export class ModelFleet {
         return clock.in(clock.between(10, 50), () => {
           for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.mark(name, uid));
         });
+      case 'halt':
+        return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
+          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.letLeave(name, uid));
+          clock.in(clock.between(1, 600), done);
+        });
       case 'hold':
       case 'let-go':
-      case 'halt':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);
     }

@@ -1,7 +1,8 @@
 import type { PoolSpec, PoolStatus, RolloutStatus, RolloutStep, VmTemplate } from '../../api/pool.ts';
 import type { Batch, HeldVm } from '../../decisions/batch.ts';
 import { revisionOf } from '../../decisions/revision.ts';
-import { planRollout, type RolloutInput, type RolloutPlan } from '../../decisions/rollout-plan.ts';
+import { planRollout, type RolloutPlan } from '../../decisions/rollout-plan.ts';
+import type { RolloutInput } from '../../decisions/rollout-scene.ts';
 import { begun } from '../../decisions/rollout-state.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';

@@ -1,0 +1,25 @@
+/** What a rollout waits for, in one sentence. */
+export interface Wait {
+  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Vms' | 'Left' | 'Delay';
+  words: string;
+}
+
+/** Gathers what a rollout waits for, and until when at most. */
+export class RolloutWaits {
+  readonly all: Wait[] = [];
+  /** When time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null = null;
+  readonly #now: number;
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  for(kind: Wait['kind'], words: string): void {
+    this.all.push({ kind, words });
+  }
+
+  wake(at: number): void {
+    if (at > this.#now) this.wakeAt = Math.min(this.wakeAt ?? Infinity, at);
+  }
+}

@@ -176,13 +176,14 @@ function findSick(view: HealingView, state: HealingState): Found {
   let wakeAt: number | null = null;
   for (const vm of vms) {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
-    if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || isLeftAlone(vm, vmiOf(vm))) continue;
+    if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)) continue;
     const earlyEnds = ends.get(vm.uid) ?? 0;
     const holds = holdsData(vm, state);
     const since = failing.get(vm.uid) ?? null;
     const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: holds, rules, now });
     const { name, uid } = vm;
-    if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
+    if (health.sick && vm.optedOut) spared.push({ name, why: `its owner asked that nothing disrupts it (${health.why})` });
+    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }

@@ -234,12 +234,20 @@ describe('a cycle is told', () => {
     ['nothing while it starts', fresh({ ready: false, state: 'Starting' }), provisioning, {}, undefined],
     ['that it is sick as well', fresh(failing), provisioning, {}, 'Sick'],
     ['to leave one that goes', fresh({ deleting: true }), provisioning, {}, 'Left: it leaves the pool'],
+    ['to leave a new one that must not be disrupted', fresh({ ...failing, optedOut: true }), provisioning, {}, 'Left: its owner asked that nothing disrupts it'],
     ['to leave a new one that nobody starts', fresh({ runStrategy: 'Manual', hasVmi: false, ready: false, state: 'Stopped' }), provisioning, {}, 'Left: it is not meant to run'],
     ['to leave all, where the pool goes', sick(1), {}, { deleted: true }, 'Left: the pool is deleted'],
     ['to end, where the pool needs fewer VMs', null, { phase: 'Waiting' }, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
     ['to end, where the pool needs fewer and its VM is just gone', null, {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
     ['to end, where the pool needs fewer and its VM goes', sick(1, { deleting: true }), {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
   ])('%s', (_what, vm, one, given, verdict) => expect(told(judged(vm, one, given))['web-1']).toBe(verdict));
+
+  test('that the new VM runs well when it has been ready for minReadySeconds, and in time', () => {
+    const readyFor = (seconds: number): PoolPlan =>
+      judged(fresh(), provisioning, { spec: { replicas: 5, rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - (vm.uid === 'new' ? seconds : 3600) * 1000 }) });
+    expect([told(readyFor(59)), readyFor(59).wakeAt]).toEqual([{}, NOW + 1_000]);
+    expect(told(readyFor(60))).toEqual({ 'web-1': 'Well' });
+  });
 
   test('with what the next attempt goes by', () => {
     const planned = judged(fresh(failing), { ...provisioning, attempt: 4 }, { rules: { maxAttempts: 9, preserveStorage: true } });
@@ -465,6 +473,9 @@ describe('a VM whose guest a person has paused', () => {
 test('a VM that a person may take for sick, and is not, is told with why', () => {
   const planned = plan({ vms: [well(1, { ready: false, state: 'ErrorUnschedulable' }), well(2, { ready: false, state: 'Provisioning' }), ...numbered(well, 3, 9)] });
   expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'NothingToHeal', message: 'web-1 is not replaced: it waits (ErrorUnschedulable), and a new one would wait as well' });
+  const optedOut = plan({ vms: [sick(1, { optedOut: true }), well(2, { optedOut: true }), ...numbered(well, 3, 9)] });
+  expect(begun(optedOut)).toEqual([]);
+  expect(condition(optedOut, 'Healing')).toMatchObject({ reason: 'NothingToHeal', message: 'web-1 is not replaced: its owner asked that nothing disrupts it (3 starts in a row have failed)' });
 });
 
 describe('cycles that are silent', () => {

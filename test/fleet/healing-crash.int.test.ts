@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
-import { aFleet, type TestWorker } from './fleet.ts';
+import { aFleet, until, type TestWorker } from './fleet.ts';
 import { HealedPool, QUICK, withFastStarts, type Lives } from './healings.ts';
 
 const fleet = aFleet({ ephemeral: false, workers: 0 });
@@ -41,6 +41,22 @@ test.each(phases)('the worker is killed while a cycle is %s: exactly one VM of t
   worker = await fleet().startWorker();
   await expectHealed(pool, lives);
   await worker.stop();
+});
+
+test('the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk', async () => {
+  const first = await fleet().startWorker();
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
+  const lives = await pool.lives();
+  const letGo = await pool.holdBack(2);
+  await pool.break(2);
+  await until(async () => expect((await pool.pool.vm('web-2')).spec?.runStrategy).toBe('Halted'));
+  await first.kill();
+  await letGo();
+  const second = await fleet().startWorker();
+  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+  expect([lives.of('vm', 'web-2').length, lives.of('disk', 'disk-2').length, lives.of('claim', 'disk-2').length]).toEqual([2, 1, 1]);
+  await second.stop();
 });
 
 test.each<[string, (method: string, path: string) => boolean, Fate]>([

@@ -30,6 +30,22 @@ test('a VM is noted to have run well once it has for minReadySeconds, though not
   await until(async () => expect(await hasRun()).toBe(true));
 });
 
+test('a VM is not made anew before its claim is really gone', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2 });
+  const lives = await pool.lives();
+  const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
+  const hold = (finalizers: string[]): Promise<unknown> => fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
+  await hold(['test/hold']);
+  await pool.break(1);
+  await until(async () => expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined());
+  await sleep(1_500);
+  expect(lives.of('vm', 'web-1').length).toBe(1);
+  expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
+  await hold([]);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  lives.expectFresh(1, 2);
+});
+
 test('a VM that works before its starts have failed too often is left as it is', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 4 } });
   const before = await pool.uid(1);

@@ -174,6 +174,7 @@ describe('at once are healed at most', () => {
     ['a percentage of the pool', { rules: { maxConcurrent: '15%' } }, ['web-1', 'web-2', 'web-3']],
     ['the burst cap', { burst: 4 }, ['web-1', 'web-2', 'web-3', 'web-4']],
     ['those beside the cycles under way', { rules: { maxConcurrent: 2 }, state: { cycles: [cycle(6, 'Removing')] } }, ['web-1']],
+    ['the burst cap, with the cycles under way', { burst: 4, state: { cycles: [cycle(6, 'Removing')] } }, ['web-1', 'web-2', 'web-3']],
     ['what is not in flight for another reason', { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true } : vm)) }, ['web-1', 'web-2']],
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 

@@ -71,19 +71,18 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
 function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
-  return [
-    ...(halted.length === 0 ? [] : [deletion(halted, true, why)]),
-    ...(running.length === 0
-      ? []
-      : [{ kind: 'halt' as const, vms: targets(running), reason: `halt ${words(running)}, to keep their disks: ${why}` }]),
-  ];
+  return [...(halted.length === 0 ? [] : [deletion(halted, true, why)]), ...(running.length === 0 ? [] : [halting(running, why)])];
 }
 
-/** VMs that were halted on their way out of the pool, and whose guests are gone. */
+/** VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again. */
 function finishRemovals({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
-  const halted = vms.filter((vm) => vm.removing && !vm.deleting && !vm.hasVmi && !underWay.deleting.includes(vm.name));
-  const chosen = scaleInOrder(halted).slice(0, allowance);
-  return chosen.length === 0 ? [] : [deletion(chosen, true, 'their guests have stopped')];
+  const leaving = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
+  const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
+  const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
+  return [
+    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'their guests have stopped')]),
+    ...(started.length === 0 ? [] : [halting(started, 'they leave the pool, and were started')]),
+  ];
 }
 
 /** Steps towards the end of a pool that is deleted: its VMs go first, or are let go. */
@@ -117,6 +116,8 @@ const deletion = (vms: readonly VmView[], keepDisks: boolean, why: string): Scal
   keepDisks,
   reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
 });
+
+const halting = (vms: readonly VmView[], why: string): ScaleStep => ({ kind: 'halt', vms: targets(vms), reason: `halt ${words(vms)}, to keep their disks: ${why}` });
 
 const targets = (vms: readonly VmView[]): Target[] => vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => vm.name));

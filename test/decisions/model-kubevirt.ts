@@ -185,8 +185,8 @@ export class ModelKubeVirt {
   }
 
   start(machine: Machine): void {
-    const { runStrategy, removing } = machine.view;
-    if (removing || isLive(machine.guest) || machine.guest?.view.deleting === true || machine.requests.length > 0) return;
+    const { runStrategy } = machine.view;
+    if (isLive(machine.guest) || machine.guest?.view.deleting === true || machine.requests.length > 0) return;
     if (runStrategy === 'Halted') this.#power(machine, 'Always');
     else if (runStrategy === 'Manual' || runStrategy === 'RerunOnFailure') machine.requests = [{ action: 'Start' }];
     else return;

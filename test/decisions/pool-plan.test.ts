@@ -80,6 +80,13 @@ describe('scale-in', () => {
     expect(plan({ pool, vms: [{ ...stopping, hasVmi: false }] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true }]);
   });
 
+  test('a VM that somebody starts on its way out is halted again: nobody else would, and it would hold its place and its number', () => {
+    const started = aVm('web-1', { runStrategy: 'Always', removing: true });
+    const halts = [{ kind: 'halt', vms: [{ name: 'web-1' }], reason: 'halt web-1, to keep their disks: they leave the pool, and were started' }];
+    for (const vm of [started, { ...started, hasVmi: false }]) expect(plan({ pool: aPool({ replicas: 0 }), vms: [vm] }).steps).toMatchObject(halts);
+    expect(plan({ pool: aPool({ replicas: 0 }), vms: [started], underWay: { creating: [], deleting: ['web-1'] } }).steps).toEqual([]);
+  });
+
   test('a VM that is on its way out is replaced, not spared, when the pool grows again', () => {
     const vms = [aVm('web-1', { runStrategy: 'Halted', removing: true, hasVmi: false })];
     expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', vms: [{ name: 'web-1' }] }]);

@@ -98,6 +98,21 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
   expect(disk.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid);
 });
 
+test('a VM that a person starts while it is halted to keep its disks is halted again, and goes without them', async () => {
+  const namespace = await fleet().namespace();
+  const metadata = { annotations: { 'sim.drover.dev/stop-time': '2s' } };
+  const { template: guest } = diskTemplate.spec;
+  const template = { spec: { ...diskTemplate.spec, template: { ...guest, metadata } } };
+  await fleet().createPool(namespace, 'web', { replicas: 1, template, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+  await running(namespace, 1);
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  const vm = () => fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
+  await until(async () => expect((await vm()).metadata.annotations).toMatchObject({ 'drover.dev/removing': 'true' }));
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { spec: { runStrategy: 'Always' } });
+  await fleet().settled(namespace, 'web', []);
+  expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name } }) => name)).toEqual(['disk-1']);
+});
+
 test('scale-in without it takes the disks along', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate });

@@ -8,7 +8,7 @@ import type { Candidate } from './rollout-needs.ts';
 import type { RolloutScene } from './rollout-scene.ts';
 import { updateOrder } from './selection.ts';
 import type { Goal } from './update-need.ts';
-import { windowAt } from './windows.ts';
+import { windowAt, windowFaults } from './windows.ts';
 
 /** VMs of one batch at most: its acts are few enough to be over in a moment, and to be read by a person. */
 const MOST_IN_BATCH = 100;
@@ -104,7 +104,8 @@ function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutScene): b
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
     if (window.next !== null) waits.wake(window.next);
-    waits.for('Window', window.next === null ? 'no maintenance window opens any more' : `the next maintenance window opens at ${new Date(window.next).toISOString()}`);
+    const when = window.next === null ? 'no maintenance window opens any more' : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
+    waits.for('Window', [when, ...windowFaults(spec.rollout.windows)].join('; '));
     return true;
   }
   if (notBefore <= now) return false;

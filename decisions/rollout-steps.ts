@@ -1,4 +1,4 @@
-import { durationMs } from '../api/duration.ts';
+import { durationMs, isDuration } from '../api/duration.ts';
 import { countOf } from '../api/int-or-percent.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import { isDown, isMeantToRun, runsByItself } from './availability.ts';
@@ -46,8 +46,10 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
       return reached;
     }
     const { wait } = step.then;
-    if (wait === undefined) {
-      waits.for('Approval', `${words} is reached: it waits for \`drover rollout promote\``);
+    // One that can't be read may have been stored before the API server refused it: nobody knows how long it should be.
+    if (wait === undefined || !isDuration(wait)) {
+      const why = wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
+      waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
       return reached;
     }
     // Who has stopped it hears nothing of its clock; once it goes on, the time that has passed counts.

@@ -160,6 +160,7 @@ describe('no batch begins', () => {
     ['after a failure', { state: rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } }) }, 'Failed', [], null],
     ['after an undo that failed', { state: rolling({ halted: { kind: 'UndoFailed', by: 'drover', at: at(NOW) } }) }, 'Failed', [], null],
     ['outside of the windows', { spec: { rollout: { windows } } }, 'Waiting', ['the next maintenance window opens at 2026-01-01T22:00:00.000Z'], Date.UTC(2026, 0, 1, 22)],
+    ['where no window can be read', { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } }, 'Waiting', ['no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is no duration such as 30s, 10m or 1h30m'], null],
     ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it goes on at ${at(NOW + 500)}`], NOW + 500],
   ])('%s', (_when, fields, phase, words, wakeAt) => {
     const planned = plan({ vms: all(4), ...fields });
@@ -228,6 +229,12 @@ describe('below a step', () => {
     const timed = plan({ vms, spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith() });
     expect(timed).toMatchObject({ update: null, phase: 'Waiting', wakeAt: NOW + 30 * MINUTE });
     expect(waits(timed)).toEqual([`step 1 of 1 (1) is reached: it goes on at ${at(NOW + 30 * MINUTE)}`]);
+  });
+
+  test('it waits for a person where its time can not be read, and says so', () => {
+    const planned = plan({ vms: [fresh(1), ...all(4).slice(1)], spec: stepped(aStep(1, { wait: '5 minutes' }), aStep(2)), state: begunWith({ stepReachedAt: at(0) }) });
+    expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
+    expect(waits(planned)).toEqual(['step 1 of 2 (1) is reached: its wait "5 minutes" is no duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`']);
   });
 
   test('it goes on once its time is over', () => {

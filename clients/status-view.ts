@@ -52,7 +52,8 @@ const conditionLines = ({ status }: Pool): string[] =>
     .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
     .map(({ type, status, reason, message }) => {
       const style = type === 'ReplicaFailure' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
-      return coloured(style, `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`.slice(0, CONDITION_LENGTH));
+      const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
+      return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
     });
 
 function progressLines({ doing, troubles, retryAt }: PoolProgress, now: number): string[] {

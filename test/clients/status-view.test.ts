@@ -71,6 +71,8 @@ test('a pool whose VMs are healed, or are sick and are not, says so', () => {
   expect(withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended)).toEqual(['  Healing: ReplacingVms: web-1', '  HealingSuspended: TooManyUnhealthy: 3 VMs are sick']);
   expect(withConditions({ type: 'Healing', status: 'False', reason: 'Waiting', message: 'web-1 is sick' })).toEqual(['  Healing: Waiting: web-1 is sick']);
   expect(withConditions({ type: 'Healing', status: 'False', reason: 'NothingToHeal', message: '' }, { ...suspended, status: 'False', reason: 'NotSuspended', message: '' })).toEqual([]);
+  const [long] = withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1 '.repeat(100) });
+  expect(long).toMatch(/^ {2}Healing: ReplacingVms: web-1 [^]{200,400}…$/);
 });
 
 const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined }, NOW).slice(2);

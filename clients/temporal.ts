@@ -56,6 +56,18 @@ export const GrpcCode = {
   UNAVAILABLE: 14,
 } as const;
 
+/** The same error, or what to do about it where Temporal does not know drover's search attributes; what else it refuses in its own words. */
+export function aboutSetup(error: unknown): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (!isGrpcServiceError(cause)) continue;
+    const code: number = cause.code;
+    if (code !== GrpcCode.INVALID_ARGUMENT) continue;
+    const words = /search attribute/i.test(cause.details) ? "Temporal does not know drover's search attributes: run `drover setup` first" : `Temporal refuses it: ${cause.details}`;
+    return new Failure(words, { cause: error });
+  }
+  return error;
+}
+
 /** The gRPC status of what Temporal's client threw, which may wrap it; `undefined` for other errors. */
 export function grpcCodeOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;

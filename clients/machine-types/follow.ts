@@ -20,10 +20,11 @@ const refusalOf = (cause: unknown): Failure | undefined =>
 
 const transition: Followed<TransitionProgress> = { query: transitionProgress, lines: transitionLines, commands, failureOf: refusalOf };
 
-/** How a transition stands, and why it was refused where it was. */
+/** How a transition stands. */
 export interface Standing {
   progress: TransitionProgress;
-  refusal: string | null;
+  /** Why it has ended without a word of its own: refused, or ended from outside. Null where it has not. */
+  ended: string | null;
   /** What it tries in vain, a sentence each. */
   troubles: string[];
 }
@@ -33,10 +34,14 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
   const { status } = await handle.describe().catch((error: unknown) => {
     throw error instanceof WorkflowNotFoundError ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
   });
-  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), refusal: null, troubles: [] };
-  if (status.name !== 'FAILED') {
+  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), ended: null, troubles: [] };
+  if (status.name === 'RUNNING') {
     const [progress, troubles] = await Promise.all([askProgress(session, handle, transitionProgress), troublesOf(session, handle)]);
-    return { progress, refusal: null, troubles };
+    return { progress, ended: null, troubles };
+  }
+  if (status.name !== 'FAILED') {
+    const ended = `ended from outside (${status.name.toLowerCase()}): nothing of it goes on, and what it has marked stays marked`;
+    return { progress: await askProgress(session, handle, transitionProgress), ended, troubles: [] };
   }
   const refusal = await endOf(session, handle).then(
     () => new Failure(`${handle.workflowId} has failed`),
@@ -44,7 +49,7 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
   );
   // Without a worker, at least why is known.
   const progress = await askProgress(session, handle, transitionProgress).catch(() => Promise.reject(refusal));
-  return { progress, refusal: refusal.message, troubles: [] };
+  return { progress, ended: refusal.message, troubles: [] };
 }
 
 const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProgress> =>
@@ -72,6 +77,6 @@ function stillWaits(id: string, { counts }: TransitionProgress): string {
 }
 
 /** How a transition stands, for a person. */
-export function printStanding(id: string, { progress, refusal, troubles }: Standing): void {
-  print([...transitionLines(id, progress), ...(refusal === null ? [] : [plain(`  ${refusal}`)]), ...troubleLines(troubles)].join('\n'));
+export function printStanding(id: string, { progress, ended, troubles }: Standing): void {
+  print([...transitionLines(id, progress), ...(ended === null ? [] : [plain(`  ${ended}`)]), ...troubleLines(troubles)].join('\n'));
 }

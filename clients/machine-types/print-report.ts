@@ -1,14 +1,14 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { recordOf } from '../../decisions/machine-types/record.ts';
-import type { Transition, TransitionPhase, TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import type { Transition, TransitionPhase, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { Failure, sentenceOf } from '../failure.ts';
 import { changedVms } from '../history/changed-vms.ts';
-import { note, print, table } from '../output.ts';
+import { note, plain, print, table } from '../output.ts';
 import { printData } from '../rollout/data.ts';
 import type { Session } from '../session.ts';
-import { readTransition } from './follow.ts';
+import { readTransition, type Standing } from './follow.ts';
 import { readVmiViews, readVmViews } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
 import { shortIdOf } from './transitions.ts';
@@ -18,7 +18,7 @@ export type ReportFormat = 'json' | 'csv';
 /** What `-o json` prints. */
 export interface Report {
   id: string;
-  /** Null where Temporal does not tell. */
+  /** Null where Temporal does not tell, and where somebody has ended it from outside. */
   phase: TransitionPhase | null;
   transition: Transition | null;
   items: ReportRow[];
@@ -29,7 +29,7 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const { client } = await session.temporal();
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const [{ progress, trouble }, vms, pools, changed] = await Promise.all([
+  const [{ progress, ended, trouble }, vms, pools, changed] = await Promise.all([
     tryToRead(session, client.workflow.getHandle(id)),
     readReported(kube, namespace),
     readPoolRecords(kube, namespace),
@@ -39,21 +39,23 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const all = reportOf({ id: shortIdOf(id), vms, pools, progress, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
+  const phase = progress !== null && (ended === null || progress.phase === 'Refused') ? progress.phase : null;
+  if (progress !== null && phase === null) note(plain(`${id} was ${ended}`));
   if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
   for (const { why, count, vms } of progress?.passedOver ?? []) if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
-  if (output === 'json') return printData({ id, phase: progress?.phase ?? null, transition: progress?.transition ?? null, items } satisfies Report, 'json');
+  if (output === 'json') return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
   if (items.length === 0) return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
   print(table(REPORT_COLUMNS.map((name) => name.toUpperCase()), rows).join('\n'));
 }
 
-type Tried = { progress: TransitionProgress; trouble: null } | { progress: null; trouble: string };
+type Tried = (Pick<Standing, 'progress' | 'ended'> & { trouble: null }) | { progress: null; ended: null; trouble: string };
 
 const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
   readTransition(session, handle).then(
-    ({ progress }) => ({ progress, trouble: null }),
-    (error: unknown) => ({ progress: null, trouble: sentenceOf(error) }),
+    ({ progress, ended }) => ({ progress, ended, trouble: null }),
+    (error: unknown) => ({ progress: null, ended: null, trouble: sentenceOf(error) }),
   );
 
 async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {

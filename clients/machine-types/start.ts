@@ -7,6 +7,7 @@ import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts
 import { note } from '../output.ts';
 import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
+import { aboutSetup } from '../temporal.ts';
 import { aimInWords, because } from './words.ts';
 
 type Started = Required<Omit<MachineTypeTransitionInput, 'carried'>>;
@@ -20,7 +21,7 @@ export interface TransitionMemo extends RunMemo {
   undoes: string | null;
 }
 
-/** Starts the workflow that does it. It goes on whoever watches it. */
+/** Starts the workflow that does it. It goes on whoever watches it. Throws `Failure` where Temporal is not set up. */
 export async function startTransition(session: Session, { transition, seen }: Pick<Started, 'transition' | 'seen'>): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
   const { cluster } = session;
@@ -42,5 +43,7 @@ export async function startTransition(session: Session, { transition, seen }: Pi
     memo,
     staticSummary: `Machine types: ${aimInWords(transition)}; asked for by ${askedBy}${because(reason)}`.slice(0, 180),
   });
-  return starting.finally(() => process.off('SIGINT', stopped));
+  return starting
+    .catch((error: unknown) => Promise.reject(aboutSetup(error) as Error))
+    .finally(() => process.off('SIGINT', stopped));
 }

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { DroverPhase } from '../../workflows/search-attributes.ts';
+import { aboutSetup } from '../temporal.ts';
 import type { Session } from '../session.ts';
 
 /** What every workflow that a person begins carries, for lists. */
@@ -24,20 +26,28 @@ const MOST_LISTED = 200;
 const LISTED_MS = 5_000;
 const ASK_MS = 100;
 
-/** Those of one type that Temporal keeps of this cluster, the newest first. */
+/** Those of one type that Temporal keeps of this cluster, the newest first. Throws `Failure` where Temporal is not set up. */
 export async function listRuns<Memo extends RunMemo>(session: Session, type: string, { onlyRunning = false } = {}): Promise<ListedRun<Memo>[]> {
   const { client } = await session.temporal();
   const which = onlyRunning ? "ExecutionStatus = 'Running'" : "ExecutionStatus != 'ContinuedAsNew'";
   const query = `WorkflowType = '${type}' AND DroverCluster = '${session.cluster}' AND ${which}`;
   const found: ListedRun<Memo>[] = [];
-  for await (const { workflowId: id, status, startTime, memo, typedSearchAttributes } of client.workflow.list({ query })) {
-    const said = typedSearchAttributes.get(DroverPhase) ?? '<unknown>';
-    const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED' || said === 'Refused';
-    const carried = (memo ?? {}) as Partial<Memo>;
-    found.push({ id, phase: saysItself ? said : 'Terminated', startedAt: carried.begunAt ?? startTime.toISOString(), memo: carried });
-    if (found.length === MOST_LISTED) break;
+  try {
+    for await (const run of client.workflow.list({ query })) {
+      found.push(listed<Memo>(run));
+      if (found.length === MOST_LISTED) break;
+    }
+  } catch (error) {
+    throw aboutSetup(error);
   }
   return found.sort((one, other) => other.startedAt.localeCompare(one.startedAt));
+}
+
+function listed<Memo extends RunMemo>({ workflowId: id, status, startTime, memo, typedSearchAttributes }: WorkflowExecutionInfo): ListedRun<Memo> {
+  const said = typedSearchAttributes.get(DroverPhase) ?? '<unknown>';
+  const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED' || said === 'Refused';
+  const carried = (memo ?? {}) as Partial<Memo>;
+  return { id, phase: saysItself ? said : 'Terminated', startedAt: carried.begunAt ?? startTime.toISOString(), memo: carried };
 }
 
 /** Resolves once Temporal lists a workflow that has just begun, so that who asks next for the newest finds it; or after some seconds. */

@@ -8,6 +8,7 @@ import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts
 import { askedBy } from '../asked-by.ts';
 import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
+import { aboutSetup } from '../temporal.ts';
 import type { ChosenVms } from './choose.ts';
 
 export interface RestartOptions {
@@ -33,7 +34,7 @@ export async function startRestart(session: Session, chosen: ChosenVms, options:
   const memo: RestartMemo = { askedBy: askedBy(), reason, begunAt: new Date().toISOString(), vms: chosen.vms.length };
   const most = budgetOf(chosen, maxUnavailable);
   const input: RestartVmsInput = { chosen: chosen.guests, maxUnavailable: most, maxFailures, deadlineMs, askedBy: memo.askedBy, reason };
-  return client.workflow.start<typeof restartVms>('restartVms', {
+  const starting = client.workflow.start<typeof restartVms>('restartVms', {
     workflowId: restartIdOf(cluster, randomBytes(4).toString('hex')),
     taskQueue: taskQueueOf(cluster),
     args: [input],
@@ -44,4 +45,5 @@ export async function startRestart(session: Session, chosen: ChosenVms, options:
     memo,
     staticSummary: `Restart of ${memo.vms} VMs, asked for by ${memo.askedBy}${reason === null ? '' : `: ${reason}`}`.slice(0, 180),
   });
+  return starting.catch((error: unknown) => Promise.reject(aboutSetup(error) as Error));
 }

@@ -188,6 +188,20 @@ describe('one that goes on', () => {
     expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed, 1 restarted by drover\n$/) });
   });
 
+  test('is told as ended where somebody has terminated it', async () => {
+    const machines = await Machines.of(fleet(), { db: {} });
+    const id = idIn(await update(machines));
+    await fleet().temporal.client.workflow.getHandle(id).terminate('by hand');
+    const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
+    expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)) });
+    expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({ ended, troubles: [] });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 1, stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)) });
+    await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Terminated' }));
+    const report = await machineTypes('report', id, '-o', 'json');
+    expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
+    expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
+  });
+
   test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
     const machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': {} });
     const begun = await update(machines, '--no-wait');
@@ -238,6 +252,19 @@ describe('what can\'t be done', () => {
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
     expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/) });
     expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM\n` });
+  });
+
+  test('is told where Temporal is not set up, and nothing is changed', async () => {
+    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const { connection } = fleet().temporal;
+    const namespace = `bare-${machines.namespace}`;
+    const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
+    await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: config!.workflowExecutionRetentionTtl! });
+    const elsewhere = ['--temporal-namespace', namespace];
+    const words = "error: Temporal does not know drover's search attributes: run `drover setup` first\n";
+    await until(async () => expect(await machineTypes('list', ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words }));
+    expect(await update(machines, ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
+    expect(await machines.type('off')).toBe(OLD);
   });
 
   test('a glob that nothing matches, and a dry run, begin nothing', async () => {

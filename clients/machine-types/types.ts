@@ -50,6 +50,7 @@ function stateOf({ nodes, newer, isAlias }: TypeInUse): Cell {
 }
 
 function totalInWords(types: TypeInUse[]): string {
+  if (types.some(({ nodes }) => nodes === null)) return countedInWords(types);
   const old = types.filter(({ isOld }) => isOld);
   return `${countedInWords(types)}; ${old.length === 0 ? 'none of an old type' : `of old types: ${countedInWords(old)}`}`;
 }

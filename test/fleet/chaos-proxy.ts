@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
@@ -56,10 +56,12 @@ export async function chaosProxy(
   const server = createServer((incoming, response) => void meet(incoming, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const folder = mkdtempSync(join(tmpdir(), 'drover-chaos-'));
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
     agent.destroy();
+    rmSync(folder, { recursive: true });
   });
 
   const cluster = { name: 'chaos', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true };
@@ -71,7 +73,7 @@ export async function chaosProxy(
     users: [{ name: 'chaos', user: {} }],
     contexts: [{ name: 'chaos', context: { cluster: 'chaos', user: 'chaos' } }],
   };
-  const file = join(mkdtempSync(join(tmpdir(), 'drover-chaos-')), 'kubeconfig');
+  const file = join(folder, 'kubeconfig');
   writeFileSync(file, JSON.stringify(config));
   return { kubeconfig: file, calls, cut: () => server.closeAllConnections() };
 }

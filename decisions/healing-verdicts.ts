@@ -1,4 +1,4 @@
-import { isMeantToRun, isStaying } from './availability.ts';
+import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
 import { failingSince, pauseEndedAt, underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
 import { cycleRules, holdsData, surplusOf, type HealingView } from './healing-view.ts';
 import { earlier, healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
@@ -70,18 +70,18 @@ class Judge {
     if (runsWell(vm, vmi, minReadyMs, now)) return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
     if (!isMeantToRun(vm, vmi)) return this.#after(vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0), cycle, 'it is not meant to run');
     const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
-    const since = failingSince(this.#state, vm.uid);
-    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
+    const failedSince = failingSince(this.#state, vm.uid);
+    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: failedSince, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
     if (health.sick) {
-      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds, failingSince: since };
+      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds, failingSince: failedSince };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);
     this.#wake(wellAt(vm, vmi, minReadyMs, now));
-    // Whatever it waits for, new disks don't bring it: an update may, or time.
-    const isFailing = vm.startFailures + earlyEnds > 0;
+    // Whatever it waits for, new disks don't bring it: an update may, or time. After a failed start, one that goes on for as long fails no more.
+    const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
-    if (!isFailing && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null) this.#after(vm.createdAt + patienceMs, cycle, `it is not ready yet (${vm.state || 'New'}), and does not fail`);
+    if (since !== undefined && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null) this.#after(since + patienceMs, cycle, `it is not ready yet (${vm.state || 'New'}), and does not fail`);
   }
 
   #gone({ vm, attempt }: Cycle): void {

@@ -261,6 +261,12 @@ describe('a cycle is told', () => {
     expect(told(judged(starting, provisioning))).toEqual({});
     expect(judged(starting, provisioning).wakeAt).toBe(NOW + MINUTE);
     expect(told(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({ 'web-1': 'Left: it is not ready yet (Running), and does not fail' });
+    // A start that has failed is followed by others, until one goes on and on.
+    const failed = { ...starting, startFailures: 1, createdAt: NOW - HOUR };
+    const guestSince = (minutes: number): Given => ({ vmiOf: (vm) => (vm.uid === 'new' ? aVmi(vm, { createdAt: NOW - minutes * MINUTE }) : aVmi(vm)) });
+    expect(told(judged(failed, provisioning, { vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)) }))).toEqual({});
+    expect([told(judged(failed, provisioning, guestSince(9))), judged(failed, provisioning, guestSince(9)).wakeAt]).toEqual([{}, NOW + MINUTE]);
+    expect(told(judged(failed, provisioning, guestSince(10)))).toEqual({ 'web-1': 'Left: it is not ready yet (Running), and does not fail' });
     const rules = { unhealthyAfter: { notReady: '5m' } };
     const guest = (vm: VmView): VmiView => aVmi(vm, { scheduledAt: NOW - 5 * MINUTE });
     const late = { ...starting, notReadySince: NOW - 5 * MINUTE };

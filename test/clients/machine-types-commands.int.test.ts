@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
+import { valuesOf } from '../../clients/history/events.ts';
 import type { Action } from '../../clients/history/actions.ts';
 import type { Report } from '../../clients/machine-types/print-report.ts';
 import type { ListedTransition } from '../../clients/machine-types/transitions.ts';
 import type { PendingVm } from '../../clients/vm/pending.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf } from '../../workflows/messages.ts';
 import { aFleet, runningTemplate, until, type TestWorker } from '../fleet/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
@@ -53,6 +55,10 @@ describe('a whole update', () => {
     expect(done.stdout).toMatch(new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`));
     expect(done.stdout).toMatch(/█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/);
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual(['q35', 'q35', 'q35', NEW]);
+    const { events } = await fleet().temporal.client.workflow.getHandle(id).fetchHistory();
+    const [input] = valuesOf(events![0]!.workflowExecutionStartedEventAttributes!.input) as [MachineTypeTransitionInput];
+    // The worker need not read again what the command has.
+    expect(input.seen).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await machines.guests();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
     expect((await machines.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });

@@ -25,8 +25,8 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
     case 'Always':
       return true;
     case 'Once':
-      // KubeVirt starts it whenever it has no VMI, and leaves one that has ended.
-      return vmi === undefined || !isFinal(vmi);
+      // KubeVirt starts it whenever it has no VMI, and leaves one that has ended, unless that goes.
+      return vmi === undefined || vmi.deleting || !isFinal(vmi);
     case 'RerunOnFailure':
       if (vmi !== undefined) return vmi.phase !== 'Succeeded';
       return vm.changingState || vm.state !== 'Stopped';

@@ -22,6 +22,7 @@ describe('a VM is meant to run', () => {
     ['until it has ended', 'Once', running, {}, true],
     ['until it has ended', 'Once', succeeded, {}, false],
     ['until it has ended', 'Once', failed, {}, false],
+    ['anew, when the guest that has ended goes', 'Once', { ...failed, ...stopping }, {}, true],
     ['while its guest runs', 'RerunOnFailure', running, {}, true],
     ['also while it comes back from a failure', 'RerunOnFailure', failed, {}, true],
     ['also while it comes back from a failure', 'RerunOnFailure', null, { state: 'CrashLoopBackOff' }, true],

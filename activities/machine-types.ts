@@ -8,7 +8,7 @@ import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './machine-types/check.ts';
-import { clearMarks, type ClearMarksRequest } from './machine-types/marks.ts';
+import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './machine-types/marks.ts';
 import { OtherTransitions } from './machine-types/other-transitions.ts';
 import { PatchHand, type Unpatched } from './machine-types/patch-hand.ts';
 import { changePools, type ChangedPools } from './machine-types/pools.ts';
@@ -82,7 +82,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
       beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
 
-    clearMarks: (request: ClearMarksRequest): Promise<{ seen: Seen }> => beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
+    clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> => beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       beating(async () => {

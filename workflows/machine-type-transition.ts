@@ -13,6 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { MachineTypeActivities, TransitionLook } from '../activities/machine-types.ts';
+import type { Preflight } from '../activities/machine-types/check.ts';
 import type { Unpatched } from '../activities/machine-types/patch-hand.ts';
 import { backoffMs } from '../decisions/backoff.ts';
 import type { FailedVm, HeldGuest } from '../decisions/machine-types/room.ts';
@@ -71,12 +72,10 @@ const { awaitTransition } = proxyActivities<MachineTypeActivities>({
   // It changes nothing: nobody waits for its end.
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
+const untilDone = { startToCloseTimeout: '30m', heartbeatTimeout: '10s', retry: { initialInterval: '500ms', maximumInterval: '10s' } } as const;
+const { preflightTransition } = proxyActivities<MachineTypeActivities>({ ...untilDone, cancellationType: ActivityCancellationType.TRY_CANCEL });
 // Tried until it is done: what can't be done at all comes back as an outcome.
-const { preflightTransition, checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } = proxyActivities<MachineTypeActivities>({
-  startToCloseTimeout: '30m',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '500ms', maximumInterval: '10s' },
-});
+const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } = proxyActivities<MachineTypeActivities>(untilDone);
 
 const SUMMARY_LENGTH = 180;
 /** More VMs than that can't be changed: it ends, for what it says of them and hands on would grow without bounds. */
@@ -143,8 +142,12 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
     upsertSearchAttributes([{ key: DroverCluster, value: ref.cluster }]);
     show('Checking');
     try {
-      const { results, maxRestarts, seen } = await preflightTransition({ ref, transition, ...(input.seen === undefined ? {} : { seen: input.seen }) });
-      Object.assign(state, { results, maxRestarts, seen });
+      const request = { ref, transition, ...(input.seen === undefined ? {} : { seen: input.seen }) };
+      // It changes nothing, and may be tried for long: what is asked for meanwhile is heard.
+      for (let found: Preflight | null = null; found === null && state.aborted === null; ) {
+        found = await steering.look(() => preflightTransition(request));
+        if (found !== null) Object.assign(state, { results: found.results, maxRestarts: found.maxRestarts, seen: found.seen });
+      }
     } catch (error) {
       if (isCancellation(error)) throw error;
       show('Refused');
@@ -173,7 +176,11 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
       learn(seen);
     }
     const { results } = state;
-    if (unmark.length > 0) learn((await clearMarks.executeWithOptions(named('clear the mark of', unmark), [{ id, vms: unmark, seen: state.seen }])).seen);
+    if (unmark.length > 0) {
+      const { kept, seen } = await clearMarks.executeWithOptions(named('clear the mark of', unmark), [{ id, vms: unmark, seen: state.seen }]);
+      for (const one of kept) fail(one, { wasWell: false, keepsMark: true });
+      learn(seen);
+    }
     if (pools.length > 0 && takes()) {
       const request = { ref, transition, results, pools, seen: state.seen };
       const { outcomes, seen } = await changePools.executeWithOptions(named('change the templates of', pools), [request]);
@@ -210,9 +217,10 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
     const held = new Map(state.inHand.map((one) => [one.vm, one]));
     for (const { vm, end, why = '' } of outcomes) {
       if (end === 'Restarted') state.restarted++;
-      const wasWell = held.get(vm)?.wasDown === false;
+      const one = held.get(vm);
+      const wasWell = one?.wasDown === false;
       if (end === 'Failed' && wasWell) state.broken++;
-      if (end === 'Failed') fail({ vm, why }, wasWell);
+      if (end === 'Failed') fail({ vm, why }, { ...(one === undefined ? {} : { uid: one.uid }), wasWell });
       held.delete(vm);
     }
     state.inHand = [...held.values()];
@@ -220,17 +228,17 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
   }
 
   function unpatched(outcomes: readonly Unpatched[]): void {
-    for (const { vm, end, why } of outcomes) {
-      if (end === 'Failed') fail({ vm, why }, false);
+    for (const { vm, uid, end, why } of outcomes) {
+      if (end === 'Failed') fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasWell: false });
       else state.changed.push(vm);
     }
     state.changed.splice(0, state.changed.length - CHANGED_TOLD);
   }
 
-  function fail({ vm, why }: { vm: string; why: string }, wasWell: boolean): void {
+  function fail({ vm, why }: { vm: string; why: string }, how: Omit<FailedVm, 'vm'>): void {
     log.warn('the machine type of a VM could not be changed', { vm, why });
     state.failures++;
-    state.failedVms.push({ vm, wasWell });
+    state.failedVms.push({ vm, ...how });
     if (state.failed.length < FAILURES_TOLD) state.failed.push({ vm, why: why.slice(0, WHY_LENGTH) });
   }
 

@@ -2,7 +2,7 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { inBurst } from '../burst.ts';
 import type { Fleet } from '../fleet.ts';
@@ -21,6 +21,12 @@ export interface ClearMarksRequest {
   seen: Seen;
 }
 
+export interface ClearedMarks {
+  /** VMs that the API server would not have changed. */
+  kept: { vm: string; why: string }[];
+  seen: Seen;
+}
+
 export interface ClearMarksOptions {
   client: KubeClient;
   fleet: Fleet;
@@ -29,16 +35,18 @@ export interface ClearMarksOptions {
 }
 
 /** Takes the transition's mark off VMs, of those that are named also what one that runs no more has left there; marks of others stay. */
-export async function clearMarks({ client, fleet, others, concurrency }: ClearMarksOptions, { id, vms, seen }: ClearMarksRequest): Promise<{ seen: Seen }> {
+export async function clearMarks({ client, fleet, others, concurrency }: ClearMarksOptions, { id, vms, seen }: ClearMarksRequest): Promise<ClearedMarks> {
   await fleet.catchUp(seen);
   const all = vms === null ? [...fleet.vms.values()] : vms.flatMap((key) => fleet.vms.get(key) ?? []);
   const marks = new Set(vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])));
   await others.refresh([...marks].filter(isTransitionId));
   const goes = (mark: string | null): boolean => mark === id || (mark !== null && marks.has(mark) && !(isTransitionId(mark) && others.runs(mark)));
+  const kept: ClearedMarks['kept'] = [];
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {
     let vm: VmView | undefined = view;
     let before = beforeOfView(view);
+    const key = `${view.namespace}/${view.name}`;
     for (let tries = 1; vm !== undefined && goes(before.mark); tries++) {
       try {
         // Its type may be any: only the mark is tested for.
@@ -47,10 +55,12 @@ export async function clearMarks({ client, fleet, others, concurrency }: ClearMa
         newest = later(newest, written.metadata.resourceVersion);
         return;
       } catch (error) {
-        if (!(error instanceof KubeError) || isTransient(error)) throw error;
-        // At its end a transition waits for no VM that nobody may write any more.
-        if (tries === TRIES && vms === null) return log.warn('a mark could not be cleared', { vm: `${vm.namespace}/${vm.name}`, why: error.message });
-        if (tries === TRIES) throw error;
+        if (!isRefusal(error)) throw error;
+        // A transition waits for no VM that nobody may write any more.
+        if (tries === TRIES) {
+          log.warn('a mark could not be cleared', { vm: key, why: error.message });
+          return void kept.push({ vm: key, why: `its label could not be taken off: ${error.message}` });
+        }
         const live = await liveVm(client, vm);
         if (live === undefined) return;
         [vm, before] = [vmView(live), beforeOf(live)];
@@ -59,5 +69,5 @@ export async function clearMarks({ client, fleet, others, concurrency }: ClearMa
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));
   await inBurst(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
-  return { seen: { vms: newest } };
+  return { kept, seen: { vms: newest } };
 }

@@ -26,6 +26,8 @@ const WEBHOOK_AGAIN_MS = 300;
 /** A VM that was not patched. */
 export interface Unpatched {
   vm: string;
+  /** Of a VM; not of a pool. */
+  uid?: string;
   end:
     /** Somebody has changed it meanwhile: it is left as it is. */
     | 'Changed'
@@ -77,7 +79,7 @@ export class PatchHand {
         this.#vms = later(this.#vms, live?.metadata.resourceVersion);
         const mayPass = isConflict(error) || isTransient(error);
         const isLast = now !== undefined && isSame(now, before) && !mayPass && tries > 1;
-        if (isLast || tries === TRIES) return { vm: key, end: 'Failed', why: error.message };
+        if (isLast || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
         if (live !== undefined && live.metadata.uid !== vm.uid) return null;
         [vm, before] = [live && vmView(live), now];
         await sleep((isTransient(error) ? WEBHOOK_AGAIN_MS : TRY_AGAIN_MS) * tries);

@@ -8,7 +8,7 @@ import { windowAt } from '../windows.ts';
 import { transitionNeed, type TransitionNeed } from './need.ts';
 import { poolStand } from './pool-stand.ts';
 import { Groups, type WantedResult } from './preflight.ts';
-import { poolInWords, roomTaker, type FailedVm, type HeldGuest } from './room.ts';
+import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './room.ts';
 import { isOldGuest, isSetBack, type TransitionRules } from './rules.ts';
 import type { TransitionCounts } from './transition.ts';
 
@@ -88,7 +88,9 @@ const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check',
 class Turn {
   readonly #in: TransitionPlanInput;
   readonly #held: Map<string, HeldGuest>;
-  readonly #failed: Map<string, FailedVm>;
+  /** As `poolInWords` names them. */
+  readonly #failedPools: Set<string>;
+  readonly #failureOf: (vm: VmView) => FailedVm | undefined;
   readonly #counts = { ...NONE };
   readonly #patch: string[] = [];
   readonly #unmark: string[] = [];
@@ -103,7 +105,8 @@ class Turn {
   constructor(input: TransitionPlanInput) {
     this.#in = input;
     this.#held = new Map(input.inHand.map((one) => [one.vm, one]));
-    this.#failed = new Map(input.failed.map((one) => [one.vm, one]));
+    this.#failedPools = new Set(input.failed.map(({ vm }) => vm));
+    this.#failureOf = failureAmong(input.failed);
     this.#takesUpRoom = roomTaker(input.rules, input);
   }
 
@@ -146,13 +149,13 @@ class Turn {
     for (const vm of vms) {
       const need = this.#unlessPoolFailed(transitionNeed(rules, vm, picture));
       const key = keyOf(vm);
-      const held = this.#held.get(key);
+      const [held, failure] = [this.#held.get(key), this.#failureOf(vm)];
       if (this.#takesUpRoom(vm, need)) this.#counted.push(key);
       if (held !== undefined) {
         this.#guests.set(key, held.guest);
         needs.set(vm, need);
-      } else if (this.#failed.has(key)) {
-        if (need.need === 'done') this.#clear(vm, key, need);
+      } else if (failure !== undefined) {
+        if (need.need === 'done' && failure.keepsMark === undefined) this.#clear(vm, key, need);
       } else this.#count(vm, need);
     }
     // One that is gone is settled too.
@@ -162,7 +165,7 @@ class Turn {
 
   /** What its pool could not be changed for, nobody brings to it. */
   #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
-    if (need.need !== 'pool' || !this.#failed.has(poolInWords(need.pool))) return need;
+    if (need.need !== 'pool' || !this.#failedPools.has(poolInWords(need.pool))) return need;
     return { need: 'left', why: `its pool ${keyOf(need.pool.metadata)} could not be changed` };
   }
 
@@ -215,7 +218,8 @@ class Turn {
       counted: this.#counted,
       picture,
       inHand,
-      failed: new Set(this.#failed.keys()),
+      // None of them is chosen.
+      failed: new Set(),
       maxUnavailable: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
       takes: takes && rules.transition.restartNow,
@@ -230,7 +234,7 @@ class Turn {
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
-      if (!this.#failed.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
+      if (!this.#failedPools.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
     }
     return names;
   }

@@ -14,12 +14,25 @@ export interface HeldGuest extends HeldRestart {
 export interface FailedVm {
   /** `namespace/name`; of a pool as `poolInWords` names it. */
   vm: string;
+  /** Of that VM, where it is known: one that is made anew under its name is another. */
+  uid?: string;
   /** It failed in its restart, and was ready before that. */
   wasWell: boolean;
+  /** Its mark can't be taken off. */
+  keepsMark?: true;
 }
 
 /** `pool namespace/name`: a pool among VMs, one of which may have its name. */
 export const poolInWords = ({ metadata: { namespace, name } }: Pick<StoredPool, 'metadata'>): string => `pool ${namespace}/${name}`;
+
+/** Whether, and how, a VM has failed. */
+export function failureAmong(failed: readonly FailedVm[]): (vm: VmView) => FailedVm | undefined {
+  const byName = new Map(failed.map((one) => [one.vm, one]));
+  return (vm) => {
+    const failure = byName.get(keyOf(vm));
+    return failure?.uid === undefined || failure.uid === vm.uid ? failure : undefined;
+  };
+}
 
 export interface Touched {
   inHand: readonly HeldGuest[];
@@ -33,11 +46,9 @@ export interface Touched {
  */
 export function roomTaker({ ref }: TransitionRules, { inHand, failed }: Touched): (vm: VmView, need: TransitionNeed) => boolean {
   const held = new Set(inHand.map(({ vm }) => vm));
-  const wasWell = new Map(failed.map((one) => [one.vm, one.wasWell]));
-  return (vm, { need }) => {
-    const key = keyOf(vm);
-    return held.has(key) || (wasWell.get(key) ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
-  };
+  const failureOf = failureAmong(failed);
+  return (vm, { need }) =>
+    held.has(keyOf(vm)) || (failureOf(vm)?.wasWell ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
 }
 
 /** Those that take up room where they are not ready, by `namespace/name`. */

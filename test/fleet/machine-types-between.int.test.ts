@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
+import { abort, pause } from '../../workflows/messages.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from './fleet.ts';
 import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
@@ -202,4 +203,33 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
   const result = await (await machines.change()).result();
   expect(result).toMatchObject({ phase: 'Failed', patched: 1, failures: 1, failed: [{ vm: machines.key('bad'), why: denied }] });
   expect(await machines.type('good')).toBe('q35');
+});
+
+test('a VM whose mark nobody may take off any more is told, and holds up no other', async () => {
+  const machines = await Machines.of(fleet(), { vm: {}, other: {} });
+  const isPatch = patchOf('virtualmachines', 'vm');
+  let patches = 0;
+  await throughProxy(async (method, path): Promise<Fate> => (isPatch(method, path) && patches++ > 0 ? { status: 403, message: 'a policy of the test' } : 'pass'));
+  const transition = await machines.change();
+  await transition.until({ counts: { waiting: 2 } });
+  await machines.power('vm', 'restart');
+  const why = 'its label could not be taken off: a policy of the test';
+  await transition.until({ phase: 'Waiting', failures: 1, failed: [{ vm: machines.key('vm'), why }], counts: { waiting: 1, done: 0 } });
+  const tries = patches;
+  await machines.power('other', 'restart');
+  expect(await transition.result()).toMatchObject({ phase: 'Failed', failures: 1, counts: { waiting: 0, done: 1 } });
+  expect(await machines.mark('other')).toBeUndefined();
+  // Once more at its end.
+  expect(patches).toBe(2 * tries - 1);
+});
+
+test('a transition whose preflight comes to no end can be aborted', async () => {
+  const machines = await Machines.of(fleet(), { vm: off });
+  await throughProxy((_method, path): Promise<Fate> => Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'));
+  const transition = await machines.change();
+  await transition.until({ phase: 'Checking' });
+  await transition.handle.signal(pause, { by: 'bob' });
+  await transition.handle.signal(abort, { by: 'eve' });
+  expect(await transition.result()).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, patched: 0 });
+  expect(await machines.record('vm')).toBeUndefined();
 });

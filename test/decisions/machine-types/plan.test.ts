@@ -79,6 +79,12 @@ describe('restarts', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
     expect(plan({ vms: [done, ...many(1, MARKED)], guests: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
   });
+  test('are of a VM that was made anew under the name of one that has failed', () => {
+    const vms = many(1, MARKED);
+    const failed = (uid: string) => [{ vm: 'shop/vm-1', uid, wasWell: true }];
+    expect(plan({ vms }, { failed: failed(vms[0]!.uid) })).toMatchObject({ take: [], counts: { toRestart: 0 } });
+    expect(plan({ vms }, { failed: failed('another') })).toMatchObject({ take: [{ vm: 'shop/vm-1' }], counts: { toRestart: 1 } });
+  });
   test('are not of what has failed', () => {
     expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });
   });
@@ -152,6 +158,11 @@ describe('its end', () => {
     expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
     expect(plan({ vms: [anOldVm('wish', { optedOut: true })] }).isOver).toBe(true);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
+  });
+  test('does not wait for a mark that nobody can take off', () => {
+    const scene = { vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] };
+    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
+    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true, keepsMark: true }] })).toMatchObject({ unmark: [], isOver: true });
   });
   test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
     const vms = [anOldVm('new', { machineType: NEW }), anOldVm('wish', { optedOut: true }), anOldVm('bank', { machineType: NEW, namespace: 'bank' }), anOldVm('goes', { deleting: true })];

@@ -145,6 +145,17 @@ test("a pool's workflow that was away while its cycle went on learns of it when 
   await pool.pool.until({ readyReplicas: 3 });
 });
 
+test("a pool's workflow that knows nothing of a cycle, which its status has lost as well, finds it when it would begin another", async () => {
+  const pool = await waiting(1);
+  const { namespace } = pool.pool;
+  await pool.pool.patch({ template: withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } }), updateStrategy: { unmanaged: {} } });
+  await pool.pool.workflow.terminate('by a person');
+  await pool.cycle(1).signal('healNow', { by: 'kim' });
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { status: { healing: { cycles: [] } } }, { subresource: 'status' });
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { revisionHistoryLimit: 9 } });
+  await pool.untilCycle(1, { attempt: 2, phase: 'Waiting' });
+});
+
 test.each(['Removing', 'Waiting', 'Provisioning'] as const)('a cycle that is ended by a person while it is %s: its VM comes back once, and works', async (phase) => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: phase === 'Removing' ? { ...SLOW, backoff: { initial: '100ms', jitter: 0 } } : SLOW });
   const lives = await pool.lives();

@@ -191,6 +191,8 @@ export async function machineTypeTransition(input: MachineTypeTransitionInput): 
       const request = { ref, transition, results, vms: patch, seen: state.seen };
       const { outcomes, patched, seen } = await patchMachineTypes.executeWithOptions(named('change', patch), [request]);
       state.patched += patched;
+      // One that is old again is nobody's wish any more.
+      state.changed = state.changed.filter((vm) => !patch.includes(vm));
       unpatched(outcomes);
       learn(seen);
     }

@@ -64,6 +64,16 @@ test('a VM that is deleted just before its patch, or just before its restart, is
   expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 0, failures: 0, inHand: [] });
 });
 
+test('a VM that somebody changes just before its patch is left, and taken up like any other where they change it back', async () => {
+  const machines = await Machines.of(fleet(), { vm: off, runs: {} });
+  await justBefore(patchOf('virtualmachines', 'vm'), () => machines.setType('vm', 'pc-q35-rhel9.2.0'));
+  const transition = await machines.change();
+  await transition.until({ patched: 1, passedOver: [{ why: 'somebody has changed its machine type meanwhile', vms: [machines.key('vm')] }] });
+  await machines.setType('vm', OLD);
+  await transition.until({ patched: 2, passedOver: [], counts: { waiting: 1, done: 1 } });
+  expect(await machines.type('vm')).toBe('q35');
+});
+
 test('VMs that their owners stop just before their restart stay stopped, and are done', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure' };
   const machines = await Machines.of(fleet(), Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }])));

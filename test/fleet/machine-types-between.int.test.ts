@@ -243,3 +243,22 @@ test('a transition whose preflight comes to no end can be aborted', async () => 
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, patched: 0 });
   expect(await machines.record('vm')).toBeUndefined();
 });
+
+test('an abort in the middle of the patches leaves no mark, and what is changed by then can be undone', async () => {
+  const machines = await Machines.of(fleet(), { a: {}, b: {}, c: off });
+  const aborted = Promise.withResolvers<() => Promise<void>>();
+  await justBefore(patchOf('virtualmachines', 'a'), async () => (await aborted.promise)());
+  const transition = await machines.change({ restartNow: true });
+  aborted.resolve(() => transition.handle.signal(abort, { by: 'eve' }));
+  const guests = await machines.guests();
+  const { patched, ...result } = await transition.result();
+  expect(result).toMatchObject({ phase: 'Aborted', restarted: 0, failures: 0, inHand: [] });
+  const names = ['a', 'b', 'c'];
+  const records = await Promise.all(names.map((name) => machines.record(name)));
+  expect(records.filter((record) => record?.id === transition.id)).toHaveLength(patched);
+  expect(patched).toBeGreaterThan(0);
+  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
+  expect(await (await machines.change({ scope: { glob: '*', undoes: transition.id } })).result()).toMatchObject({ phase: 'Complete', patched });
+  for (const name of names) expect(await machines.type(name)).toBe(OLD);
+  expect(await machines.guests()).toEqual(guests);
+});

@@ -2,6 +2,7 @@ import {
   allHandlersFinished,
   condition,
   continueAsNew,
+  patched,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
@@ -49,6 +50,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let generation: number | undefined;
   /** A step has failed, and nobody knows what of it was done. */
   let inDoubt = carried?.inDoubt ?? false;
+  let isPlanning = false;
 
   const stir = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
@@ -59,7 +61,8 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     setbacks,
     onWritten: (newer, isDue) => {
       seen = laterSeen(seen, newer);
-      stirred ||= isDue;
+      // A plan that is being made may have seen the status as it was before.
+      stirred ||= isDue || (isPlanning && patched('status-written-while-planning'));
     },
   });
   const rollouts = new Rollouts({
@@ -91,6 +94,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     inDoubt = false;
     const busy = underWay.has('creating') || underWay.has('deleting');
     const waiting = setbacks.isWaiting();
+    isPlanning = true;
     const planned = await plan({
       namespace: ref.namespace,
       name: ref.name,
@@ -102,6 +106,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       ...rollouts.request(),
       ...healings.request(),
     });
+    isPlanning = false;
     if (!planned.gone) {
       const { key, steps, status } = planned;
       // Not the later of the two: a cluster that was restored from a backup counts from an older version.

@@ -487,7 +487,7 @@ export class ModelFleet {
       cluster.pool = { ...cluster.pool, status };
       clock.in(clock.between(1, 50), () => {
         this.#statusLane = false;
-        if (this.#statusIsDue) this.#stir();
+        if (this.#statusIsDue || this.#isPlanning) this.#stir();
       });
     });
   }

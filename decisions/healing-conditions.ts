@@ -2,7 +2,7 @@ import type { Condition, HealingStatus } from '../api/pool.ts';
 import { withTime, type Untimed } from './conditions.ts';
 import type { HealingPlan } from './healing-plan.ts';
 import { underWay } from './healing-state.ts';
-import { namesInWords } from './naming.ts';
+import { cyclesInWords } from './naming.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
 const MESSAGE_LENGTH = 2_048;
@@ -15,13 +15,10 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 's
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = underWay(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const names = namesInWords(cycles.map(({ vm }) => vm));
-  const words = [...cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`), ...told.waits];
-  const all = [...words, ...told.spared].join('; ');
-  const message = (cycles.length === 0 ? all : `${names}: ${all}`).slice(0, MESSAGE_LENGTH);
+  const message = [...cyclesInWords(cycles), ...told.waits, ...told.spared].join('; ').slice(0, MESSAGE_LENGTH);
   const healing: Untimed =
     cycles.length === 0
-      ? { type: 'Healing', status: 'False', reason: words.length === 0 ? 'NothingToHeal' : 'Waiting', message }
+      ? { type: 'Healing', status: 'False', reason: told.waits.length === 0 ? 'NothingToHeal' : 'Waiting', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
   return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
 }

@@ -1,5 +1,5 @@
 import type { HealingStatus } from '../../api/pool.ts';
-import { namesInWords } from '../../decisions/naming.ts';
+import { cyclesInWords } from '../../decisions/naming.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
 
@@ -55,8 +55,6 @@ function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | unde
 
 /** The condition's words begin with the cycles, which a table shows better. */
 function waitsIn(message: string, cycles: Cycle[]): string {
-  if (cycles.length === 0) return message;
-  const names = namesInWords(cycles.map(({ vm }) => vm));
-  const shown = `${names}: ${cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`).join('; ')}`;
+  const shown = cyclesInWords(cycles).join('; ');
   return message.startsWith(shown) ? message.slice(shown.length).replace(/^; /, '') : message;
 }

@@ -75,7 +75,7 @@ describe('a sick VM', () => {
     ]);
     expect(phases(planned)).toEqual({ 'web-1': 'Removing' });
     expect(planned.phase).toBe('Healing');
-    expect(condition(planned, 'Healing')).toMatchObject({ status: 'True', reason: 'ReplacingVms', message: 'web-1: web-1 (replacement 1): 3 starts in a row have failed' });
+    expect(condition(planned, 'Healing')).toMatchObject({ status: 'True', reason: 'ReplacingVms', message: 'web-1 (replacement 1): 3 starts in a row have failed' });
     expect(planned.status?.healing?.cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing', attempt: 1 }]);
   });
 

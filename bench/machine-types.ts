@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../api/names.ts';
+import { readFleet } from '../clients/machine-types/read.ts';
+import { seenIn } from '../decisions/machine-types/seen-in.ts';
 import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
 import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import type { MachineTypeTransitionInput } from '../workflows/machine-type-transition.ts';
@@ -74,7 +76,8 @@ interface Run {
   startedAt: number;
 }
 
-async function begin({ temporal }: Bench, from: string, to: string): Promise<Run> {
+/** As `drover machine-types update` does: what it reads before, it hands over. */
+async function begin({ kube, temporal }: Bench, from: string, to: string): Promise<Run> {
   const transition: Transition = {
     scope: { glob: from, namespaces: namespacesOf(ours), labelSelector: null, names: [], exclude: [], only: null, undoes: null },
     to,
@@ -88,7 +91,7 @@ async function begin({ temporal }: Bench, from: string, to: string): Promise<Run
     reason: null,
   };
   const id = Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0');
-  const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition };
+  const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition, seen: seenIn(await readFleet(kube, namespacesOf(ours))) };
   const startedAt = performance.now();
   const handle = await temporal.client.workflow.start('machineTypeTransition', { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] });
   return { handle, startedAt };

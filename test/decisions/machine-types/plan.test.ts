@@ -81,9 +81,9 @@ describe('restarts', () => {
   });
   test('are of a VM that was made anew under the name of one that has failed', () => {
     const vms = many(1, MARKED);
-    const failed = (uid: string) => [{ vm: 'shop/vm-1', uid, wasWell: true }];
-    expect(plan({ vms }, { failed: failed(vms[0]!.uid) })).toMatchObject({ take: [], counts: { toRestart: 0 } });
-    expect(plan({ vms }, { failed: failed('another') })).toMatchObject({ take: [{ vm: 'shop/vm-1' }], counts: { toRestart: 1 } });
+    const failed = { vm: 'shop/vm-1', wasWell: true };
+    expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });
+    expect(plan({ vms }, { failed: [{ ...failed, uid: 'another' }] })).toMatchObject({ take: [{ vm: 'shop/vm-1' }], counts: { toRestart: 1 } });
   });
   test('are not of what has failed', () => {
     expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });

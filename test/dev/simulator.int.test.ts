@@ -59,10 +59,11 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     });
 
     test('takes a VM down before it goes', async () => {
-      await cluster.running('leaves', { annotations: { 'sim.drover.dev/stop-time': '400ms' } });
+      await cluster.running('leaves', { annotations: { 'sim.drover.dev/stop-time': '1s' } });
       await cluster.delete(VirtualMachines, 'leaves');
-      const leaving = await cluster.shows('leaves', 'Terminating');
-      expect(leaving.status?.ready).toBe(false);
+      await cluster.shows('leaves', 'Terminating');
+      // As in KubeVirt, what is said of the VM follows its VMI.
+      await eventually(async () => expect((await cluster.machine('leaves')).status?.ready).toBe(false));
       expect((await cluster.instance('leaves')).metadata.deletionTimestamp).toBeDefined();
       await cluster.gone(VirtualMachines, 'leaves');
       await cluster.gone(VirtualMachineInstances, 'leaves');

@@ -21,7 +21,7 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: ['test/**/*.int.test.ts'],
-          globalSetup: ['test/tools-first.ts'],
+          globalSetup: ['test/servers-first.ts'],
           sequence: { groupOrder: 1 },
           maxWorkers: 3,
           testTimeout: 120_000,

@@ -10,7 +10,7 @@ import { nowhere, outcomeOf } from './drover.ts';
 const ROOT = join(import.meta.dirname, '../..');
 /** What tells where the tools are, and nothing of any server. */
 const tools = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
+  Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
 );
 
 function demo(...args: string[]): { child: ChildProcess; state: string } {

@@ -5,7 +5,7 @@ import type { SickVm } from '../decisions/healing-state.ts';
 import { healthOf, isLeftAlone } from '../decisions/sickness.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError } from '../kubernetes/errors.ts';
+import { isConflict, isNotFound, KubeError, orNothing } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -157,12 +157,6 @@ const timeOf = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Stored
   series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp;
 
 export type HealActivities = ReturnType<typeof createHealActivities>;
-
-const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
 
 /** False where the VM is gone, is another by now, or has changed. */
 const isDone = (call: () => Promise<unknown>): Promise<boolean> =>

@@ -10,7 +10,7 @@ import { revisionOf } from '../decisions/revision.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
+import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -246,10 +246,8 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
      * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
      * up the old disks. Owners go after what they own, so the VM's end tells that of its disks.
      */
-    async removeVms(key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> {
-      const { heartbeat } = Context.current();
-      const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);
-      try {
+    removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
+      beating(async () => {
         for (const { name, uid } of vms) {
           if (fleet.vms.get(`${key.namespace}/${name}`)?.owner?.uid !== key.uid) continue;
           const options = { uid, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
@@ -257,10 +255,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         }
         await untilGone(fleet, key.namespace, vms, cancellationSignal());
         return { vms: String(fleet.vms.version) };
-      } finally {
-        clearInterval(beat);
-      }
-    },
+      }),
 
     async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {
       // As a whole, so that what it says no more is gone.
@@ -291,12 +286,6 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
 export type PoolActivities = ReturnType<typeof createPoolActivities>;
 
 const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
-
-const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
 
 /** Undefined where the object is gone, is another, or has changed: the next plan sees it as it is now. */
 const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>

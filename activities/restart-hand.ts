@@ -7,7 +7,7 @@ import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
+import { isConflict, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { recordVmEvent } from './events.ts';
@@ -144,9 +144,3 @@ export class RestartHand {
 class Unwilling extends Error {
   override readonly name = 'Unwilling';
 }
-
-const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });

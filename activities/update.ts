@@ -12,7 +12,7 @@ import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
+import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { inBurst } from './burst.ts';
@@ -225,12 +225,6 @@ class Hand {
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
   }
 }
-
-const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
 
 const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {

@@ -26,6 +26,13 @@ export const isAlreadyExists = (error: unknown): error is KubeError => hasStatus
 export const isConflict = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
+/** What the call brings; undefined where the object is not there. */
+export const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+
 /**
  * True for a no that is meant for this object, and will hardly be another next time. A webhook may give it any code, 500 among them; one that
  * could not be asked is no refusal.

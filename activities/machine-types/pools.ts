@@ -9,7 +9,7 @@ import { revisionOf } from '../../decisions/revision.ts';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isRefusal, type KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal, type KubeError, orNothing } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { recordEvent } from '../events.ts';
@@ -75,12 +75,6 @@ function outcomeOf(before: Before, live: StoredPool, { id, error }: { id: string
 
 const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<StoredPool | undefined> =>
   (await orNothing(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
-
-const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
 
 const eventOf = ({ from, to }: TransitionRecord, askedBy: string) => ({
   type: 'Normal' as const,

@@ -3,7 +3,8 @@ import type { PoolSpec } from '../../api/pool.ts';
 import type { HealView } from '../../clients/heal/view.ts';
 import type { Action } from '../../clients/history/actions.ts';
 import { KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
-import { aFleet, orNothing, runningTemplate, until } from '../fleet/fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { aFleet, runningTemplate, until } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
 
 const fleet = aFleet();

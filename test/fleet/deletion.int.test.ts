@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { poolIdOf } from '../../workflows/messages.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
-import { aFleet, namesUpTo, orNothing, runningTemplate, until } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from './fleet.ts';
 
 const fleet = aFleet();
 const run = promisify(execFile);

@@ -12,7 +12,7 @@ import { connectTemporal, type Temporal } from '../../clients/temporal.ts';
 import { startStack, type Stack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../kubernetes/objects.ts';
 import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 
@@ -142,12 +142,6 @@ export const namesUpTo = (pool: string, count: number): string[] => Array.from({
 
 /** Awaits that the assertions hold. */
 export const until = (assertions: () => Promise<void>, timeout = 60_000): Promise<void> => vi.waitFor(assertions, { timeout, interval: 100 });
-
-export const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
 
 /** The stack of this test file: started before its tests, with as many workers as asked for, and gone after them. */
 export function aFleet(options: { simulator?: boolean; workers?: number; ephemeral?: boolean } = {}): () => TestFleet {

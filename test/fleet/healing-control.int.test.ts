@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Autohealing } from '../../api/pool.ts';
 import { VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { aFleet, orNothing, until } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { aFleet, until } from './fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 import { revisionIn } from './rollouts.ts';
 

@@ -6,7 +6,8 @@ import type { KubeObject } from '../../kubernetes/objects.ts';
 import { DataVolumes, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 import type { healVm } from '../../workflows/heal-vm.ts';
 import { healVmIdOf, type poolIdOf } from '../../workflows/messages.ts';
-import { orNothing, until, type TestFleet } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { until, type TestFleet } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
 /** Makes KubeVirt's delays between starts a hundredth as long, in every test of the file. */

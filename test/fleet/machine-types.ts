@@ -8,7 +8,8 @@ import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../
 import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf, transitionProgress } from '../../workflows/messages.ts';
 import { expect } from 'vitest';
-import { orNothing, until, type TestFleet } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { until, type TestFleet } from './fleet.ts';
 
 export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';

@@ -6,7 +6,8 @@ import { revisionOf } from '../../decisions/revision.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
-import { aFleet, orNothing, until, type TestWorker } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { aFleet, until, type TestWorker } from './fleet.ts';
 import { ReadinessWatch } from './readiness-watch.ts';
 import { seeded, seedOf } from './seeded.ts';
 

@@ -6,7 +6,8 @@ import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import { ControllerRevisions, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../workflows/search-attributes.ts';
-import { aFleet, namesUpTo, orNothing, until } from './fleet.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { aFleet, namesUpTo, until } from './fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
 const fleet = aFleet();

@@ -8,7 +8,7 @@ import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
 import { isAlias } from './machine-type.ts';
 import { poolStand, type PoolStand } from './pool-stand.ts';
-import { groupKey, groupOf, isChangedSince, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './rules.ts';
+import { groupKey, groupOf, isChangedSince, isOfOldAlias, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './rules.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs of a transition. */
@@ -152,12 +152,12 @@ function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefi
   const result = rules.resultOf(group);
   if (result === undefined) return { need: 'check', group };
   const why = refusalOf(rules, result);
-  return why === null ? { need: 'patch', to: wanted, marks: guest !== undefined && waitsAfter(rules, vm, guest, wanted) } : { need: 'left', why };
+  return why === null ? { need: 'patch', to: wanted, marks: guest !== undefined && waitsAfter(rules, { vm, guest, wanted, to: result.to }) } : { need: 'left', why };
 }
 
-/** Whether the guest is an old one once the spec of its VM has the wanted type. */
-const waitsAfter = (rules: TransitionRules, vm: VmView, guest: VmiView, wanted: string | null): boolean =>
-  rules.transition.scope.undoes === null ? isOldGuest(rules, vm, guest) : guest.specMachineType !== wanted;
+/** Whether the guest is an old one once the spec of its VM has the wanted type, and so comes to have the type `to`. */
+const waitsAfter = (rules: TransitionRules, { vm, guest, wanted, to }: { vm: VmView; guest: VmiView; wanted: string | null; to: string }): boolean =>
+  rules.transition.scope.undoes === null ? isOldGuest(rules, vm, guest) || isOfOldAlias(rules, guest, to) : guest.specMachineType !== wanted;
 
 function hindrance(vm: VmView, guest: VmiView | undefined): TransitionNeed | null {
   const found = untouchable(vm, () => guest);

@@ -1,5 +1,6 @@
 import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
+import { isAlias } from './machine-type.ts';
 import { scopeRules, type ScopeRules } from './scope.ts';
 import type { Transition, TransitionRecord, TransitionResult, TypeGroup } from './transition.ts';
 
@@ -56,10 +57,17 @@ export const isSetBack = ({ transition: { scope: { undoes } }, scope }: Transiti
  * True for a guest that has the type which is to go. What a guest got in the place of an alias, only KubeVirt knows, once it runs; of
  * an undo's own VMs, that it was not started from their spec of now.
  */
-export function isOldGuest({ ref, transition, scope }: TransitionRules, vm: VmView, { machineType, specMachineType }: VmiView): boolean {
-  if (transition.scope.undoes === null) return scope.isOld(machineType ?? specMachineType);
-  return vm.transition?.id === ref.id && specMachineType !== null && specMachineType !== vm.machineType;
+export function isOldGuest(rules: TransitionRules, vm: VmView, guest: VmiView): boolean {
+  const { ref, transition, scope } = rules;
+  const { machineType, specMachineType } = guest;
+  const isOurs = vm.transition?.id === ref.id;
+  if (transition.scope.undoes === null) return scope.isOld(machineType ?? specMachineType) || (isOurs && isOfOldAlias(rules, guest, vm.machineType));
+  return isOurs && specMachineType !== null && specMachineType !== vm.machineType;
 }
+
+/** True for a guest of an alias which is to go, where its VM is to have another type than the alias stood for when the guest began to run. */
+export const isOfOldAlias = ({ scope }: TransitionRules, { machineType, specMachineType }: VmiView, to: string | null): boolean =>
+  specMachineType !== null && isAlias(specMachineType) && scope.isOld(specMachineType) && specMachineType !== to && machineType !== to;
 
 export const groupOf = ({ machineType, architecture, preference }: VmView, wanted: string | null): TypeGroup => ({
   from: machineType ?? '',

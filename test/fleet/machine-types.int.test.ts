@@ -104,6 +104,25 @@ test('a VM whose spec says an alias is judged by its guest: it is marked, its sp
   expect(await machines.mark('old')).toBeUndefined();
 });
 
+test('an alias that is to go takes along the guests that run with another type than their VMs are to have', async () => {
+  await setAlias(fleet(), OLD);
+  onTestFinished(() => setAlias(fleet(), NEW));
+  const machines = await Machines.of(fleet(), { old: { type: 'q35' } });
+  await setAlias(fleet(), NEW);
+  await machines.add('new', { type: 'q35' });
+  await machines.ready(['new']);
+  const before = await machines.guests();
+  const transition = await machines.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1, counts: { done: 2 } });
+  for (const name of ['old', 'new']) {
+    expect(await machines.type(name)).toBe(NEW);
+    expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
+  }
+  const after = await machines.guests();
+  expect(after['old']).not.toBe(before['old']);
+  expect(after['new']).toBe(before['new']);
+});
+
 test('a paused VM is put off wholly, and taken up when it runs again', async () => {
   const machines = await Machines.of(fleet(), { paused: {} });
   await machines.guestPower('paused', 'pause');

@@ -97,6 +97,20 @@ describe('what this transition has changed', () => {
     expect(since('another', NEW)).toEqual({ need: 'done' });
   });
 
+  test.each<[string, string | null, TransitionNeed['need'], boolean]>([
+    ['the type that its VM is to have', NEW, 'done', false],
+    ['another type', 'pc-q35-rhel9.4.0', 'restart', true],
+    ['no type yet', null, 'restart', true],
+  ])('has a guest of an alias which is to go, that runs with %s', (_words, machineType, need, marks) => {
+    const aliased = aTransition({ scope: { glob: 'q35' }, to: NEW });
+    const guest = { specMachineType: 'q35', machineType };
+    const results = [resultOf(anOldVm('any', { machineType: 'q35' }), NEW)];
+    expect(needOf({ machineType: 'q35' }, guest, aliased, { results })).toEqual({ need: 'patch', to: NEW, marks });
+    expect(needOf({ ...CHANGED, transition: recordOfOurs({ from: 'q35' }) }, guest, aliased)).toMatchObject({ need });
+    // Nobody else's concern: their specs ask for what they ask for.
+    expect(needOf({ machineType: NEW }, guest, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
+  });
+
   test('is left with a word of a foreign owner that may have set it back', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
     const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;

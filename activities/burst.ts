@@ -10,8 +10,6 @@ export interface BurstOptions {
   /** Calls in flight at first: 1 where a refusal is to cost one call and not a burst of them. */
   atFirst?: number;
   signal: AbortSignal;
-  /** Told after each item that is done. */
-  onDone?: (() => void) | undefined;
 }
 
 /**
@@ -22,7 +20,7 @@ export interface BurstOptions {
  * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.
  */
 export async function inBurst<T>(items: readonly T[], act: (item: T) => Promise<void>, options: BurstOptions): Promise<void> {
-  const { most, atFirst = 1, signal, onDone } = options;
+  const { most, atFirst = 1, signal } = options;
   const waiting = items.map((item) => ({ item, tries: 0 }));
   const inFlight = new Set<Promise<void>>();
   let window = Math.min(atFirst, most);
@@ -33,7 +31,6 @@ export async function inBurst<T>(items: readonly T[], act: (item: T) => Promise<
     try {
       await act(entry.item);
       window = Math.min(window + 1, most);
-      onDone?.();
     } catch (error) {
       entry.tries++;
       if (!isTransient(error) || entry.tries >= TRIES) failure ??= error;

@@ -1,4 +1,4 @@
-import { cancellationSignal, Context, log } from '@temporalio/activity';
+import { cancellationSignal, log } from '@temporalio/activity';
 import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
@@ -22,7 +22,6 @@ import type { Revisions } from './revisions.ts';
 import { untilGone } from './until-gone.ts';
 import { untilLeft } from './until-left.ts';
 
-const HEARTBEAT_MS = 2_000;
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
 
@@ -92,21 +91,19 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     return live === undefined || (key.uid !== undefined && live.metadata.uid !== key.uid) ? undefined : live;
   };
 
-  /** Runs `act` on each, heartbeating; a refusal ends it and is returned in words. */
-  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>, atFirst?: number): Promise<Pick<Done, 'count' | 'refused'>> => {
+  /** Runs `act` on each; a refusal ends it and is returned in words. */
+  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>, atFirst = 1): Promise<Pick<Done, 'count' | 'refused'>> => {
     let count = 0;
-    // By the clock, not by the call: one that hangs, or that was asked to wait, is no dead worker.
-    const { heartbeat } = Context.current();
-    const beat = setInterval(() => heartbeat(count), HEARTBEAT_MS);
-    const onDone = (): void => void count++;
+    const counted = async (item: T): Promise<void> => {
+      await act(item);
+      count++;
+    };
     try {
-      await inBurst(items, act, { most: concurrency, signal: cancellationSignal(), onDone, ...(atFirst === undefined ? {} : { atFirst }) });
+      await inBurst(items, counted, { most: concurrency, atFirst, signal: cancellationSignal() });
       return { count, refused: null };
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       return { count, refused: { reason: error.reason, message: error.message } };
-    } finally {
-      clearInterval(beat);
     }
   };
 
@@ -127,95 +124,99 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
      * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well (`atBreadth`).
      * VMs of the numbers in `halted` are not to run, whatever the template says.
      */
-    async createVms(key: PoolKey, numbers: number[], revision: string, seen: Seen, { atBreadth = false, halted = [] }: HowToCreate): Promise<Done> {
-      await fleet.catchUp({ pools: seen.pools });
-      const pool = await poolOf(key);
-      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
-      // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
-      if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
-      const template = await revisions.find(key, revision);
-      if (template === undefined) return nothingDone;
-      const created: string[] = [];
-      const taken: string[] = [];
-      let version: string | undefined;
-      const { count, refused } = await each(numbers, async (number) => {
-        const vm = vmFromTemplate(pool, template, number);
-        if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
-        try {
-          const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
-          version = later(version, stored.metadata.resourceVersion);
-          created.push(vm.metadata.name);
-        } catch (error) {
-          if (!isAlreadyExists(error)) throw error;
-          const other = await orNothing(client.get(VirtualMachines, vm.metadata));
-          version = later(version, other?.metadata.resourceVersion);
-          if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
+    createVms: (key: PoolKey, numbers: number[], revision: string, seen: Seen, { atBreadth = false, halted = [] }: HowToCreate): Promise<Done> =>
+      beating(async () => {
+        await fleet.catchUp({ pools: seen.pools });
+        const pool = await poolOf(key);
+        if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
+        // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
+        if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+        const template = await revisions.find(key, revision);
+        if (template === undefined) return nothingDone;
+        const created: string[] = [];
+        const taken: string[] = [];
+        let version: string | undefined;
+        const { count, refused } = await each(numbers, async (number) => {
+          const vm = vmFromTemplate(pool, template, number);
+          if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
+          try {
+            const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
+            version = later(version, stored.metadata.resourceVersion);
+            created.push(vm.metadata.name);
+          } catch (error) {
+            if (!isAlreadyExists(error)) throw error;
+            const other = await orNothing(client.get(VirtualMachines, vm.metadata));
+            version = later(version, other?.metadata.resourceVersion);
+            if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
+          }
+        }, atBreadth ? BREADTH : 1);
+        const note = `Created ${namesInWords(created)}`;
+        if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
+        if (refused !== null) {
+          const why = `${numbers.length - count} of ${namesInWords(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
+          await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
         }
-      }, atBreadth ? BREADTH : 1);
-      const note = `Created ${namesInWords(created)}`;
-      if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
-      if (refused !== null) {
-        const why = `${numbers.length - count} of ${namesInWords(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
-        await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
-      }
-      if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });
-      return { count, taken, refused, seen: { vms: version } };
-    },
+        if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });
+        return { count, taken, refused, seen: { vms: version } };
+      }),
 
     /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
-    async deleteVms(key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> {
-      const left: Target[] = [];
-      let version: string | undefined;
-      const { count, refused } = await each(vms, async (target) => {
-        const { name, uid, resourceVersion } = target;
-        // Orphaned disks outlive the VM, and the next VM of its number takes them. Only a VM that nobody started meanwhile.
-        const options = keepDisks ? { propagationPolicy: 'Orphan' as const, resourceVersion } : {};
-        try {
-          await client.delete(VirtualMachines, { namespace: key.namespace, name }, { uid, ...options, signal: cancellationSignal() });
-        } catch (error) {
-          if (isConflict(error)) {
-            // It is another, or not as the plan saw it: the next plan sees it as it is now.
-            const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
-            version = later(version, now?.metadata.resourceVersion);
-            return;
+    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> =>
+      beating(async () => {
+        const left: Target[] = [];
+        let version: string | undefined;
+        const { count, refused } = await each(vms, async (target) => {
+          const { name, uid, resourceVersion } = target;
+          // Orphaned disks outlive the VM, and the next VM of its number takes them. Only a VM that nobody started meanwhile.
+          const options = keepDisks ? { propagationPolicy: 'Orphan' as const, resourceVersion } : {};
+          try {
+            await client.delete(VirtualMachines, { namespace: key.namespace, name }, { uid, ...options, signal: cancellationSignal() });
+          } catch (error) {
+            if (isConflict(error)) {
+              // It is another, or not as the plan saw it: the next plan sees it as it is now.
+              const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+              version = later(version, now?.metadata.resourceVersion);
+              return;
+            }
+            if (!isNotFound(error)) throw error;
           }
-          if (!isNotFound(error)) throw error;
-        }
-        left.push(target);
-      }, concurrency);
-      await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
-      return { count, taken: [], refused, seen: { vms: later(version, String(fleet.vms.version)) } };
-    },
+          left.push(target);
+        }, concurrency);
+        await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
+        return { count, taken: [], refused, seen: { vms: later(version, String(fleet.vms.version)) } };
+      }),
 
     /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
-    async haltVms(key: PoolKey, vms: Target[]): Promise<Done> {
-      let version: string | undefined;
-      const { count, refused } = await each(vms, async ({ name, uid }) => {
-        const patch = {
-          metadata: { uid, annotations: { [REMOVING_ANNOTATION]: 'true' } },
-          spec: { running: null, runStrategy: 'Halted' },
-        };
-        const options = { signal: cancellationSignal() };
-        const halted = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, options));
-        version = later(version, halted?.metadata.resourceVersion);
-      });
-      await reportRemoval(key, 'Halt', vms, count, refused);
-      return { count, taken: [], refused, seen: { vms: version } };
-    },
+    haltVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+      beating(async () => {
+        let version: string | undefined;
+        const { count, refused } = await each(vms, async ({ name, uid }) => {
+          const patch = {
+            metadata: { uid, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+            spec: { running: null, runStrategy: 'Halted' },
+          };
+          const options = { signal: cancellationSignal() };
+          const halted = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, options));
+          version = later(version, halted?.metadata.resourceVersion);
+        });
+        await reportRemoval(key, 'Halt', vms, count, refused);
+        return { count, taken: [], refused, seen: { vms: version } };
+      }),
 
     /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
-    async releaseVms(key: PoolKey, vms: Target[]): Promise<Done> {
-      let version: string | undefined;
-      const { count, refused } = await each(vms, async ({ name, uid }) => {
-        const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
-        if (vm === undefined || vm.metadata.uid !== uid) return;
-        const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
-        const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
-        const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
-        version = later(version, released?.metadata.resourceVersion);
-      });
-      return { count, taken: [], refused, seen: { vms: version } };
-    },
+    releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+      beating(async () => {
+        let version: string | undefined;
+        const { count, refused } = await each(vms, async ({ name, uid }) => {
+          const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+          if (vm === undefined || vm.metadata.uid !== uid) return;
+          const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
+          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
+          const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
+          version = later(version, released?.metadata.resourceVersion);
+        });
+        return { count, taken: [], refused, seen: { vms: version } };
+      }),
 
     /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {

@@ -1,4 +1,4 @@
-import { cancellationSignal, Context } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { planRestarts, type HeldRestart, type RestartOutcome, type RestartPlan } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
@@ -11,7 +11,6 @@ import { longLook, SETTLE_MS_A_VM } from './long-look.ts';
 import { pictureOfVms, RestartHand } from './restart-hand.ts';
 import { SentDown } from './sent-down.ts';
 
-const HEARTBEAT_MS = 2_000;
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
 
@@ -103,26 +102,21 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
      * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run
      * again at any point.
      */
-    async beginRestarts({ vms, inHand, maxUnavailable, askedBy, reason, seen }: BeginRestartsRequest): Promise<BegunRestarts> {
-      const { heartbeat } = Context.current();
-      const outcomes: RestartOutcome[] = [];
-      const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
-      try {
+    beginRestarts: ({ vms, inHand, maxUnavailable, askedBy, reason, seen }: BeginRestartsRequest): Promise<BegunRestarts> =>
+      beating(async () => {
         const chosen = await chosenGuests.ofThisRun();
         await fleet.catchUp(seen);
         const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
         const hand = new RestartHand({ client, fleet, sent, chosen, maxUnavailable, others, note });
+        const outcomes: RestartOutcome[] = [];
         const act = async (key: string): Promise<void> => {
           const outcome = await hand.take(key);
           if (outcome !== null) outcomes.push(outcome);
         };
         await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
         return { outcomes, seen: hand.seen };
-      } finally {
-        clearInterval(beat);
-      }
-    },
+      }),
   };
 }
 

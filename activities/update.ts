@@ -1,4 +1,4 @@
-import { cancellationSignal, Context } from '@temporalio/activity';
+import { cancellationSignal } from '@temporalio/activity';
 import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { effortBetween } from '../decisions/effort.ts';
@@ -15,6 +15,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
+import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
@@ -26,7 +27,6 @@ import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 
-const HEARTBEAT_MS = 2_000;
 /** KubeVirt takes notice of a spec within moments, where it is well. */
 const SEEN_WITHIN_MS = 10_000;
 /** Somebody else's hand in the same VM: it is looked at anew. */
@@ -67,32 +67,27 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
      * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
      * revision, and a guest that was restarted carries it too.
      */
-    async updateVms({ key, revision, rollout, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> {
-      await fleet.catchUp(seen);
-      const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
-      if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
-      if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
-      const template = await revisions.find(key, revision);
-      if (template === undefined) {
-        // It was the pool's for a moment alone: no VM has failed for that.
-        return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
-      }
-      const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
-      const outcomes: UpdateOutcome[] = [];
-      const { heartbeat } = Context.current();
-      const beat = setInterval(() => heartbeat(outcomes.length), HEARTBEAT_MS);
-      try {
+    updateVms: ({ key, revision, rollout, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> =>
+      beating(async () => {
+        await fleet.catchUp(seen);
+        const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+        if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
+        if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+        const template = await revisions.find(key, revision);
+        if (template === undefined) {
+          // It was the pool's for a moment alone: no VM has failed for that.
+          return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
+        }
+        const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
+        const outcomes: UpdateOutcome[] = [];
         const act = async (held: HeldVm): Promise<void> => {
           const outcome = await hand.take(held);
           if (outcome !== null) outcomes.push(outcome);
         };
         await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
-      } finally {
-        clearInterval(beat);
-      }
-      await recordUpdates(client, pool, revision, outcomes);
-      return { outcomes, seen: hand.seen };
-    },
+        await recordUpdates(client, pool, revision, outcomes);
+        return { outcomes, seen: hand.seen };
+      }),
   };
 }
 

@@ -28,7 +28,8 @@ const anyScene = fc.record({
   template: fc.constantFrom(OLD, null, NEW),
   defaultType: fc.constantFrom(NEW, 'q35'),
   aliased: fc.constantFrom(NEW, NEW, OLD),
-  to: fc.constantFrom(null, null, 'pc-q35-rhel9.4.0'),
+  glob: fc.constantFrom('*rhel8.*', '*rhel8.*', '*rhel8.*', 'q35'),
+  to: fc.constantFrom(null, null, 'pc-q35-rhel9.4.0', NEW),
   restartNow: fc.boolean(),
   only: fc.constantFrom(null, null, 'running' as const, 'stopped' as const),
   namespaces: fc.constantFrom<(string[] | null)[]>(null, null, ['shop']),
@@ -67,8 +68,8 @@ class Story {
   }
 
   get transition(): Transition {
-    const { to, restartNow, only, namespaces, exclude, maxRestarts, maxFailures, force } = this.#scene;
-    return aTransition({ scope: { only, namespaces, exclude }, to, restartNow, maxRestarts, maxFailures, force });
+    const { glob, to, restartNow, only, namespaces, exclude, maxRestarts, maxFailures, force } = this.#scene;
+    return aTransition({ scope: { glob, only, namespaces, exclude }, to, restartNow, maxRestarts, maxFailures, force });
   }
 
   /** Every seventh worker dies. */

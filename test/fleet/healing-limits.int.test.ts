@@ -13,7 +13,8 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   await pool.pool.workflow.signal('healPause', { by: 'a test' });
   for (const number of [1, 2, 3]) await pool.break(number);
   await until(async () => {
-    for (const number of [1, 2, 3]) expect((await pool.pool.vm(`web-${number}`)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1);
+    const { message } = (await pool.pool.condition('Healing'))!;
+    for (const number of [1, 2, 3]) expect(message).toContain(`web-${number} is sick`);
   });
   await pool.pool.workflow.signal('healResume', { by: 'a test' });
   await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }));
@@ -65,7 +66,10 @@ test('a new revision that never comes up trips the rollout, and no VM is replace
 
 test('a VM gets its own number again, though lower ones are free', async () => {
   const selectionPolicy = { basePolicy: 'Oldest' as const };
-  const pool = await HealedPool.ready(fleet(), { replicas: 4, scaleInStrategy: { proactive: { selectionPolicy } } });
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, scaleInStrategy: { proactive: { selectionPolicy } } });
+  // Of VMs that are made at once, any may count as older than the others: a second may begin in between.
+  await pool.pool.patch({ replicas: 4 });
+  await pool.pool.until({ replicas: 4, readyReplicas: 4 });
   await pool.pool.patch({ replicas: 2 });
   await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']));
   const before = await pool.uid(4);

@@ -79,15 +79,16 @@ export class HealedPool {
   async break(number: number): Promise<void> {
     const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
     await this.pool.patchVm(`web-${number}`, { spec: { template: { metadata } } });
+    await this.endGuest(number);
+  }
+
+  /** The next guest is of the spec that the VM has now. */
+  async endGuest(number: number): Promise<void> {
     // KubeVirt may start it as it was until it has taken notice.
     await until(async () => {
       const vm = await this.pool.vm(`web-${number}`);
       expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
     });
-    await this.endGuest(number);
-  }
-
-  async endGuest(number: number): Promise<void> {
     await orNothing(this.#fleet.kube.delete(VirtualMachineInstances, { namespace: this.pool.namespace, name: `web-${number}` }));
   }
 
@@ -135,12 +136,12 @@ export class HealedPool {
   }
 
   /** Awaits that no cycle of the VM is left, and that its last one ended so. */
-  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>): Promise<void> {
+  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>, timeout?: number): Promise<void> {
     return until(async () => {
       const { cycles, spent } = await this.healing();
       expect(cycles.filter(({ vm }) => vm === `web-${number}`)).toEqual([]);
       expect(spent).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted }));
-    });
+    }, timeout);
   }
 
   cycle(number: number): WorkflowHandle<typeof healVm> {

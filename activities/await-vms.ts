@@ -62,7 +62,7 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
               pending.delete(held.name);
             } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
-          const found = { outcomes, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } };
+          const found = { outcomes, seen: fleet.versionsOf('vms', 'vmis') };
           return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times };
         });
         const pool = fleet.pools.get(`${key.namespace}/${key.name}`);

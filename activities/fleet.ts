@@ -39,7 +39,7 @@ export type FleetChange =
   | { kind: 'node'; before: NodeView; after: NodeView | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
 
-type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'version'>;
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced'>;
 
 /**
  * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
@@ -181,10 +181,15 @@ export class Fleet {
     return vm !== undefined && vm.owner?.uid !== uid;
   }
 
+  /** The resource versions that these caches have reached: what is read of them now is not older. */
+  versionsOf(...kinds: (keyof Seen)[]): Seen {
+    return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
+  }
+
   /** Makes sure that what is read next is not older than `seen`, and says what it is not older than now. */
   async catchUp(seen: Seen): Promise<Seen> {
-    const [pools, vms, vmis] = await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
-    return { pools, vms, vmis };
+    await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
+    return this.versionsOf('pools', 'vms', 'vmis');
   }
 
   subscribe(listener: (change: FleetChange) => void): () => void {
@@ -204,9 +209,8 @@ export class Fleet {
   }
 }
 
-async function reach(cache: Pick<Cache, 'reached' | 'relist' | 'version'>, version: string | undefined): Promise<string> {
+async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
   if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
-  return String(cache.version);
 }
 
 function withoutManagedFields(pool: KubeObject): StoredPool {

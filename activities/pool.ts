@@ -7,7 +7,7 @@ import { namesInWords, vmName } from '../decisions/naming.ts';
 import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import { revisionOf } from '../decisions/revision.ts';
-import { later, type Seen } from '../decisions/versions.ts';
+import { later, laterSeen, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
@@ -183,7 +183,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
           left.push(target);
         }, concurrency);
         await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
-        return { count, taken: [], refused, seen: { vms: later(version, String(fleet.vms.version)) } };
+        return { count, taken: [], refused, seen: laterSeen({ vms: version }, fleet.versionsOf('vms')) };
       }),
 
     /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
@@ -255,7 +255,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
           await orChanged(client.delete(VirtualMachines, { namespace: key.namespace, name }, options));
         }
         await untilGone(fleet, key.namespace, vms, cancellationSignal());
-        return { vms: String(fleet.vms.version) };
+        return fleet.versionsOf('vms');
       }),
 
     async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {

@@ -90,7 +90,7 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
           const told = JSON.stringify([plan.passedOver, plan.full]);
           const isEnough = isOver || request.told === null || isPlenty(plan, request);
           return {
-            found: { ...plan, isOver, told, seen: { vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) } },
+            found: { ...plan, isOver, told, seen: fleet.versionsOf('vms', 'vmis') },
             worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
             isNews: told !== request.told,
             times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],

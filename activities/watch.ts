@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { planPool } from '../decisions/pool-plan.ts';
+import type { Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 import { nudgeInterval, Nudges } from './nudges.ts';
@@ -8,7 +9,7 @@ import { pictureOf } from './picture.ts';
 import { untilStopping } from './stopping.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
-type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: { pools: string; vms: string; vmis: string }) => Promise<void>;
+type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
 
 export interface WatchActivityOptions {
   fleet: Fleet;
@@ -49,7 +50,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const failed = new Set<string>();
       const nudge = (key: string): void => {
         const [namespace = '', name = ''] = key.split('/');
-        const seen = { pools: String(fleet.pools.version), vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) };
+        const seen = fleet.versionsOf('pools', 'vms', 'vmis');
         const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
         send(client, { cluster, namespace, name }, seen).then(
           () => failed.delete(key),

@@ -11,7 +11,7 @@ import type { Fleet } from '../fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from '../long-look.ts';
 import { concernsTransition } from './concerns.ts';
 import type { OtherTransitions } from './other-transitions.ts';
-import { sceneOf, seenOf, type TransitionRequest } from './scene.ts';
+import { sceneOf, type TransitionRequest } from './scene.ts';
 
 /** While nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
@@ -78,7 +78,7 @@ export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransi
       isFirst = false;
       const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
       return {
-        found: { ...plan, told, seen: seenOf(fleet) },
+        found: { ...plan, told, seen: fleet.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
         isNews: told !== request.told,
         times: [wakeAt ?? Infinity, notBefore],

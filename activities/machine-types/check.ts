@@ -14,7 +14,7 @@ import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
-import { sceneOf, seenOf, type Scene, type TransitionRequest } from './scene.ts';
+import { sceneOf, type Scene, type TransitionRequest } from './scene.ts';
 
 export interface CheckOptions {
   client: KubeClient;
@@ -62,7 +62,8 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
   const { results, seen } = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
-  return { results, maxRestarts: countOf(transition.maxRestarts, restartable(scene.rules, fleet.vms.values(), scene.picture), 1), seen: laterSeen(seenOf(fleet), seen) };
+  const maxRestarts = countOf(transition.maxRestarts, restartable(scene.rules, fleet.vms.values(), scene.picture), 1);
+  return { results, maxRestarts, seen: laterSeen(fleet.versionsOf('pools', 'vms', 'vmis'), seen) };
 }
 
 /** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is left out. */

@@ -39,6 +39,3 @@ function otherIds(fleet: Fleet, own: string): string[] {
   for (const { metadata } of fleet.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
   return [...ids].filter((id) => isTransitionId(id) && id !== own);
 }
-
-/** What is not older than the picture. */
-export const seenOf = (fleet: Fleet): Seen => ({ pools: String(fleet.pools.version), vms: String(fleet.vms.version), vmis: String(fleet.vmis.version) });

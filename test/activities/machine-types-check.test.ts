@@ -7,9 +7,9 @@ import { aTransition } from '../decisions/machine-types/scenes.ts';
 /** What the preflight asks of a worker's caches, in which there is nothing, before it looks at them. */
 async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | Seen)[]> {
   const asked: (string | Seen)[] = [];
-  const cache = (name: string): object => ({ version: 7n, values: () => [], relist: () => Promise.resolve(asked.push(name)) });
+  const cache = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
   const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, cache(name)]));
-  const fleet = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)) };
+  const fleet = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)), versionsOf: () => ({}) };
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
   const others = { refresh: () => Promise.resolve(), runs: () => false };
   const options = { client, fleet, others } as unknown as CheckOptions;

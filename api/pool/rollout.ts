@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { CRON_SHAPE, cronFault, timeZoneFault } from '../cron.ts';
 import { exactlyOne } from './one-of.ts';
-import { Duration, faultless, IntOrPercent, shaped, WholeNumber } from './text.ts';
+import { Duration, faultless, ListedIntOrPercent, shaped, WholeNumber } from './text.ts';
 
 const Step = z.strictObject({
-  to: IntOrPercent.describe('How many VMs, or what share of the pool, run the new revision when the step is reached.'),
+  to: ListedIntOrPercent.describe('How many VMs, or what share of the pool, run the new revision when the step is reached.'),
   // The word is the user's; only a function of this name would make it a thenable.
   // oxlint-disable-next-line unicorn/no-thenable
   then: exactlyOne({

@@ -48,14 +48,14 @@ export const Duration = shaped(new RegExp(`^${DURATION.source}$`), 32, DURATION_
 /** A duration, or `never`. */
 export const DurationOrNever = shaped(new RegExp(`^(never|${DURATION.source})$`), 32, `${DURATION_SHAPE}, or never`);
 
+const CountOrPercent = z.union([z.int32(COUNT_SHAPE).min(1, COUNT_SHAPE), z.string().regex(PERCENT, COUNT_SHAPE)], COUNT_SHAPE);
 /** A number of VMs of at least 1, or a percentage of them. */
-export const IntOrPercent = z
-  .union([z.int32(COUNT_SHAPE).min(1, COUNT_SHAPE), z.string().regex(PERCENT, COUNT_SHAPE)], COUNT_SHAPE)
-  .meta({
-    'x-kubernetes-int-or-string': true,
-    maxLength: 4,
-    ...rules([`type(self) == int ? self >= 1 : self.matches(r'${PERCENT.source}')`, COUNT_SHAPE]),
-  });
+export const IntOrPercent = CountOrPercent.meta({
+  'x-kubernetes-int-or-string': true,
+  ...rules([`type(self) == int ? self >= 1 : self.matches(r'${PERCENT.source}')`, COUNT_SHAPE]),
+});
+/** The same in a list. Kubernetes before 1.34 takes each text for one of 3 MiB, and so many of them for more than a rule may cost. */
+export const ListedIntOrPercent = CountOrPercent.meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source });
 
 export const LabelKey = shaped(LABEL_KEY, 317, LABEL_KEY_SHAPE);
 export const LabelValue = z.string().max(63, LABEL_VALUE_SHAPE).regex(LABEL_VALUE, LABEL_VALUE_SHAPE);

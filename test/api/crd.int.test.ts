@@ -8,7 +8,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { parseManifests } from '../../api/manifest.ts';
+import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import type { VirtualMachinePool } from '../../api/pool.ts';
+import type { Rollout } from '../../api/pool/rollout.ts';
 import { installCrds } from '../../dev/crds.ts';
 import { startStack, type Stack } from '../../dev/stack.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
@@ -43,6 +45,8 @@ const inNamespace = (pool: VirtualMachinePool, name = 'web'): VirtualMachinePool
   ...pool,
   metadata: { name, namespace: 'default' },
 });
+
+const stepsTo = (...steps: IntOrPercent[]): Rollout => ({ steps: steps.map((to) => ({ to, then: { approval: {} } })) });
 
 /** What the API server says of a pool that it should refuse. */
 async function refusalOf(pool: object): Promise<string> {
@@ -116,6 +120,10 @@ describe('the API server', () => {
     ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, 'supported values: "Disabled", "Offline"'],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
+    ['a step to no VM', { rollout: stepsTo(0) }, 'spec.rollout.steps[0].to: Invalid value: 0'],
+    ['a step to no share', { rollout: stepsTo(1, '0%') }, 'spec.rollout.steps[1].to: Invalid value: "0%"'],
+    ['a step to more than all', { rollout: stepsTo('101%') }, 'spec.rollout.steps[0].to: Invalid value: "101%"'],
+    ['a step to a number in quotes', { rollout: stepsTo('5') }, 'spec.rollout.steps[0].to: Invalid value: "5"'],
     ['an unknown rollout strategy', { vmRolloutStrategy: 'Live' }, 'supported values: "Stage", "LiveUpdate"'],
     ['no cron', { rollout: { windows: [{ cron: '@daily', duration: '1h' }] } }, 'must have five fields: minute, hour'],
     [

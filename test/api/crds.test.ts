@@ -69,6 +69,14 @@ describe("drover's CRDs", () => {
     expect(wrong).toEqual([]);
   });
 
+  it('cost as much on any Kubernetes: before 1.34 it heeds no maxLength of a number or text', () => {
+    const schemas = (schema: StructuralSchema | undefined): StructuralSchema[] =>
+      schema === undefined ? [] : [schema, ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap(schemas)];
+    const either = schemas(schemaOf()).filter((schema) => schema['x-kubernetes-int-or-string'] === true);
+    expect(either).toHaveLength(4);
+    for (const schema of either) expect(schema).not.toHaveProperty('maxLength');
+  });
+
   it('tell the width of integers, and conditions apart by their type', () => {
     expect(at('status', 'observedGeneration')).toMatchObject({ type: 'integer', format: 'int64', minimum: 0 });
     expect(at('spec', 'replicas')).toMatchObject({ type: 'integer', format: 'int32', minimum: 0, maximum: 99_999 });

@@ -128,7 +128,8 @@ test('a pool that is rolling out something else goes on with both at once, withi
   await aPool(machines, { replicas: 3, maxUnavailable: 1 });
   const watch = await watched(machines);
   const template = structuredClone(typed(OLD));
-  (template.spec.template as { metadata?: object }).metadata = { annotations: { 'sim.drover.dev/boot-time': '1s' } };
+  // The last of them takes so long to be reached that the transition has begun by then.
+  (template.spec.template as { metadata?: object }).metadata = { annotations: { 'sim.drover.dev/boot-time': '4s' } };
   await fleet().patchPool(machines.namespace, 'web', { template });
   await until(async () => expect((await fleet().condition(machines.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'));
   const transition = await machines.change({ restartNow: true, maxRestarts: 3 });

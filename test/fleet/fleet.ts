@@ -140,8 +140,11 @@ export const runningTemplate: PoolSpec['template'] = {
 
 export const namesUpTo = (pool: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
 
-/** Awaits that the assertions hold. */
-export const until = (assertions: () => Promise<void>, timeout = 60_000): Promise<void> => vi.waitFor(assertions, { timeout, interval: 100 });
+/**
+ * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker that is gone
+ * several times over; and not until what is lost is looked for again, every five minutes.
+ */
+export const until = (assertions: () => Promise<void>, timeout = 120_000): Promise<void> => vi.waitFor(assertions, { timeout, interval: 100 });
 
 /** The stack of this test file: started before its tests, with as many workers as asked for, and gone after them. */
 export function aFleet(options: { simulator?: boolean; workers?: number; ephemeral?: boolean } = {}): () => TestFleet {

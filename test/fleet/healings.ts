@@ -136,12 +136,12 @@ export class HealedPool {
   }
 
   /** Awaits that no cycle of the VM is left, and that its last one ended so. */
-  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>, timeout?: number): Promise<void> {
+  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>): Promise<void> {
     return until(async () => {
       const { cycles, spent } = await this.healing();
       expect(cycles.filter(({ vm }) => vm === `web-${number}`)).toEqual([]);
       expect(spent).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted }));
-    }, timeout);
+    });
   }
 
   cycle(number: number): WorkflowHandle<typeof healVm> {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CRON_SHAPE, cronFault, timeZoneFault } from '../cron.ts';
 import { exactlyOne } from './one-of.ts';
-import { Duration, faultless, ListedIntOrPercent, shaped, WholeNumber } from './text.ts';
+import { Duration, faultless, ListedIntOrPercent, rules, shaped, WholeNumber } from './text.ts';
 
 const Step = z.strictObject({
   to: ListedIntOrPercent.describe('How many VMs, or what share of the pool, run the new revision when the step is reached.'),
@@ -14,7 +14,17 @@ const Step = z.strictObject({
 });
 export type RolloutStep = z.infer<typeof Step>;
 
-/** Steps that don't rise are refused where two can be compared; the API server can't, within what a rule may cost there. */
+/** Steps whose numbers fall, or whose percentages do. A percentage is read by its digits: other ways cost the API server more than it allows. */
+const FALLING = rules(
+  ['self.map(step, type(step.to) == int, int(step.to)).isSorted()', 'numbers must rise from step to step'],
+  [
+    "self.map(step, type(step.to) == string && step.to.endsWith('%'), size(step.to) == 4 ? 100 : " +
+      'size(step.to) == 3 ? 10 * int(step.to.charAt(0)) + int(step.to.charAt(1)) : int(step.to.charAt(0))).isSorted()',
+    'percentages must rise from step to step',
+  ],
+);
+
+/** Steps that don't rise are refused where two can be compared; the API server refuses those that fall, and lets two be the same. */
 const Steps = z
   .array(Step)
   .max(32)
@@ -30,6 +40,7 @@ const Steps = z
       highest[kind] = Math.max(highest[kind], amount);
     }
   })
+  .meta(FALLING)
   .describe('Where the rollout stops on its way, in this order.');
 
 const Window = z.strictObject({

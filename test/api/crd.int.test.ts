@@ -69,9 +69,11 @@ describe('the API server', () => {
         vmRolloutStrategy: 'LiveUpdate',
         rollout: {
           steps: [
-            { to: 1, then: { approval: {} } },
-            { to: '50%', then: { wait: '1h30m' } },
-            { to: 2, then: { approval: {} } },
+            { to: 9, then: { approval: {} } },
+            { to: '9%', then: { wait: '1h30m' } },
+            { to: 10, then: { approval: {} } },
+            { to: '10%', then: { approval: {} } },
+            { to: '11%', then: { approval: {} } },
             { to: '100%', then: { approval: {} } },
           ],
           windows: [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }],
@@ -124,6 +126,10 @@ describe('the API server', () => {
     ['a step to no share', { rollout: stepsTo(1, '0%') }, 'spec.rollout.steps[1].to: Invalid value: "0%"'],
     ['a step to more than all', { rollout: stepsTo('101%') }, 'spec.rollout.steps[0].to: Invalid value: "101%"'],
     ['a step to a number in quotes', { rollout: stepsTo('5') }, 'spec.rollout.steps[0].to: Invalid value: "5"'],
+    ['steps that fall', { rollout: stepsTo(9, 10, 8) }, 'spec.rollout.steps: Invalid value: numbers must rise from step to step'],
+    ['percentages that fall, whatever stands between', { rollout: stepsTo('9%', 5, '10%', 6, '8%') }, 'percentages must rise from step to step'],
+    ['percentages of two digits that fall', { rollout: stepsTo('35%', '29%') }, 'percentages must rise'],
+    ['a step after all of them', { rollout: stepsTo('100%', '99%') }, 'percentages must rise'],
     ['an unknown rollout strategy', { vmRolloutStrategy: 'Live' }, 'supported values: "Stage", "LiveUpdate"'],
     ['no cron', { rollout: { windows: [{ cron: '@daily', duration: '1h' }] } }, 'must have five fields: minute, hour'],
     [
@@ -171,6 +177,29 @@ describe('the API server', () => {
       spec: { replicas: 5 },
       status,
     });
+  });
+
+  it('lets a pool be whose steps it would refuse now, and that was stored before', async () => {
+    const [crd] = structuredClone(droverCrds());
+    const { rollout } = crd!.spec.versions[0]!.schema.openAPIV3Schema.properties!['spec']!.properties!;
+    delete rollout!.properties!['steps']!['x-kubernetes-validations'];
+    const key = { namespace: 'default', name: 'falling' };
+    const falling = inNamespace(barePool({ rollout: stepsTo(3, 1) }), key.name);
+    const untilSaid = async (words: string): Promise<void> => {
+      await expect.poll(() => refusalOf(falling), { timeout: 20_000 }).toContain(words);
+    };
+
+    await installCrds(client, [crd!]);
+    await untilSaid('accepted');
+    await client.create(VirtualMachinePools, falling);
+    await installCrds(client, droverCrds());
+    await untilSaid('numbers must rise');
+
+    await client.patch(VirtualMachinePools, key, 'json', [{ op: 'add', path: '/status', value: { replicas: 2 } }], { subresource: 'status' });
+    const scaled = await client.patch<VirtualMachinePool>(VirtualMachinePools, key, 'merge', { spec: { replicas: 3 } });
+    expect(scaled).toMatchObject({ spec: { replicas: 3, rollout: falling.spec.rollout }, status: { replicas: 2 } });
+    const otherSteps = client.patch(VirtualMachinePools, key, 'merge', { spec: { rollout: stepsTo(4, 1) } });
+    await expect(otherSteps).rejects.toThrow('numbers must rise');
   });
 
   it('merges conditions by their type', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
+import { asCode, asWritten } from '../../decisions/markdown.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
@@ -41,7 +42,8 @@ export async function startTransition(session: Session, { transition, seen }: Pi
       { key: DroverPhase, value: 'Checking' },
     ]),
     memo,
-    staticSummary: `Machine types: ${aimInWords(transition)}; asked for by ${askedBy}${because(reason)}`.slice(0, 180),
+    // Markdown.
+    staticSummary: `Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`.slice(0, 180),
   });
   return starting
     .catch((error: unknown) => Promise.reject(aboutSetup(error) as Error))

@@ -7,8 +7,8 @@ export const vmsInWords = (count: number): string => `${count} ${count === 1 ? '
 export const within = (namespaces: readonly string[] | null): string => (namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`);
 
 /** What a transition does to the machine types of its VMs, in a few words. */
-export function aimInWords({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>): string {
-  const what = scope.undoes === null ? `${scope.glob} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
+export function aimInWords({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>, globInWords = (glob: string): string => glob): string {
+  const what = scope.undoes === null ? `${globInWords(scope.glob)} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
   return `${what}, guests ${restartNow ? 'restarted by drover' : 'restarted by their owners'}`;
 }
 

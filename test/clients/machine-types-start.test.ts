@@ -24,3 +24,10 @@ test('Ctrl-C while Temporal has not answered yet says which transition may have 
   await starting;
   expect(own()).toEqual([]);
 });
+
+test('the Web UI, which reads Markdown, shows the whole glob and the reason as it was given', async () => {
+  const started = vi.fn<(type: string, options: { staticSummary: string }) => Promise<void>>(() => Promise.resolve());
+  const session = { cluster: 'default', temporal: () => Promise.resolve({ client: { workflow: { start: started } } }) } as unknown as Session;
+  await startTransition(session, { transition: aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }), seen: {} });
+  expect(started.mock.calls[0]![1].staticSummary).toBe('Machine types: `*rhel8.*` to the default, guests restarted by drover; asked for by ann: one \\# two');
+});

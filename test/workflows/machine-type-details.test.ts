@@ -65,3 +65,19 @@ test('an undo says what it undoes, and restarts that are left to the owners are 
   expect(text).toContain('undoes 4e5f6071');
   expect(text).toContain('restarts are left to the owners');
 });
+
+test('what people and servers say is read as they have written it, and no Markdown', () => {
+  const { transition } = progress;
+  const reason = 'a | b\n# Head `x` *y* [l](http://z) <b>';
+  const passedOver = [{ why: 'it still matches *rhel8.*: a preference brings it back', isWish: true, count: 1, vms: ['shop/vm-7'] }];
+  const text = transitionDetails({ ...progress, passedOver, transition: { ...transition, reason, scope: { ...transition.scope, glob: 'a`b*' } } });
+  expect(text).toContain(String.raw`Asked for by ada: a \| b \# Head \`x\` \*y\* \[l\](http://z) \<b\>; restarts`);
+  expect(text).toContain(String.raw`it still matches \*rhel8.\*: a preference`);
+  expect(text).toContain(String.raw`machine types like a\`b\*, to`);
+});
+
+test('what it waits for is a restart only where others restart', () => {
+  const { transition } = progress;
+  expect(transitionDetails(progress)).toContain('| wait until they run |');
+  expect(transitionDetails({ ...progress, transition: { ...transition, restartNow: false } })).toContain('| wait for a restart |');
+});

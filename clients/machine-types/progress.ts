@@ -7,12 +7,12 @@ import { aimInWords, because, vmsInWords } from './words.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** What is said of each number that is not zero. */
-const COUNTED: [keyof TransitionCounts, string][] = [
+/** What is said of each number that is not zero. Where drover restarts guests, it waits only for those whose type is not known before they run. */
+const countedAs = (restartNow: boolean): [keyof TransitionCounts, string][] => [
   ['toPatch', 'to change'],
   ['toRestart', 'to restart'],
   ['restarting', 'restarting'],
-  ['waiting', 'waiting for a restart by their owners'],
+  ['waiting', restartNow ? 'waiting until their guests run' : 'waiting for a restart by their owners'],
   ['inPools', 'rolled by their pools'],
   ['parked', 'put off'],
   ['left', 'left alone'],
@@ -25,7 +25,7 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
   const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
   const all = inScope(progress);
-  const numbers = [`${done}/${all} done`, ...countsInWords(counts), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
+  const numbers = [`${done}/${all} done`, ...countsInWords(progress), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
   const isOver = OVER.has(phase);
   const isKnown = phase !== 'Checking' && phase !== 'Refused';
   const pace = transition.restartNow && isKnown ? `, ${progress.maxRestarts} at a time` : '';
@@ -44,7 +44,8 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
   ];
 }
 
-const countsInWords = (counts: TransitionCounts): string[] => COUNTED.filter(([key]) => counts[key] > 0).map(([key, words]) => `${counts[key]} ${words}`);
+const countsInWords = ({ counts, transition }: Pick<TransitionProgress, 'counts' | 'transition'>): string[] =>
+  countedAs(transition.restartNow).filter(([key]) => counts[key] > 0).map(([key, words]) => `${counts[key]} ${words}`);
 
 /** VMs that it has still to do something about, or waits for. */
 const openOf = ({ toPatch, toRestart, waiting, inPools, parked, restarting }: TransitionCounts): number =>
@@ -56,7 +57,7 @@ const inScope = ({ counts, failures }: TransitionProgress): number => counts.don
 /** How it ended, or what it has done until now, in a sentence. */
 export function endInWords(progress: TransitionProgress): string {
   const { patched, restarted, counts } = progress;
-  const open = countsInWords({ ...counts, left: 0 });
+  const open = countsInWords({ ...progress, counts: { ...counts, left: 0 } });
   const acts = `${patched} changed${restarted === 0 ? '' : `, ${restarted} restarted`} by drover`;
   return `${counts.done} of ${vmsInWords(inScope(progress))} done: ${acts}${open.length === 0 ? '' : `; ${open.join(', ')}`}`;
 }

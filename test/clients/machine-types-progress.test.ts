@@ -48,6 +48,12 @@ describe('a transition in lines', () => {
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
 
+  test('where drover restarts guests, nobody waits for owners', () => {
+    const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
+    expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their guests run: ');
+    expect(endInWords(progress(restarts))).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their guests run');
+  });
+
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
     expect(linesOf({ transition: asked })[1]).toBe('  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10');

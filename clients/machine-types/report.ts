@@ -1,4 +1,5 @@
 import { GROUP } from '../../api/names.ts';
+import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/vm.ts';
 
@@ -115,14 +116,15 @@ function standing({ machineType, transitionMark, guestType }: ReportedVm, record
   return { state: 'Waiting', why: `its guest still has ${guestType}${transitionMark === record.id ? '' : ', and nobody waits for its restart any more'}` };
 }
 
-function standingInPool({ machineType, guestType, owner }: ReportedVm, { from }: TransitionRecord): How {
-  const isRolled = machineType !== from && guestType !== from;
+function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
+  // A template without a type has given its VMs one all the same: it is the new one that tells them apart then.
+  const isRolled = from === '' ? machineType === to && (guestType === null || guestType === to || isAlias(to)) : machineType !== from && guestType !== from;
   return isRolled ? { state: 'Done', why: `rolled by pool ${owner?.name}` } : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
 }
 
 /** As it would stand on a VM of the pool: what that got, where the pool's own template has no type any more, and the type of a guest of before. */
-const recordInPool = ({ machineType, guestType }: ReportedVm, { from, to }: TransitionRecord): { from: string; to: string | null; guest: string | null } => ({
-  from,
+const recordInPool = ({ machineType, guestType }: ReportedVm, { from, to }: TransitionRecord): { from: string | null; to: string | null; guest: string | null } => ({
+  from: from || (machineType === to ? null : machineType),
   to: to || (machineType === from ? null : machineType),
   guest: guestType === from ? guestType : null,
 });

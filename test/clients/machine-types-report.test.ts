@@ -62,6 +62,19 @@ describe('what has become of a VM', () => {
     ]);
   });
 
+  test('VMs of a pool whose template had no type, which has one again', () => {
+    const owner = poolOwner('web');
+    const ofPool = (name: string, machineType: string, guestType: string | null): ReportedVm => vm({ name, transition: null, owner, machineType, guestType });
+    const vms = [ofPool('web-1', 'q35', NEW), ofPool('web-2', OLD, NEW), ofPool('web-3', OLD, OLD), ofPool('web-4', OLD, null)];
+    const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, from: '', to: OLD })]]) });
+    expect(rows.map(({ name, from, to, state }) => [name, from, to, state])).toEqual([
+      ['web-1', 'q35', OLD, 'InPool'],
+      ['web-2', null, OLD, 'InPool'],
+      ['web-3', null, OLD, 'Done'],
+      ['web-4', null, OLD, 'Done'],
+    ]);
+  });
+
   test('VMs that were deleted since are told, once', () => {
     const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], passedOver: [], inHand: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });

@@ -17,6 +17,7 @@ export function linesOf(error: unknown): string[] {
   if (error instanceof KubeError && error.status === 401) {
     return ['the Kubernetes API server does not know these credentials; give others with --kubeconfig or --context'];
   }
+  if (error instanceof Error && error.name === 'NamespaceNotFoundError') return [`Temporal has no such namespace (${error.message}); give another with --temporal-namespace`];
   if (error instanceof AggregateError) return error.errors.flatMap(linesOf);
   const text = error instanceof Error ? error.message || error.name : String(error);
   if (error instanceof ManifestErrors) return text.split('\n');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
 import { Failure, sentenceOf } from '../failure.ts';
 import { Live } from '../live.ts';
@@ -56,6 +56,7 @@ export async function resultOf<P>(
     return (await session.untilAnswered(connection.withAbortSignal(signal, () => handle.result()))) as P;
   } catch (error) {
     const { workflowId: id } = handle;
+    if (error instanceof WorkflowNotFoundError) throw new Failure(`there is no ${id}`, { cause: error });
     const isEnded = error instanceof WorkflowFailedError;
     const own = isEnded ? followed.failureOf?.(error.cause) : undefined;
     if (own !== undefined) throw own;
@@ -79,7 +80,9 @@ async function draw<P>(
       if (until(progress)) return progress;
     } catch (error) {
       const said = sentenceOf(error);
-      if (said !== trouble && !over.aborted) note(said);
+      // That there is none, its end tells.
+      const isTold = (error as Error).cause instanceof WorkflowNotFoundError;
+      if (said !== trouble && !isTold && !over.aborted) note(said);
       trouble = said;
     }
     await sleep(ASK_MS, undefined, { signal: over }).catch(() => undefined);

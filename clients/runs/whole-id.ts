@@ -9,7 +9,11 @@ export function wholeIdOf({ cluster }: Pick<Session, 'cluster'>, id: string, { i
   if (id === '') throw new UsageError(`which ${kind}? "" is no id`);
   if (!id.includes('/')) return idOf(cluster, id);
   const own = idOf(cluster, '');
-  if (id.startsWith(own)) return id;
+  if (id.startsWith(own)) {
+    const last = id.slice(own.length);
+    if (last !== '' && !last.includes('/')) return id;
+    throw new UsageError(`${id} is no ${kind}`);
+  }
   const isOfKind = id.startsWith(own.slice(0, own.indexOf('/') + 1));
   throw new UsageError(isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is no ${kind}`);
 }

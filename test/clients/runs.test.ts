@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest';
-import { UsageError } from '../../clients/failure.ts';
+import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { sentenceOf, UsageError } from '../../clients/failure.ts';
+import { followTransition } from '../../clients/machine-types/follow.ts';
 import { transitionMeant } from '../../clients/machine-types/transitions.ts';
 import { listRuns, untilListed } from '../../clients/runs/list.ts';
 import type { Session } from '../../clients/session.ts';
@@ -62,14 +64,37 @@ test('an id is whole, or its last part, and of no other kind and no other cluste
   for (const [id, sentence] of [
     ['', 'which machine type transition? "" is no id'],
     ['watch/default', 'watch/default is no machine type transition'],
+    ['machine-types/default/', 'machine-types/default/ is no machine type transition'],
+    // The last part of it would be that of another.
+    ['machine-types/default/a/1f0c92ab', 'machine-types/default/a/1f0c92ab is no machine type transition'],
     ['machine-types/other/1f0c92ab', 'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster'],
   ] as const) {
     await expect(meant(id)).rejects.toThrow(new UsageError(sentence));
   }
 });
 
+const unknown = (): Promise<never> => Promise.reject(new WorkflowNotFoundError('workflow not found', 'nope', undefined));
+const calling = <T>(_: unknown, call: () => T): T => call();
+
+test('one that Temporal does not know, nobody follows, and it does not go on', async () => {
+  const said: string[] = [];
+  const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  onTestFinished(() => writing.mockRestore());
+  const handle = { workflowId: 'nope', result: unknown, query: unknown, describe: unknown } as unknown as WorkflowHandle;
+  const connection = { withAbortSignal: calling, withDeadline: calling };
+  const session = { temporal: () => Promise.resolve({ connection }), untilAnswered: <T>(call: T): T => call } as unknown as Session;
+  const others = new Set(process.listeners('SIGINT'));
+  onTestFinished(() => process.listeners('SIGINT').forEach((listener) => others.has(listener) || process.off('SIGINT', listener)));
+  await expect(followTransition(session, handle, { untilChanged: false })).rejects.toThrow(/^there is no nope$/);
+  expect(said).toEqual([]);
+});
+
 test('what was just begun is waited for until Temporal lists it', async () => {
   const counts = [0, 0, 1, 0];
   await untilListed(sessionOf([], counts), 'machine-types/default/1f0c92ab');
   expect(counts).toEqual([0]);
+});
+
+test("a namespace that Temporal does not have is not taken for one of Kubernetes'", () => {
+  expect(sentenceOf(new NamespaceNotFoundError('nope'))).toBe("Temporal has no such namespace (Namespace not found: 'nope'); give another with --temporal-namespace");
 });

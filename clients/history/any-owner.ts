@@ -72,8 +72,12 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
 
 const actOf = (event: Event): string | undefined => ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
 
-const typesOf = (transition: Transition | undefined): Pick<Action, 'from' | 'to'> =>
-  transition === undefined || transition.scope.undoes !== null ? { from: null, to: null } : { from: transition.scope.glob, to: transition.to ?? 'default' };
+/** As they were asked for: what a VM had, it carries itself. */
+function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'> {
+  if (transition === undefined) return { from: null, to: null };
+  const { scope, to } = transition;
+  return scope.undoes === null ? { from: scope.glob, to: to ?? 'default' } : { from: null, to: `as before ${scope.undoes}` };
+}
 
 /** How a change of one VM or pool ended, which its activity tells. */
 function changeOf(end: Event | undefined, events: Event[], key: string): How {

@@ -9,6 +9,7 @@ import { actionsOf, type Action } from '../../clients/history/actions.ts';
 import { wideActionsOf } from '../../clients/history/any-owner.ts';
 import type { History } from '../../clients/history/events.ts';
 import { aboutVm, actionsTable, grouped } from '../../clients/history/table.ts';
+import { aTransition } from '../decisions/machine-types/scenes.ts';
 
 const FOLDER = join(import.meta.dirname, '../replay/histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
@@ -16,6 +17,8 @@ const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
 /** The kept histories of workflows that really ran. */
 const kept = (start: string): History[] =>
   files.filter((file) => file.startsWith(start)).map((file) => historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString())));
+
+const payloads = (...values: unknown[]) => ({ payloads: values.map((value) => defaultPayloadConverter.toPayload(value)) });
 
 /** What they tell. */
 const told = (start: string): Action[] => kept(start).flatMap((history) => actionsOf('w', history));
@@ -77,6 +80,14 @@ test('a machine type transition tells of each VM and pool that it changed, and o
   expect(restarts).toContainEqual(['Failed', expect.stringMatching(/^not ready in time: /) as string]);
 });
 
+test('an undo of a machine type transition tells of which', () => {
+  const transition = aTransition({ scope: { glob: '*', undoes: '1f0c92ab' } });
+  const scheduled = { activityType: { name: 'patchMachineTypes' }, input: payloads({ transition, vms: ['shop/db'] }) };
+  const event = { eventId: 1, eventTime: { seconds: 1_767_225_600, nanos: 0 }, activityTaskScheduledEventAttributes: scheduled };
+  const [action] = wideActionsOf('w', [{ events: [event] } as unknown as History]);
+  expect(action).toMatchObject({ action: 'machine type', vms: ['shop/db'], from: null, to: 'as before 1f0c92ab' });
+});
+
 test('a batch tells of each VM from what to what, and how it ended', () => {
   const actions = told('update-batch-');
   expect(new Set(actions.map(({ end }) => end))).toEqual(new Set(['Updated', 'Superseded']));
@@ -89,8 +100,6 @@ test('a batch tells of each VM from what to what, and how it ended', () => {
     expect(reason).toContain(`to ${to} (restart)`);
   }
 });
-
-const payloads = (...values: unknown[]) => ({ payloads: values.map((value) => defaultPayloadConverter.toPayload(value)) });
 
 describe('a healing cycle', () => {
   type Event = NonNullable<History['events']>[number];

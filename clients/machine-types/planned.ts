@@ -1,5 +1,6 @@
 import { globMatcher } from '../../decisions/machine-types/glob.ts';
 import { nearest } from '../../decisions/machine-types/machine-type.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
 import { seenIn } from '../../decisions/machine-types/seen-in.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
@@ -29,7 +30,7 @@ export async function plannedOf(session: Session, transition: Transition, { asks
   const others = await othersRunning(session, fleet.vms);
   const plan = await planOf(kube, fleet, transition, { asksServer, cluster: session.cluster, others });
   if (plan.items.length > 0) return { plan, seen: seenIn(fleet) };
-  throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(typesOf(fleet), transition.scope);
+  throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
 
 /** A VM that was named is meant: where it is not there, its name was mistyped. */
@@ -46,9 +47,13 @@ function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
   return tally.types(nodes);
 }
 
-function nothingMatched(types: TypeInUse[], { glob, namespaces, undoes }: TransitionScope): Failure {
+function nothingMatched(fleet: ReadFleet, { glob, namespaces, undoes }: TransitionScope): Failure {
   const where = within(namespaces);
-  if (undoes !== null) return new Failure(`no VM${where} has anything left that ${undoes} has changed`);
+  if (undoes !== null) {
+    const isKnown = fleet.vms.some(({ transition }) => transition?.id === undoes) || fleet.pools.some(({ metadata }) => recordOf(metadata.annotations)?.id === undoes);
+    return new Failure(isKnown ? `no VM${where} has anything left that ${undoes} has changed` : `no VM${where} carries anything of ${undoes}: \`drover machine-types list\` lists the transitions`);
+  }
+  const types = typesOf(fleet);
   if (types.length === 0) return new Failure(`no VM${where} has a machine type`);
   const matches = globMatcher(glob);
   const such = types.filter(({ type }) => matches(type));

@@ -212,11 +212,14 @@ describe('get', () => {
     await fleet().settled(namespace, 'web', namesUpTo('web', 1));
     const child = start(['get', 'pools', '-n', namespace, '--watch', '-o', 'json'], env());
     const outcome = outcomeOf(child);
-    await once(child.stdout!, 'data');
+    let shown = '';
+    child.stdout!.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+    await until(async () => expect(shown).not.toBe(''));
     await fleet().patchPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+    await until(async () => expect(shown).toContain('deletionTimestamp'));
     child.kill('SIGINT');
     const { code, stdout } = await outcome;
     expect(code).toBe(130);
@@ -262,15 +265,20 @@ describe('a description', () => {
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(2));
     await until(async () => expect((await fleet().kube.list(Events, { namespace })).items).not.toEqual([]));
-    const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace);
-    expect(code).toBe(0);
+    let stdout = '';
+    // What the pool has come to by then may still be written down.
+    await until(async () => {
+      const described = await drover('describe', 'pool', 'web', '-n', namespace);
+      expect(described.code).toBe(0);
+      stdout = described.stdout;
+      expect(stdout).toMatch(/^Under way: +nothing$/m);
+    });
     expect(stdout).toMatch(/^Name: +web$/m);
     expect(stdout).toMatch(/^VMs: +2 desired, 2 there, 2 ready, 2 updated$/m);
     expect(stdout).toMatch(/^ {2}maxUnavailable: 10%$/m);
     expect(stdout).toMatch(/^States: +Running 2$/m);
     expect(stdout).toContain(`pool/default/${namespace}/web`);
     expect(stdout).toContain(`${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`);
-    expect(stdout).toMatch(/^Under way: +nothing$/m);
     expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
   });
 

@@ -1,4 +1,5 @@
 import type { ObjectMeta, Stored } from '../../kubernetes/objects.ts';
+import type { Surroundings } from '../../dev/simulator/instance-lifecycle.ts';
 import type {
   InstanceSpec,
   InstanceStatus,
@@ -47,6 +48,20 @@ export const instance = (
   metadata: stored('web-1', 'vmi-uid', metadata),
   spec: guestSpec(spec),
   status: { ...(phase === undefined ? {} : { phase }), ...status },
+});
+
+/** What a VMI is moved in. */
+export const around = (some: Partial<Surroundings> = {}): Surroundings => ({
+  now: NOW,
+  since: NOW,
+  missingClaim: undefined,
+  node: 'sim-node-1',
+  nodeLost: false,
+  failing: false,
+  hasMachine: true,
+  machineType: 'pc-q35-rhel9.6.0',
+  migratable: true,
+  ...some,
 });
 
 export const passed = (...phases: Phase[]): InstanceStatus => ({

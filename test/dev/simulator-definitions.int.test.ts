@@ -17,7 +17,7 @@ import {
   type Resource,
 } from '../../kubernetes/resources.ts';
 import { eventually, SimulatedCluster } from './simulated-cluster.ts';
-import { condition } from './simulated.ts';
+import { around, condition } from './simulated.ts';
 
 const crds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
 
@@ -55,20 +55,9 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
 
   test('a VMI, on all its ways', async () => {
     const now = Date.now();
-    const surroundings = {
-      now,
-      since: 0,
-      missingClaim: undefined,
-      node: 'sim-node-1',
-      nodeLost: false,
-      failing: false,
-      hasMachine: true,
-      machineType: 'pc-q35-rhel9.6.0',
-      migratable: true,
-    };
     const pending = instanceOf(machine, undefined, now) as Stored<VirtualMachineInstance>;
     const move = (from: Stored<VirtualMachineInstance>, some: object = {}) =>
-      nextMove(from, { ...surroundings, ...some }).instance;
+      nextMove(from, around({ now, since: 0, ...some })).instance;
     const scheduled = move(pending);
     const running = move(scheduled);
     const grown = move({ ...running, spec: { ...running.spec, domain: { ...running.spec.domain, cpu: { sockets: 2 } } } });

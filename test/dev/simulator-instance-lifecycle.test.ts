@@ -1,20 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { nextMove, type Surroundings } from '../../dev/simulator/instance-lifecycle.ts';
+import { nextMove } from '../../dev/simulator/instance-lifecycle.ts';
 import type { InstanceStatus } from '../../dev/simulator/types.ts';
-import { at, condition, instance, NOW, passed } from './simulated.ts';
+import { around, at, condition, instance, NOW, passed } from './simulated.ts';
 
-const around = (some: Partial<Surroundings> = {}): Surroundings => ({
-  now: NOW,
-  since: NOW,
-  missingClaim: undefined,
-  node: 'sim-node-1',
-  nodeLost: false,
-  failing: false,
-  hasMachine: true,
-  machineType: 'pc-q35-rhel9.6.0',
-  migratable: true,
-  ...some,
-});
 const notReady = { conditions: [condition('Ready', 'False', 'GuestNotRunning')] };
 const both = ['kubevirt.io/virtualMachineControllerFinalize', 'kubevirt.io/foregroundDeleteVirtualMachine'];
 const leaving = (annotations: Record<string, string> = {}) => ({ deletionTimestamp: at(0), finalizers: both, annotations });

@@ -8,7 +8,7 @@ import { readStackRecord } from '../../dev/stack-file.ts';
 import { nowhere, outcomeOf } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What tells where the tools are, and nothing of any server. */
+/** What tells where the tools are, and nothing of any server; nor of a bundle, so that a worker that makes its own is seen to work. */
 const tools = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
 );

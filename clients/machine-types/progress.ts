@@ -35,6 +35,7 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
     ...results.filter(({ fault }) => fault !== null).map(({ from, to, vms, fault }) => paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`))),
     ...(paused === null || isOver ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
+    ...(isCutShort(progress) ? [paint('red', plain(`  ${tooMany(progress)}`))] : []),
     ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
     ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms, isWish }) =>
@@ -63,13 +64,14 @@ export function endInWords(progress: TransitionProgress): string {
 }
 
 /** What was asked for and not done, a sentence each; empty where all was. What it still waits for is none of it. */
-export function shortfalls(id: string, { phase, transition, counts, failed, failures, aborted }: TransitionProgress): Failure[] {
+export function shortfalls(id: string, progress: TransitionProgress): Failure[] {
+  const { phase, counts, failed, failures, aborted } = progress;
   const shown = failed.slice(-FAILURES_SHOWN);
   const sentences = shown.map(failureInWords);
   if (failures > shown.length) sentences.push(`${failures - shown.length} more VMs failed: \`drover machine-types report ${id}\` lists them`);
   const open = openOf(counts);
   if (open > 0 && aborted !== null && phase === 'Aborted') sentences.push(`${undoneInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
-  if (open > 0 && phase === 'Failed') sentences.push(`${undoneInWords(open)}: too many have failed (--max-failures ${transition.maxFailures})`);
+  if (isCutShort(progress)) sentences.push(tooMany(progress));
   return sentences.map((sentence) => new Failure(plain(sentence)));
 }
 
@@ -79,5 +81,8 @@ export const wishes = ({ passedOver }: TransitionProgress): string[] =>
     .filter(({ isWish }) => isWish)
     .map(({ vms, why, count }) => plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`));
 
+/** Ended, with VMs left, because of those that failed. */
+const isCutShort = ({ phase, counts }: TransitionProgress): boolean => phase === 'Failed' && openOf(counts) > 0;
+const tooMany = ({ counts, transition }: TransitionProgress): string => `${undoneInWords(openOf(counts))}: too many have failed (--max-failures ${transition.maxFailures})`;
 const undoneInWords = (count: number): string => (count === 1 ? '1 VM is not done' : `${count} VMs are not done`);
 const failureInWords = ({ vm, why }: TransitionProgress['failed'][number]): string => `${vm} failed: ${why}`;

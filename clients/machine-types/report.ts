@@ -67,7 +67,10 @@ export function reportOf({ id, vms, pools, progress, changed }: ReportInput): Re
     const record = vm.transition?.id === id ? vm.transition : null;
     const ofPool = pools.get(vm.owner?.uid ?? '');
     const inPool = ofPool?.id === id ? ofPool : null;
-    const how = told.get(key) ?? (record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null);
+    const said = told.get(key);
+    const seen = record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null;
+    // That is why it is left alone.
+    const how = said?.state === 'LeftAlone' && seen?.state === 'ChangedSince' ? { ...said, state: seen.state } : (said ?? seen);
     told.delete(key);
     const { from = machineType, to = null, guest = null } = record ?? (inPool !== null ? recordInPool(vm, inPool) : {});
     if (how !== null) return [{ namespace, name, from, to, guestBefore: guest, ...how }];

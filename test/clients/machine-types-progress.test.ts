@@ -90,6 +90,11 @@ describe('a transition in lines', () => {
   });
 });
 
+test('one that failures have ended early says what it has left', () => {
+  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1, toRestart: 3 } }).slice(2)).toEqual(['  3 VMs are not done: too many have failed (--max-failures 0)']);
+  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1 } }).slice(2)).toEqual([]);
+});
+
 test('what held it is told no more once it is over', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
   expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(2)).toEqual(['  aborted by bob']);

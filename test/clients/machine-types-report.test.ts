@@ -92,6 +92,14 @@ describe('what has become of a VM', () => {
     expect(rows).toEqual([{ namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why }]);
   });
 
+  test('one that is left alone since somebody has changed it is told as that', () => {
+    const passedOver = [{ why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since', isWish: true, count: 2, vms: ['shop/db', 'shop/mail'] }];
+    const vms = [vm({ machineType: 'pc-q35-rhel8.4.0' }), vm({ name: 'mail', transition: null, machineType: OLD })];
+    const rows = report(vms, { progress: { failed: [], passedOver, inHand: [] } });
+    expect(rows.map(({ name, state }) => [name, state])).toEqual([['db', 'ChangedSince'], ['mail', 'LeftAlone']]);
+    expect(rows[0]!.why).toBe(passedOver[0]!.why);
+  });
+
   test('what its workflow says of VMs counts for more than what they carry', () => {
     const vms = [
       vm({ name: 'a', guestType: OLD }),

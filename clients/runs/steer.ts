@@ -2,6 +2,8 @@ import { abort, pause, resume } from '../../workflows/messages.ts';
 import { askedBy } from '../asked-by.ts';
 import { askWorkflow } from '../ask-pool.ts';
 import { Failure } from '../failure.ts';
+import { missingWorkers } from '../missing-workers.ts';
+import { note } from '../output.ts';
 import type { Session } from '../session.ts';
 
 const SIGNALS = { pause, resume, abort };
@@ -12,4 +14,7 @@ export async function steerRun(session: Session, id: string, signal: RunSignal, 
   const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
   const isThere = await askWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
   if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);
+  // It is asked, and hears of it once somebody runs it.
+  const missing = await missingWorkers(session);
+  if (missing !== undefined) note(missing);
 }

@@ -2,7 +2,7 @@ import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } fr
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../clients/failure.ts';
 import { followTransition } from '../../clients/machine-types/follow.ts';
-import { transitionMeant } from '../../clients/machine-types/transitions.ts';
+import { steerTransition, transitionMeant } from '../../clients/machine-types/transitions.ts';
 import { listRuns, untilListed } from '../../clients/runs/list.ts';
 import type { Session } from '../../clients/session.ts';
 
@@ -87,6 +87,21 @@ test('one that Temporal does not know, nobody follows, and it does not go on', a
   onTestFinished(() => process.listeners('SIGINT').forEach((listener) => others.has(listener) || process.off('SIGINT', listener)));
   await expect(followTransition(session, handle, { untilChanged: false })).rejects.toThrow(/^there is no nope$/);
   expect(said).toEqual([]);
+});
+
+test('who asks a transition that nobody runs for something is told that it waits', async () => {
+  const said: string[] = [];
+  const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
+  onTestFinished(() => writing.mockRestore());
+  const pollers: { lastAccessTime: { seconds: number } }[] = [];
+  const connection = { withDeadline: calling, workflowService: { describeTaskQueue: () => Promise.resolve({ pollers }) } };
+  const client = { workflow: { getHandle: () => ({ signal: () => Promise.resolve() }) } };
+  const session = { cluster: 'default', temporal: () => Promise.resolve({ connection, client, namespace: 'default' }) } as unknown as Session;
+  await steerTransition(session, 'machine-types/default/a', 'abort');
+  expect(said).toEqual([expect.stringMatching(/^no drover worker polls the task queue drover\/default: nothing happens until one does/)]);
+  pollers.push({ lastAccessTime: { seconds: Date.now() / 1000 } });
+  await steerTransition(session, 'machine-types/default/a', 'abort');
+  expect(said).toHaveLength(1);
 });
 
 test('what was just begun is waited for until Temporal lists it', async () => {

@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Stored } from '../kubernetes/objects.ts';
+import { askedBy } from './asked-by.ts';
 import { Failure, sentenceOf } from './failure.ts';
 import type { Pool } from './fleet.ts';
 import { missingWorkers } from './missing-workers.ts';
@@ -7,6 +8,7 @@ import { ageOf } from './output.ts';
 import { followPools } from './rollout/follow-pools.ts';
 import type { Session } from './session.ts';
 import { GrpcCode, grpcCodeOf } from './temporal.ts';
+import type { DryRun } from './values.ts';
 
 /** How long a pool's status may take to show that a signal was taken. */
 const TAKEN_MS = 10_000;
@@ -26,6 +28,35 @@ export async function askWorkflow(session: Session, id: string, ask: (handle: Wo
     if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
     throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
   }
+}
+
+/** What a pool's workflow is asked for. */
+export interface PoolAsk {
+  signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume';
+  /** What it is asked to do, as a verb. */
+  what: string;
+  /** Whether the pool's status shows that it was taken. */
+  isTaken: (now: Stored<Pool>) => boolean;
+}
+
+/**
+ * Asks the workflow of the pool, and returns the pool as it is once its status shows that it was taken, or as it was in a dry run.
+ * Throws `Failure` where no workflow leads it, or nothing shows in time.
+ */
+export async function askPool(
+  session: Session,
+  pool: Stored<Pool>,
+  { signal, what, isTaken }: PoolAsk,
+  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+): Promise<Stored<Pool>> {
+  if (dryRun === 'client') return pool;
+  const { poolIdOf, ...signals } = await import('../workflows/messages.ts');
+  const { namespace = '', name } = pool.metadata;
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const isLed = await askWorkflow(session, id, (handle) => handle.signal(signals[signal], asking), dryRun === 'server');
+  if (!isLed) throw new Failure(noPoolWorkflow(name, id));
+  return dryRun === 'server' ? pool : untilTaken(session, pool, what, isTaken);
 }
 
 /**

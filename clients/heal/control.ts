@@ -1,6 +1,5 @@
 import type { Stored } from '../../kubernetes/objects.ts';
-import { askWorkflow, noPoolWorkflow, since, untilTaken } from '../ask-pool.ts';
-import { askedBy } from '../asked-by.ts';
+import { askPool, since } from '../ask-pool.ts';
 import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
 import type { Session } from '../session.ts';
@@ -58,18 +57,9 @@ export async function controlHealing(
   session: Session,
   pool: Stored<Pool>,
   control: HealControl,
-  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+  options: { reason?: string | undefined; dryRun: DryRun },
 ): Promise<Stored<Pool>> {
   checkHeals(pool);
-  const view = healView(pool);
-  const { namespace, pool: name } = view;
-  control.check(view);
-  if (dryRun === 'client') return pool;
-  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
-  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
-  const id = poolIdOf({ cluster: session.cluster, namespace, name });
-  const isThere = await askWorkflow(session, id, (handle) => handle.signal(signals[control.signal], asking), dryRun === 'server');
-  if (!isThere) throw new Failure(noPoolWorkflow(name, id));
-  if (dryRun === 'server') return pool;
-  return untilTaken(session, pool, control.what, (now) => control.isTaken(healView(now)));
+  control.check(healView(pool));
+  return askPool(session, pool, { ...control, isTaken: (now) => control.isTaken(healView(now)) }, options);
 }

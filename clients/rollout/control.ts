@@ -1,6 +1,5 @@
 import type { Stored } from '../../kubernetes/objects.ts';
-import { askWorkflow, noPoolWorkflow, since, untilTaken } from '../ask-pool.ts';
-import { askedBy } from '../asked-by.ts';
+import { askPool, since } from '../ask-pool.ts';
 import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
 import type { Session } from '../session.ts';
@@ -78,19 +77,12 @@ export async function controlRollout(
   session: Session,
   pool: Stored<Pool>,
   control: Control,
-  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+  options: { reason?: string | undefined; dryRun: DryRun },
 ): Promise<Stored<Pool>> {
   const before = rolloutView(pool);
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${before.pool} is being deleted`);
   control.check(pool, before);
-  if (dryRun === 'client') return pool;
-  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
-  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
-  const id = poolIdOf({ cluster: session.cluster, namespace: before.namespace, name: before.pool });
-  const isThere = await askWorkflow(session, id, (handle) => handle.signal(signals[control.signal], asking), dryRun === 'server');
-  if (!isThere) throw new Failure(noPoolWorkflow(before.pool, id));
-  if (dryRun === 'server') return pool;
-  return untilTaken(session, pool, control.signal, (now) => control.isTaken(rolloutView(now), before));
+  return askPool(session, pool, { ...control, what: control.signal, isTaken: (now) => control.isTaken(rolloutView(now), before) }, options);
 }
 
 /** Throws `Failure` where what was asked for was done, and something else goes on holding the pool. */

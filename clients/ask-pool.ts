@@ -33,6 +33,8 @@ export async function askWorkflow(session: Session, id: string, ask: (handle: Wo
 /** What a pool's workflow is asked for. */
 export interface PoolAsk {
   signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume';
+  /** Said with the signal, beside who asks and why. */
+  more?: { full: boolean } | undefined;
   /** What it is asked to do, as a verb. */
   what: string;
   /** Whether the pool's status shows that it was taken. */
@@ -46,14 +48,14 @@ export interface PoolAsk {
 export async function askPool(
   session: Session,
   pool: Stored<Pool>,
-  { signal, what, isTaken }: PoolAsk,
+  { signal, more, what, isTaken }: PoolAsk,
   { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
 ): Promise<Stored<Pool>> {
   if (dryRun === 'client') return pool;
   const { poolIdOf, ...signals } = await import('../workflows/messages.ts');
   const { namespace = '', name } = pool.metadata;
   const id = poolIdOf({ cluster: session.cluster, namespace, name });
-  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }), ...more };
   const isLed = await askWorkflow(session, id, (handle) => handle.signal(signals[signal], asking), dryRun === 'server');
   if (!isLed) throw new Failure(noPoolWorkflow(name, id));
   return dryRun === 'server' ? pool : untilTaken(session, pool, what, isTaken);

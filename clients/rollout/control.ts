@@ -1,5 +1,5 @@
 import type { Stored } from '../../kubernetes/objects.ts';
-import { askPool, since } from '../ask-pool.ts';
+import { askPool, since, type PoolAsk } from '../ask-pool.ts';
 import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
 import type { Session } from '../session.ts';
@@ -9,6 +9,7 @@ import { rolloutView, type RolloutView } from './view.ts';
 /** What a person asks of a rollout that is under way. */
 export interface Control {
   signal: 'pause' | 'resume' | 'abort' | 'promote';
+  more?: PoolAsk['more'];
   /** `paused`, as the answer says it. */
   done: string;
   /** Throws `Failure` where it makes no sense for the pool as it is. */
@@ -52,6 +53,7 @@ export const abort: Control = {
 /** With `full`, past all steps. */
 export const promote = (full: boolean): Control => ({
   signal: 'promote',
+  more: { full },
   done: full ? 'promoted past all its steps' : 'promoted',
   check: ({ spec }, { pool, step, end, phase }) => {
     if ((spec.rollout?.steps ?? []).length === 0) throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
-import { abort, checkAfter, pause, promote, resume, type Control } from '../../clients/rollout/control.ts';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { abort, checkAfter, controlRollout, pause, promote, resume, type Control } from '../../clients/rollout/control.ts';
+import type { Session } from '../../clients/session.ts';
 import { rolloutView } from '../../clients/rollout/view.ts';
 import { byApproval, hashOf, poolWith, templateOf, type Said } from './rollout-pools.ts';
 
@@ -51,6 +53,24 @@ test.each([
 ] as [string, Control, Said, Said][])('%s has been taken once the status shows it, and not before', (_what, control, before, after) => {
   const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
   expect([control.isTaken(was, was), control.isTaken(is, was)]).toEqual([false, true]);
+});
+
+test.each([
+  ['pause', pause, {}, { by: 'ada@desk', why: 'lunch' }],
+  ['promote', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }, { by: 'ada@desk', why: 'lunch', full: false }],
+  ['promote --full', promote(true), inSteps, { by: 'ada@desk', why: 'lunch', full: true }],
+] as [string, Control, Said, object][])('%s tells the workflow all that was asked for', async (_what, control, said, told) => {
+  const sent: unknown[] = [];
+  const signal = (definition: { name: string }, asking: object): Promise<void> => {
+    sent.push([definition.name, asking]);
+    return Promise.reject(new WorkflowNotFoundError('it is gone by now', 'pool', undefined));
+  };
+  const session = { cluster: 'default', temporal: () => Promise.resolve({ client: { workflow: { getHandle: () => ({ signal }) } } }) } as unknown as Session;
+  vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
+  await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ runs/);
+  expect(sent).toEqual([[control.signal, told]]);
 });
 
 test('a pause of the spec is no pause by a person', () => {

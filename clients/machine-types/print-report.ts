@@ -36,11 +36,12 @@ export async function printReport(session: Session, id: string, output?: ReportF
     // Whatever is wrong with it, the progress tells that too.
     changedVms(client, id).catch(() => []),
   ]);
-  const all = reportOf({ id: shortIdOf(id), vms, pools, progress, changed });
+  const isCutOff = ended !== null && progress.phase !== 'Refused';
+  const all = reportOf({ id: shortIdOf(id), vms, pools, progress, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
   if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
-  const phase = progress !== null && (ended === null || progress.phase === 'Refused') ? progress.phase : null;
-  if (progress !== null && phase === null) note(plain(`${id} was ${ended}`));
+  const phase = progress === null || isCutOff ? null : progress.phase;
+  if (isCutOff) note(plain(`${id} was ${ended}`));
   if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
   for (const { why, count, vms } of progress?.passedOver ?? []) if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
   if (output === 'json') return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');

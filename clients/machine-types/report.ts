@@ -48,6 +48,8 @@ export interface ReportInput {
   pools: ReadonlyMap<string, TransitionRecord>;
   /** Null where Temporal does not know it any more. */
   progress: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'> | null;
+  /** Somebody has ended it in Temporal: nobody follows what it had in hand, or waits for what still carries its mark. */
+  isCutOff: boolean;
   /** All that it has changed, by `namespace/name`, also those that are not there any more; none where Temporal does not tell. */
   changed: readonly string[];
 }
@@ -58,8 +60,8 @@ type How = Pick<ReportRow, 'state' | 'why'>;
  * What has become of each VM that a transition has changed, or has tried to, or has passed over, by what the VMs carry of it and what its
  * workflow says.
  */
-export function reportOf({ id, vms, pools, progress, changed }: ReportInput): ReportRow[] {
-  const told = new Map(progress === null ? [] : toldOf(progress));
+export function reportOf({ id, vms, pools, progress, isCutOff, changed }: ReportInput): ReportRow[] {
+  const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inHand: [] } : progress));
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const { namespace, name, machineType } = vm;
@@ -68,7 +70,7 @@ export function reportOf({ id, vms, pools, progress, changed }: ReportInput): Re
     const ofPool = pools.get(vm.owner?.uid ?? '');
     const inPool = ofPool?.id === id ? ofPool : null;
     const said = told.get(key);
-    const seen = record !== null ? standing(vm, record) : inPool !== null ? standingInPool(vm, inPool) : null;
+    const seen = record !== null ? standing(vm, record, isCutOff) : inPool !== null ? standingInPool(vm, inPool) : null;
     // That is why it is left alone.
     const how = said?.state === 'LeftAlone' && seen?.state === 'ChangedSince' ? { ...said, state: seen.state } : (said ?? seen);
     told.delete(key);
@@ -113,10 +115,10 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionR
   why: `transition ${id} has changed it since`,
 });
 
-function standing({ machineType, transitionMark, guestType }: ReportedVm, record: TransitionRecord): How {
+function standing({ machineType, transitionMark, guestType }: ReportedVm, record: TransitionRecord, isCutOff: boolean): How {
   if (machineType !== null && machineType !== record.to) return { state: 'ChangedSince', why: `its type is ${machineType} now` };
   if (!isOldGuest(guestType, record)) return { state: 'Done', why: null };
-  return { state: 'Waiting', why: `its guest still has ${guestType}${transitionMark === record.id ? '' : ', and nobody waits for its restart any more'}` };
+  return { state: 'Waiting', why: `its guest still has ${guestType}${transitionMark === record.id && !isCutOff ? '' : ', and nobody waits for its restart any more'}` };
 }
 
 function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, to }: TransitionRecord): How {

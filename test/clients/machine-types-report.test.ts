@@ -17,7 +17,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   guestType: null,
   ...fields,
 });
-const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] => reportOf({ id: ID, vms, pools: new Map(), progress: null, changed: [], ...fields });
+const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] => reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
 
 describe('what has become of a VM', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
@@ -90,6 +90,16 @@ describe('what has become of a VM', () => {
     const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], { changed: ['shop/db'] });
     const why = 'transition 0a0a0a0a has changed it since';
     expect(rows).toEqual([{ namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why }]);
+  });
+
+  test('of one that was ended in Temporal, nothing is in hand any more, and nobody waits for its marks', () => {
+    const vms = [vm({ name: 'a', guestType: NEW, transitionMark: ID }), vm({ name: 'b', guestType: OLD, transitionMark: ID })];
+    const progress = { failed: [], passedOver: [], inHand: ['shop/a', 'shop/b'] };
+    expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
+    expect(report(vms, { progress, isCutOff: true })).toMatchObject([
+      { state: 'Done' },
+      { state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` },
+    ]);
   });
 
   test('one that is left alone since somebody has changed it is told as that', () => {

@@ -25,7 +25,7 @@ import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { transitionDetails } from './machine-type-details.ts';
 import { transitionProgress } from './messages.ts';
 import { DroverCluster, DroverPhase } from './search-attributes.ts';
-import { Steering } from './steering.ts';
+import { steered, Steering } from './steering.ts';
 
 /** Of a transition: `id` is 8 hex digits. */
 export interface TransitionRef {
@@ -88,7 +88,9 @@ const WHY_LENGTH = 300;
  * Changes the machine type of VMs of any owner, and follows each until its guest has the new one: restarted here, within a budget,
  * or by its owner. It keeps no list of VMs: each turn the cluster itself says what is still to be done, in a few hundred names at most.
  */
-export async function machineTypeTransition(input: MachineTypeTransitionInput): Promise<TransitionProgress> {
+export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> => steered(() => carryOut(input));
+
+async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionProgress> {
   const { ref, transition } = input;
   const { id } = ref;
   const state = input.carried ?? begun();

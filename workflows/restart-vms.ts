@@ -18,7 +18,7 @@ import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from './messages.ts';
 import { restartDetails } from './restart-details.ts';
 import { DroverPhase } from './search-attributes.ts';
-import { Steering } from './steering.ts';
+import { steered, Steering } from './steering.ts';
 
 export interface RestartVmsInput {
   /** UIDs of the VMIs that are to be restarted: a VM that has another by the time it is looked at has nothing to be done to it. */
@@ -68,7 +68,9 @@ const SUMMARY_LENGTH = 180;
  *
  * Each turn waits for something to be done, notes which VMs it takes in hand, and only then restarts them.
  */
-export async function restartVms(input: RestartVmsInput): Promise<RestartProgress> {
+export const restartVms = (input: RestartVmsInput): Promise<RestartProgress> => steered(() => carryOut(input));
+
+async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
   const { maxUnavailable, maxFailures, deadlineMs, askedBy, reason } = input;
   const state = input.carried ?? begun();
   const chosen = Object.values(input.chosen).reduce((sum, guests) => sum + Object.keys(guests).length, 0);

@@ -10,7 +10,13 @@ interface SteeringOptions {
   onAsked: () => void;
 }
 
-/** Takes `pause`, `resume` and `abort` for a run, and ends its look when one comes. */
+/**
+ * Runs what people steer. Whoever requests its cancellation, as the Web UI offers to, means an abort: it has things in hand and marks
+ * to be cleared, and would end in the midst of that.
+ */
+export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
+
+/** Takes `pause`, `resume` and `abort` for a run, within `steered`, and ends its look when one comes. */
 export class Steering {
   #look = new CancellationScope();
 
@@ -23,7 +29,10 @@ export class Steering {
     };
     setHandler(pause, asked((what) => (state.paused = what)), { description: pauses });
     setHandler(resume, asked(() => (state.paused = null)), { description: 'Go on after a pause.' });
-    setHandler(abort, asked((what) => (state.aborted = what)), { description: aborts });
+    const aborted = asked((what) => (state.aborted = what));
+    setHandler(abort, aborted, { description: aborts });
+    const inTemporal = { why: 'its cancellation was requested in Temporal' };
+    void CancellationScope.current().cancelRequested.catch(() => state.aborted ?? aborted(inTemporal));
   }
 
   /** What the look has found; null where somebody has asked for something meanwhile. It must change nothing. */

@@ -202,6 +202,20 @@ test('pause lets no further VM be changed or restarted, resume goes on, abort en
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();
 });
 
+test('who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays', async () => {
+  const names = namesUpTo('vm', 3);
+  const machines = await Machines.of(fleet(), Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '1s' } }])));
+  const transition = await machines.change({ restartNow: true });
+  await transition.until({ inHand: [expect.any(String)] });
+  await transition.handle.cancel();
+  const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
+  const result = await transition.result();
+  expect(result).toMatchObject({ phase: 'Aborted', aborted, inHand: [] });
+  expect(result.restarted).toBeGreaterThanOrEqual(1);
+  expect(result.counts.toRestart).toBeGreaterThanOrEqual(1);
+  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
+});
+
 test('a guest that does not come up ends the restarts: no more are begun, and it is told', async () => {
   const machines = await Machines.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };

@@ -281,7 +281,7 @@ describe('what can\'t be done', () => {
     expect(dry).toMatchObject({ code: 0, stderr: '', stdout: matching(new RegExp(`\n${machines.namespace} +off +${OLD} +q35 +change\n`)) });
     expect(dry.stdout).not.toMatch(WHOLE_ID);
     expect(await machines.record('off')).toBeUndefined();
-    expect(await machineTypes('undo', '00000000')).toMatchObject({ code: 1, stdout: '', stderr: 'error: no VM has anything left that 00000000 has changed\n' });
+    expect(await machineTypes('undo', '00000000')).toMatchObject({ code: 1, stdout: '', stderr: 'error: no VM carries anything of 00000000: `drover machine-types list` lists the transitions\n' });
   });
 
   test('a VM that does not come back fails it', async () => {

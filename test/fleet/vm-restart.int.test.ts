@@ -287,6 +287,16 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   expect(restarts.at(-1)).toBe(1);
 });
 
+test('who requests its cancellation in Temporal aborts it: what restarts already comes back', async () => {
+  await aWorker();
+  const herd = await Herd.of(each(namesUpTo('vm', 3), { guest: { 'sim.drover.dev/boot-time': '1s' } }));
+  const restart = await herd.restart();
+  await restart.until({ inHand: [expect.any(String)] });
+  await restart.handle.cancel();
+  const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
+  expect(await restart.result()).toMatchObject({ phase: 'Aborted', inHand: [], restarted: [expect.any(String)], aborted });
+});
+
 /** A template whose guests must be restarted for it. */
 function otherTemplate(): PoolSpec['template'] {
   const template = structuredClone(runningTemplate);

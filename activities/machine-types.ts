@@ -1,10 +1,8 @@
-import { cancellationSignal } from '@temporalio/activity';
 import type { WantedResult } from '../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../decisions/machine-types/transition.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
-import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './machine-types/check.ts';
@@ -16,6 +14,7 @@ import { beginRestarts, type BeginTransitionRestartsRequest } from './machine-ty
 import { sceneOf, type TransitionRequest } from './machine-types/scene.ts';
 import type { BegunRestarts } from './restarts.ts';
 import { SentDown } from './sent-down.ts';
+import { takeEach } from './take-each.ts';
 
 export type { TransitionLook } from './machine-types/await.ts';
 
@@ -69,12 +68,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
       beating(async () => {
         const hand = new PatchHand({ client, fleet, scene: await sceneAt(request) });
-        const outcomes: Unpatched[] = [];
-        const act = async (key: string): Promise<void> => {
-          const outcome = await hand.take(key);
-          if (outcome !== null) outcomes.push(outcome);
-        };
-        await inBurst(request.vms, act, { most: patchConcurrency, atFirst: concurrency, signal: cancellationSignal() });
+        const outcomes = await takeEach(hand, request.vms, concurrency, patchConcurrency);
         onPatched?.(hand.patched);
         return { patched: hand.patched, outcomes, seen: hand.seen };
       }),

@@ -1,15 +1,14 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { planRestarts, type HeldRestart, type RestartOutcome, type RestartPlan } from '../decisions/restart-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
-import { inBurst } from './burst.ts';
 import type { Changed } from './changes.ts';
 import type { ChosenGuests } from './chosen-guests.ts';
 import type { Fleet } from './fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from './long-look.ts';
 import { pictureOfVms, RestartHand } from './restart-hand.ts';
 import { SentDown } from './sent-down.ts';
+import { takeEach } from './take-each.ts';
 
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
@@ -109,12 +108,7 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
         const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
         const hand = new RestartHand({ client, fleet, sent, chosen, maxUnavailable, others, note });
-        const outcomes: RestartOutcome[] = [];
-        const act = async (key: string): Promise<void> => {
-          const outcome = await hand.take(key);
-          if (outcome !== null) outcomes.push(outcome);
-        };
-        await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+        const outcomes = await takeEach(hand, vms, concurrency);
         return { outcomes, seen: hand.seen };
       }),
   };

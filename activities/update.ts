@@ -16,11 +16,11 @@ import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../ku
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
-import { inBurst } from './burst.ts';
 import type { Fleet } from './fleet.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
+import { takeEach } from './take-each.ts';
 import { untilSpecSeen } from './until-spec-seen.ts';
 import { recordUpdates } from './update-events.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
@@ -79,12 +79,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
           return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
         }
         const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
-        const outcomes: UpdateOutcome[] = [];
-        const act = async (held: HeldVm): Promise<void> => {
-          const outcome = await hand.take(held);
-          if (outcome !== null) outcomes.push(outcome);
-        };
-        await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+        const outcomes = await takeEach(hand, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes, seen: hand.seen };
       }),

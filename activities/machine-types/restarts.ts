@@ -1,12 +1,10 @@
-import { cancellationSignal } from '@temporalio/activity';
 import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/room.ts';
-import type { RestartOutcome } from '../../decisions/restart-plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { inBurst } from '../burst.ts';
 import type { Fleet } from '../fleet.ts';
 import { RestartHand } from '../restart-hand.ts';
 import type { BegunRestarts } from '../restarts.ts';
 import type { SentDown } from '../sent-down.ts';
+import { takeEach } from '../take-each.ts';
 import type { Scene, TransitionRequest } from './scene.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
@@ -38,11 +36,6 @@ export async function beginRestarts(options: BeginRestartsOptions, scene: Scene,
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
   const counted = countedVms(scene.rules, fleet.vms.values(), scene.picture, request);
   const hand = new RestartHand({ client, fleet, sent, chosen, counted, maxUnavailable: maxRestarts, others, note });
-  const outcomes: RestartOutcome[] = [];
-  const act = async (key: string): Promise<void> => {
-    const outcome = await hand.take(key);
-    if (outcome !== null) outcomes.push(outcome);
-  };
-  await inBurst(vms, act, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+  const outcomes = await takeEach(hand, vms, concurrency);
   return { outcomes, seen: hand.seen };
 }

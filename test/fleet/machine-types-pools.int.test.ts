@@ -15,9 +15,10 @@ async function aWorker(env: Record<string, string> = {}): Promise<void> {
   onTestFinished(() => worker.kill());
 }
 
-function typed(type: string): PoolSpec['template'] {
+function typed(type: string, bootTime = '100ms'): PoolSpec['template'] {
   const { spec } = structuredClone(runningTemplate);
-  const vmi = spec.template as { spec: { domain: object } };
+  const vmi = spec.template as { metadata: { annotations: object }; spec: { domain: object } };
+  Object.assign(vmi.metadata.annotations, { 'sim.drover.dev/boot-time': bootTime });
   vmi.spec.domain = { ...vmi.spec.domain, machine: { type } };
   return { spec };
 }
@@ -53,7 +54,7 @@ async function watched({ namespace }: Machines): Promise<ReadinessWatch> {
 test("of a pool the template is changed, and the pool brings its VMs to it within its own budget", async () => {
   await aWorker();
   const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 4, maxUnavailable: 1 });
+  await aPool(machines, { replicas: 4, maxUnavailable: 1, template: typed(OLD, '1s') });
   const watch = await watched(machines);
   const transition = await machines.change({ restartNow: true, maxRestarts: 4 });
   await transition.until({ counts: { inPools: expect.any(Number) as number }, phase: 'Waiting' });
@@ -127,9 +128,8 @@ test('a pool that is rolling out something else goes on with both at once, withi
   const machines = await Machines.empty(fleet());
   await aPool(machines, { replicas: 3, maxUnavailable: 1 });
   const watch = await watched(machines);
-  const template = structuredClone(typed(OLD));
   // The last of them takes so long to be reached that the transition has begun by then.
-  (template.spec.template as { metadata?: object }).metadata = { annotations: { 'sim.drover.dev/boot-time': '4s' } };
+  const template = typed(OLD, '4s');
   await fleet().patchPool(machines.namespace, 'web', { template });
   await until(async () => expect((await fleet().condition(machines.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'));
   const transition = await machines.change({ restartNow: true, maxRestarts: 3 });

@@ -10,7 +10,7 @@ const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
 
 /** A stop that takes so long that a person can act while the first batch is under way. */
-const slow = { annotations: { 'sim.drover.dev/stop-time': '1500ms' } };
+const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('pause', () => {
   // Temporal's Web UI sends no arguments, or null.
@@ -250,7 +250,7 @@ describe('failures', () => {
   test('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
     const watch = await pool.watched();
-    const bad = templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '1500ms', 'sim.drover.dev/never-ready': 'true' } });
+    const bad = templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } });
     await pool.change(bad);
     await pool.untilSaid({ Progressing: 'Undone' });
     await pool.workflow.signal('resume');

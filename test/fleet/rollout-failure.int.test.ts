@@ -13,7 +13,7 @@ const fleet = aFleet({ workers: 0 });
 
 const first = revisionOf(templateOf());
 /** A stop that takes so long that something can happen to drover meanwhile. */
-const slow = (cores: number) => templateOf({ cores, annotations: { 'sim.drover.dev/stop-time': '1500ms' } });
+const slow = (cores: number) => templateOf({ cores, annotations: { 'sim.drover.dev/stop-time': '2500ms' } });
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 3, maxUnavailable: 1, ...spec });
 
 const runOf = async (pool: TestPool): Promise<string> => (await pool.workflow.describe()).runId;
@@ -91,8 +91,8 @@ describe('with a worker that lives', () => {
     });
 
     test('goes on with an undo', async () => {
-      const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 4, onFailure: 'Undo' } });
-      const bad = await pool.change(badTemplate(2));
+      const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
+      const bad = await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } }));
       await pool.untilSaid({ Progressing: 'Undoing' });
       await terminate(pool, () => pool.patch({ replicas: 4 }));
       await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });

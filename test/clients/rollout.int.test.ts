@@ -111,7 +111,7 @@ describe('status', () => {
 
 describe('a person', () => {
   test('pauses, resumes, promotes and aborts', async () => {
-    const namespace = await aPool({ rollout: byApproval(1) });
+    const namespace = await aPool({ rollout: byApproval(1, 2) });
     const rollout = rolloutIn(namespace);
 
     expect(await rollout('pause', '--reason', 'lunch', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} paused (server dry run)\n` });
@@ -129,7 +129,7 @@ describe('a person', () => {
     expect(await rollout('resume')).toMatchObject({ code: 1, stderr: expect.stringMatching(/is not paused/) as string });
 
     await until(async () => expect((await rollout('status')).stdout).toContain('WaitingForApproval'));
-    expect(await rollout('promote')).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WEB} promoted\n`) as string });
+    expect(await rollout('promote', '--full')).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WEB} promoted past all its steps\n`) as string });
     expect(await rollout('status', '--watch')).toMatchObject({ code: 0 });
     expect(await rollout('promote')).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing to promote') as string });
     expect(await rollout('abort')).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing to abort') as string });

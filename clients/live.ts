@@ -5,18 +5,25 @@ const SHOW_CURSOR = '\u001B[?25h';
 const CLEAR_TO_END = '\u001B[0J';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
+export interface LiveOptions {
+  /** Sentences that are too long for a terminal go on in the next line; without, their ends are left out. */
+  folds?: boolean;
+}
+
 /**
  * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time
  * at which it was taken, and only when something is new.
  */
 export class Live {
   readonly #stream: NodeJS.WriteStream;
+  readonly #folds: boolean;
   #drawn = 0;
   #last = '';
   readonly #restore = (): void => void this.#stream.write(SHOW_CURSOR);
 
-  constructor(stream: NodeJS.WriteStream = process.stdout) {
+  constructor(stream: NodeJS.WriteStream = process.stdout, { folds = false }: LiveOptions = {}) {
     this.#stream = stream;
+    this.#folds = folds;
     if (!stream.isTTY) return;
     stream.write(HIDE_CURSOR);
     process.once('exit', this.#restore);
@@ -27,9 +34,10 @@ export class Live {
     if (!this.#stream.isTTY) {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
     } else {
-      const shown = lines
+      const columns = this.#stream.columns || 80;
+      const shown = (this.#folds ? lines.flatMap((line) => folded(line, columns)) : lines)
         .slice(0, Math.max(1, (this.#stream.rows || 24) - 1))
-        .map((line) => fit(line, this.#stream.columns || 80));
+        .map((line) => fit(line, columns));
       this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
       this.#drawn = shown.length;
     }
@@ -48,4 +56,19 @@ export class Live {
 function fit(line: string, columns: number): string {
   const bare = stripVTControlCharacters(line);
   return bare.length <= columns ? line : `${bare.slice(0, columns - 1)}…`;
+}
+
+/** A line that is too long as several, broken between words, the further ones set in. It loses its colours. */
+function folded(line: string, columns: number): string[] {
+  const bare = stripVTControlCharacters(line);
+  if (bare.length <= columns) return [line];
+  const [indent = ''] = /^ */.exec(bare) ?? [];
+  const lines = [indent];
+  for (const word of bare.trim().split(' ')) {
+    const last = lines.at(-1)!;
+    const longer = last.trim() === '' ? `${last}${word}` : `${last} ${word}`;
+    if (longer.length <= columns || last.trim() === '') lines[lines.length - 1] = longer;
+    else lines.push(`${indent}    ${word}`);
+  }
+  return lines;
 }

@@ -48,4 +48,7 @@ export class Steering {
   }
 }
 
-const said = ({ by = 'somebody', why }: Asking): Said => ({ by, at: new Date(Date.now()).toISOString(), why: why ?? null });
+/** The Web UI sends whatever a person types there. */
+function said({ by, why }: { [key in keyof Asking]: unknown }): Said {
+  return { by: typeof by === 'string' ? by : 'somebody', at: new Date(Date.now()).toISOString(), why: typeof why === 'string' ? why : null };
+}

@@ -216,6 +216,17 @@ test('who requests its cancellation, as the Web UI offers to, aborts it: what re
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();
 });
 
+test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
+  const machines = await Machines.of(fleet(), { db: {} });
+  const transition = await machines.change({ restartNow: false });
+  for (const [what, why] of [[{ by: 5, why: { no: 'words' } }, null], ['lunch', null], [null, null], [{ why: '*lunch*' }, '*lunch*']] as const) {
+    await transition.handle.signal('pause', what);
+    await transition.until({ phase: 'Paused', paused: { by: 'somebody', why } });
+  }
+  await transition.handle.signal(abort);
+  expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
+});
+
 test('a guest that does not come up ends the restarts: no more are begun, and it is told', async () => {
   const machines = await Machines.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };

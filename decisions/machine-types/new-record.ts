@@ -1,6 +1,7 @@
 import { liveVmi } from '../availability.ts';
 import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
+import { isAlias } from './machine-type.ts';
 import type { TransitionRecord } from './transition.ts';
 
 /**
@@ -12,7 +13,10 @@ export function newRecord(vm: VmView, vmi: VmiView | undefined, { id, to, at }: 
   const live = liveVmi(vmi);
   const guest = live === undefined ? null : (live.machineType ?? live.specMachineType);
   const earlier = vm.transition;
-  const isSameGuest = earlier?.id === id || (guest !== null && earlier?.guest === guest);
+  const isSameGuest = earlier?.id === id || (guest !== null && earlier?.guest === guest && mayBeOf(earlier.from, guest));
   const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameGuest;
   return { id, from: isTakenOver ? earlier.from : own, to, guest, ...(live === undefined ? {} : { guestUid: live.uid }), at };
 }
+
+/** Whether a guest of this type may have been started from a spec of that one; else it never waited for the change of that. */
+const mayBeOf = (spec: string, guest: string): boolean => spec === guest || spec === '' || isAlias(spec);

@@ -69,6 +69,11 @@ test('a record says what was there and what ran; one that takes over what anothe
   expect(newRecord(changed, guest, change).from).toBe(OLD);
   // Its guest came up since, and is of an alias: that is another story.
   expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  // The guest was never of that spec: what another has changed there was done at once, and is not to be undone with this.
+  const doneAtOnce = { ...changed, transition: recordOfOurs({ id: OTHER, guest: 'pc-q35-rhel8.8.0' }) };
+  expect(newRecord(doneAtOnce, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  const ofAlias = { ...changed, transition: recordOfOurs({ id: OTHER, from: 'q35', guest: OLD }) };
+  expect(newRecord(ofAlias, guest, change).from).toBe('q35');
   // Its own: it was started from its old spec while that was changed.
   expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({ ...change, from: OLD, guest: OLD, guestUid: guest.uid });
   expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);

@@ -15,7 +15,7 @@ const fleet = aFleet();
 const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), spec);
 /** A stop that takes so long that it can be seen. */
-const slow = { annotations: { 'sim.drover.dev/stop-time': '1500ms' } };
+const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 type Kept = Stored<KubeObject & { revision: number; data: { template: object } }>;
 
@@ -124,7 +124,7 @@ describe('strategies', () => {
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
     expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: people update them');
     await pool.patch({ replicas: 3 });
-    await pool.until({ replicas: 3, updatedReplicas: 1, currentRevision: first, updateRevision: next });
+    await pool.until({ replicas: 3, readyReplicas: 2, updatedReplicas: 1, currentRevision: first, updateRevision: next });
     await pool.crash('web-2');
     const after = await pool.revisions();
     expect(after).toEqual({ 'web-1': [first, undefined], 'web-2': [first, first], 'web-3': [next, next] });

@@ -41,5 +41,7 @@ function exitCodeOf(error: unknown): number {
 const oneSentence = (text: string): string =>
   text
     .trim()
+    // `--dry-run=server` where a person has written `--dry-run`.
+    .replace(/^(error: unknown option '--[-a-z]+)=\S*'/, "$1'")
     .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?')
     .replaceAll(/\s*\n\s*/g, ' ');

@@ -9,6 +9,7 @@ test.each([
   [['status', ''], 'which machine type transition? "" is no id'],
   [['pause', 'pool/default/shop/web'], 'pool/default/shop/web is no machine type transition'],
   [['report', 'machine-types/other/1f0c92ab'], 'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster'],
+  [['plan', '--which-matches-glob', '*', '--dry-run'], "unknown option '--dry-run'"],
   [['types', '-n', ''], "option '-n, --namespace <name>' argument '' is invalid. Give lower-case letters, digits and -, with a letter or digit at both ends."],
 ])('machine-types %j is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await drover(['machine-types', ...words]);

@@ -144,7 +144,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
-  const status = poolStatus({ pool, vms, failure, rollout: plan, healing, now: new Date(now).toISOString() });
+  const status = poolStatus({ pool, vms, vmiOf, failure, rollout: plan, healing, now: new Date(now).toISOString() });
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
     steps,
@@ -193,11 +193,11 @@ function stillStands({ failure, pool, vms }: PoolPlanInput): boolean {
   return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted;
 }
 
-function phaseOf({ pool, vms }: PoolPlanInput, rollout: RolloutPlan['phase'], heals: boolean): PoolPlan['phase'] {
+function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, rollout: RolloutPlan['phase'], heals: boolean): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
   if ((!heals && !vms.every(isStaying)) || vms.length > pool.spec.replicas) return 'ScalingIn';
   if (rollout === 'RollingOut' || rollout === 'Waiting' || rollout === 'Paused' || rollout === 'Undoing' || rollout === 'Failed') return rollout;
   if (heals) return 'Healing';
   if (vms.length < pool.spec.replicas) return 'ScalingOut';
-  return vms.some((vm) => !vm.ready && !isHalted(vm)) ? 'Starting' : 'Steady';
+  return vms.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
 }

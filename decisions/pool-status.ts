@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { Condition, PoolStatus } from '../api/pool.ts';
+import { isReady, type VmiOf } from './availability.ts';
 import { canonical } from './canonical.ts';
 import { healingConditions, healingStatus, type HealingTold } from './healing-conditions.ts';
 import { rolloutConditions } from './rollout-conditions.ts';
@@ -21,6 +22,7 @@ export interface StatusInput {
   pool: StoredPool;
   /** All VMs that the pool owns. */
   vms: readonly VmView[];
+  vmiOf: VmiOf;
   failure: Failure | null;
   rollout: RolloutPlan;
   healing: HealingTold;
@@ -29,13 +31,13 @@ export interface StatusInput {
 }
 
 /** What the pool's status should say. */
-export function poolStatus({ pool, vms, failure, rollout, healing, now }: StatusInput): PoolStatus {
+export function poolStatus({ pool, vms, vmiOf, failure, rollout, healing, now }: StatusInput): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
     replicas: staying.length,
-    readyReplicas: staying.filter((vm) => vm.ready).length,
+    readyReplicas: staying.filter((vm) => isReady(vm, vmiOf(vm))).length,
     updatedReplicas: rollout.updated,
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,

@@ -388,8 +388,6 @@ export class ModelFleet {
   }
 
   #taken(plan: PoolPlan): void {
-    // A template that was another for a moment only, which nobody saw, begins no rollout.
-    if (plan.rollout.state.startedAt !== this.#last?.rollout.state.startedAt) this.#failures.clear();
     this.#last = plan;
     const { rollout } = plan;
     const isCurrent = this.#asks.length === 0;
@@ -1062,7 +1060,9 @@ export class ModelFleet {
   #checkPlan(input: PoolPlanInput, plan: PoolPlan): void {
     this.#say(() => `plan ${plan.phase}/${plan.rollout.phase}: ${plan.steps.map((step) => step.reason).join('; ') || 'nothing'} [${plan.rollout.waits.map(({ words }) => words).join('; ')}]`);
     const { pool, vms, now } = input;
-    const { halted: end } = plan.rollout.state;
+    const { halted: end, startedAt } = plan.rollout.state;
+    // A template that was another for a moment only, which nobody saw, begins no rollout.
+    if (startedAt !== this.#last?.rollout.state.startedAt) this.#failures.clear();
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
       const most = withDefaults(pool.spec).rollout.maxFailures;
       const failures = this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;

@@ -4,7 +4,7 @@ import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../api/names.ts';
 import type { PoolStatus, ScaleInStrategy } from '../../api/pool.ts';
 import { vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
-import { anyFleet, aPool, aVm, quiet } from './fleets.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from './fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>
   planPool({
@@ -121,6 +121,13 @@ describe('status', () => {
     expect(status).toMatchObject({ replicas: 1, readyReplicas: 1, updatedReplicas: 1, labelSelector: 'drover.dev/pool=web', observedGeneration: 1 });
     const reordered = { ...pool, status: Object.fromEntries(Object.entries(status!).toReversed()) as PoolStatus };
     expect(plan({ pool: reordered, vms }).status).toBeNull();
+  });
+
+  test('counts no VM as ready whose guest goes: it says so itself a moment later', () => {
+    const vms = [aVm('web-1'), aVm('web-2')];
+    const planned = plan({ pool: aPool({ replicas: 2 }), vms, vmiOf: (vm) => aVmi(vm, { deleting: vm.name === 'web-1' }) });
+    expect(planned.status).toMatchObject({ replicas: 2, readyReplicas: 1 });
+    expect(planned.phase).toBe('Starting');
   });
 
   test('shows a failure to create until nothing is missing', () => {

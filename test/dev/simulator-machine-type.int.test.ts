@@ -124,7 +124,7 @@ describe('a machine type that the cluster does not emulate', () => {
 
 describe('a running guest', () => {
   test('keeps its type until it is restarted, which RestartRequired asks for without a reason', async () => {
-    const { instance } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '400ms' });
+    const { instance } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '2s' });
     await change('keeps', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
     const asked = await eventually(async () => {
       const condition = conditionOf(await cluster.machine('keeps'), 'RestartRequired');

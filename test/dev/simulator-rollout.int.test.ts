@@ -58,8 +58,8 @@ test('through a restart, the VM follows its VMI down and up', async () => {
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const seen: string[] = [];
+  const { metadata } = await cluster.kube.list(VirtualMachines, { namespace: 'default' });
   const follow = async (): Promise<void> => {
-    const { metadata } = await cluster.kube.list(VirtualMachines, { namespace: 'default' });
     const query = { resourceVersion: metadata.resourceVersion, fieldSelector: `metadata.name=${machine.metadata.name}` };
     for await (const event of cluster.kube.watch<VirtualMachine>(VirtualMachines, { namespace: 'default', query, signal: abort.signal })) {
       if (event.type !== 'MODIFIED') continue;

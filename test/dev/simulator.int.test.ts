@@ -59,7 +59,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     });
 
     test('takes a VM down before it goes', async () => {
-      await cluster.running('leaves', { annotations: { 'sim.drover.dev/stop-time': '1s' } });
+      await cluster.running('leaves', { annotations: { 'sim.drover.dev/stop-time': '3s' } });
       await cluster.delete(VirtualMachines, 'leaves');
       await cluster.shows('leaves', 'Terminating');
       // As in KubeVirt, what is said of the VM follows its VMI.

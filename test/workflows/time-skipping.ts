@@ -115,4 +115,4 @@ async function started(path: string): Promise<TestWorkflowEnvironment> {
 }
 
 /** Awaits that the assertions hold, while the workflows' time stands still. */
-export const soon = (assertions: () => Promise<void> | void): Promise<void> => vi.waitFor(assertions, { timeout: 10_000, interval: 50 });
+export const soon = (assertions: () => Promise<void> | void): Promise<void> => vi.waitFor(assertions, { timeout: 30_000, interval: 50 });

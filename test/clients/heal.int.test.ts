@@ -2,6 +2,8 @@ import { beforeAll, expect, test } from 'vitest';
 import type { PoolSpec } from '../../api/pool.ts';
 import type { HealView } from '../../clients/heal/view.ts';
 import type { Action } from '../../clients/history/actions.ts';
+import type { VirtualMachine } from '../../dev/simulator/types.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
 import { KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
 import { aFleet, runningTemplate, until } from '../fleet/fleet.ts';
@@ -39,6 +41,16 @@ const viewIn = async (namespace: string): Promise<HealView> => JSON.parse((await
 async function makeFail(namespace: string, name: string): Promise<void> {
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { metadata } } });
+  await endGuest(namespace, name);
+}
+
+/** The next guest is of the spec that the VM has now. */
+async function endGuest(namespace: string, name: string): Promise<void> {
+  // KubeVirt may start it as it was until it has taken notice.
+  await until(async () => {
+    const { metadata, status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, { namespace, name });
+    expect(status?.desiredGeneration).toBe(metadata.generation);
+  });
   await orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
 }
 
@@ -139,7 +151,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   }
   const unschedulable = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } } };
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
-  await fleet().kube.delete(VirtualMachineInstances, { namespace, name: 'web-2' });
+  await endGuest(namespace, 'web-2');
   const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
   await until(async () => expect((await viewIn(namespace)).waits).toContain(`web-2 is not replaced: ${waits}`));
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({ code: 1, stderr: `error: vm web-2 is not replaced: ${waits}\n` });

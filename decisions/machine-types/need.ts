@@ -117,8 +117,8 @@ function leavesGuests({ spec }: StoredPool): boolean {
 function needOfChanged(rules: TransitionRules, vm: VmView, { vmi, owner }: { vmi: VmiView | undefined; owner: OwningPool | undefined }): TransitionNeed {
   if (isSetBack(rules, vm)) return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
   const guest = liveVmi(vmi);
-  const isKnown = guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null;
-  // What a guest gets for an alias, nobody knows before it runs.
+  // What a guest gets for an alias, nobody knows before it runs; one that asks for a type gets that, or never runs.
+  const isKnown = guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null || !isAlias(guest.specMachineType ?? '');
   if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', why: null };
   if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
   // It was started from its old spec while that was changed.

@@ -123,6 +123,15 @@ test('an alias that is to go takes along the guests that run with another type t
   expect(after['new']).toBe(before['new']);
 });
 
+test('a guest that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
+  const machines = await Machines.empty(fleet());
+  await machines.add('vm', { type: 'pc-q35-rhel7.6.0' });
+  await until(async () => expect((await machines.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }));
+  const transition = await machines.change({ scope: { glob: '*rhel7.*' }, restartNow: true });
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 1, failures: 0, counts: { done: 1 } });
+  expect((await machines.guest('vm'))?.status?.machine?.type).toBe(NEW);
+});
+
 test('a paused VM is put off wholly, and taken up when it runs again', async () => {
   const machines = await Machines.of(fleet(), { paused: {} });
   await machines.guestPower('paused', 'pause');

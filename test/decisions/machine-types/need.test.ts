@@ -79,6 +79,7 @@ describe('what this transition has changed', () => {
     ['is done once its guest goes', {}, { ...GUEST_OLD, deleting: true }, { need: 'done' }],
     ['is done while a guest of the new type comes up', {}, { machineType: null, specMachineType: NEW }, { need: 'done' }],
     ['waits where nobody knows yet what its guest gets for an alias', { machineType: 'q35' }, { machineType: null, specMachineType: 'q35' }, { need: 'wait' }],
+    ['is restarted for an alias where its guest asks for the old type and may never run', { machineType: 'q35' }, { machineType: null, specMachineType: OLD }, { need: 'restart' }],
     ['waits for the next guest too, where it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias where it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
     ['is not restarted while it is paused', {}, { ...GUEST_OLD, paused: true }, { need: 'parked' }],

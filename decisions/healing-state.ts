@@ -146,9 +146,12 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
   return { ...state, cycles: known === undefined ? [...state.cycles, cycle] : state.cycles.map((one) => (one === known ? cycle : one)) };
 }
 
-/** Its workflow is no more, and nobody knows how it ended: what comes next for its VM goes on where it was. */
-export function withoutCycle(state: HealingState, vm: string, now: number): HealingState {
-  const lost = state.cycles.find((cycle) => cycle.vm === vm);
+/** Which cycle of the VM it is: one that has ended may be followed by another right away. */
+export const beginningOf = (state: HealingState | null, vm: string): string | undefined => state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
+
+/** The workflow of the cycle that began then is no more, and nobody knows how it ended: what comes next for its VM goes on where it was. */
+export function withoutCycle(state: HealingState, vm: string, startedAt: string | undefined, now: number): HealingState {
+  const lost = state.cycles.find((cycle) => cycle.vm === vm && cycle.startedAt === startedAt);
   if (lost === undefined) return state;
   const { uid, attempt } = lost;
   const why = 'its workflow was ended from outside';

@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
-import { underWay as cyclesUnderWay, unblocked, withNews, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
+import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { healVm } from './heal-vm.ts';
 import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type Asking, type AskingOf, type PoolRef } from './messages.ts';
@@ -74,6 +74,7 @@ export class Healings {
   #begin(key: PoolKey, sick: SickVm, hold: Hold): void {
     const { ref } = this.#options;
     const { name, why } = sick;
+    const startedAt = beginningOf(this.state, name);
     this.#inLine(name, 'batch', `heal ${name}: ${why}`, async () => {
       try {
         const child = await startChild<typeof healVm>('healVm', {
@@ -88,11 +89,11 @@ export class Healings {
             { key: DroverPhase, value: 'Healing' },
           ],
         });
-        child.result().catch((error: unknown) => this.#lost(name, error));
+        child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
       } catch (error) {
         // One that an earlier workflow of this pool began, or an earlier pool of this name: it tells which.
         if (error instanceof WorkflowExecutionAlreadyStartedError) this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }));
-        else this.#lost(name, error);
+        else this.#lost(name, startedAt, error);
       }
     });
   }
@@ -137,8 +138,9 @@ export class Healings {
   }
 
   #send(vm: string, send: (cycle: CycleHandle) => Promise<void>): void {
+    const startedAt = beginningOf(this.state, vm);
     this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
-      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, error)),
+      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, startedAt, error)),
     );
   }
 
@@ -155,9 +157,9 @@ export class Healings {
     });
   }
 
-  #lost(vm: string, error: unknown): void {
+  #lost(vm: string, startedAt: string | undefined, error: unknown): void {
     log.info('a healing cycle is not there any more', { vm, error: String(error) });
-    this.#ask((state) => withoutCycle(state, vm, Date.now()));
+    this.#ask((state) => withoutCycle(state, vm, startedAt, Date.now()));
   }
 
   #ask(ask: Ask): void {

@@ -6,7 +6,7 @@ import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from
 import { backoffMs } from '../../decisions/backoff.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/batch.ts';
 import { effortBetween } from '../../decisions/effort.ts';
-import { unblocked, underWay, withNews, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
+import { beginningOf, unblocked, underWay, withNews, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
 import type { KeptRevision } from '../../decisions/kept-revisions.ts';
 import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
@@ -279,7 +279,8 @@ export class ModelFleet {
         cycle.terminate();
         this.#cycles.delete(name);
         // The pool's workflow hears that its child was ended.
-        this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, this.clock.now)));
+        const startedAt = beginningOf(this.#healing, name);
+        this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)));
         return;
       }
       case 'stop':
@@ -543,9 +544,10 @@ export class ModelFleet {
   }
 
   #send(vm: string, signal: Signal): void {
+    const startedAt = beginningOf(this.#healing, vm);
     this.#inOrder(vm, () => {
       const cycle = this.#cycles.get(vm);
-      if (cycle === undefined) this.#askedToHeal((state) => withoutCycle(state, vm, this.clock.now));
+      if (cycle === undefined) this.#askedToHeal((state) => withoutCycle(state, vm, startedAt, this.clock.now));
       else if (!cycle.hasEnded) cycle.signal(signal);
     });
   }

@@ -6,11 +6,11 @@ import { planHealing, type HealingPlan } from './healing-plan.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
-import { namesInWords } from './naming.ts';
+import { namesInWords, vmName } from './naming.ts';
 import { revisionOf } from './revision.ts';
 import type { PlannedBatch } from './rollout-batch.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
-import { planDeletion, planScale } from './scale-plan.ts';
+import { planDeletion, planScale, type ScaleStep } from './scale-plan.ts';
 import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import { isHalted, type VmView } from './vm.ts';
@@ -132,6 +132,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     state: input.rollout,
     batches,
     busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving, ...sick]),
+    coming: comingIn(input, scaleSteps),
     notBefore: batchesNotBefore,
     burst,
     now,
@@ -156,6 +157,14 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     healing,
     wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(plan.wakeAt, healing.wakeAt),
   };
+}
+
+/** How many VMs are being made, or will be by these steps, that are not there yet. */
+function comingIn({ pool, vms, underWay }: PoolPlanInput, steps: readonly ScaleStep[]): number {
+  const names = new Set(underWay.creating);
+  for (const step of steps) if (step.kind === 'create') for (const number of step.numbers) names.add(vmName(pool.metadata.name, number));
+  if (names.size > 0) for (const { name } of vms) names.delete(name);
+  return names.size;
 }
 
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */

@@ -20,7 +20,7 @@ export interface StepRoom {
 export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, needs: RolloutNeeds, inHand: InHand): StepRoom {
   const { waits } = scene;
   const { steps } = scene.spec.rollout;
-  const { vmiOf, now } = scene.input;
+  const { vmiOf, now, coming } = scene.input;
   const { free, later, laterRunning } = needs;
   if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
   const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
@@ -29,12 +29,14 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
   const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
   const wanting = new Set(free.map(({ vm }) => vm.name));
   const there = towards(scene, state, goal).filter((vm) => !wanting.has(vm.name) && !inHand.all.has(vm.name));
+  // Below a step new VMs get the revision that all had; who goes back to that one gets them of it.
+  const taken = there.length + inHand.all.size + (goal.revision === scene.current ? coming : 0);
   const well = there.filter((vm) => !isDown(vm, vmiOf(vm))).length;
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
     if (step === undefined) return { state: at, room: null };
     const most = countOf(step.to, scene.spec.replicas, 1);
-    const room = most - there.length - inHand.all.size;
+    const room = most - taken;
     const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
     const isReached = well >= most || !isToCome;
     // Where drover can do nothing more either, it waits.

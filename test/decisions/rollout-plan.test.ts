@@ -217,6 +217,12 @@ describe('below a step', () => {
     expect(taken(plan({ vms: all(8), spec: stepped(aStep(3)), state: begunWith(), batches: [aBatch([held(old(1)), held(old(2))])] }))).toEqual(['web-3']);
   });
 
+  test('VMs that are being made count where they get its revision: that is the one that all had', () => {
+    const spec = stepped(aStep(3));
+    expect(taken(plan({ vms: all(8), spec, coming: 2 }))).toHaveLength(3);
+    expect(taken(plan({ vms: all(8), spec, coming: 2, status: { currentRevision: NEW } }))).toHaveLength(1);
+  });
+
   test('VMs that do not run are not taken: they would tell nothing', () => {
     expect(taken(plan({ vms: [old(1, HALTED), old(2)], spec: stepped(aStep(1)) }))).toEqual(['web-2']);
   });

@@ -155,7 +155,7 @@ test('without restarts, what is killed or halted stays down until it is asked fo
   const stack = await servers({ restarts: false });
   const names = (): string[] => stack.processes.map(({ name }) => name).sort();
   stack.kill('temporal', 'SIGKILL');
-  await expect.poll(names).toEqual(['etcd', 'kube-apiserver']);
+  await expect.poll(names, { timeout: 20_000 }).toEqual(['etcd', 'kube-apiserver']);
   await stack.halt('kube-apiserver');
   expect(names()).toEqual(['etcd']);
   await stack.restart('kube-apiserver');

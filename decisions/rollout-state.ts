@@ -13,10 +13,10 @@ const BY_LENGTH = 256;
 const WHY_LENGTH = 1024;
 
 /** Who did it, when and why, as the status takes it. `at` is RFC 3339. */
-export const actOf = ({ by = 'somebody', why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
-  by: textOf(by, BY_LENGTH),
+export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
+  by: textOf(by ?? 'somebody', BY_LENGTH),
   at,
-  ...(why === undefined ? {} : { why: textOf(why, WHY_LENGTH) }),
+  ...(why === undefined || why === null ? {} : { why: textOf(why, WHY_LENGTH) }),
 });
 
 const textOf = (value: unknown, length: number): string => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);

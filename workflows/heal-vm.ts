@@ -3,6 +3,7 @@ import type { HealActivities } from '../activities/heal.ts';
 import type { PoolKey } from '../activities/pool.ts';
 import { HealingAttempt, type AttemptEnd } from '../decisions/healing-attempt.ts';
 import { replacementsInWords, type CycleNews, type Hold, type SickVm, type Spent, type Verdict } from '../decisions/healing-state.ts';
+import { asWritten } from '../decisions/markdown.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type Asking, type PoolRef } from './messages.ts';
 import { DroverPhase } from './search-attributes.ts';
 
@@ -142,7 +143,7 @@ class Cycle {
   #show(): void {
     const { sick, doing, rules } = this.#attempt;
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
-    setCurrentDetails([`**${sick.name}** is sick: ${sick.why}`, `Replacement ${sick.attempt}${most}: ${doing}`, ...this.#past.toReversed().map((line) => `- ${line}`)].join('\n\n'));
+    setCurrentDetails([`**${sick.name}** is sick: ${asWritten(sick.why)}`, `Replacement ${sick.attempt}${most}: ${asWritten(doing)}`, ...this.#past.toReversed().map((line) => `- ${asWritten(line)}`)].join('\n\n'));
   }
 }
 

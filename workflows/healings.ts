@@ -3,6 +3,7 @@ import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChi
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
+import { actOf } from '../decisions/rollout-state.ts';
 import type { healVm } from './heal-vm.ts';
 import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type Asking, type AskingOf, type PoolRef } from './messages.ts';
 import { recordHealing } from './pool-steps.ts';
@@ -36,7 +37,7 @@ export class Healings {
     this.#options = options;
     this.state = options.state;
     // Temporal's Web UI sends null where nothing is typed.
-    setHandler(healPause, (asked?: Asking | null) => this.#ask((state) => ({ ...state, paused: actOf(asked) })), {
+    setHandler(healPause, (asked?: Asking | null) => this.#ask((state) => ({ ...state, paused: actOf(asked ?? {}, new Date(Date.now()).toISOString()) })), {
       description: 'Replace no sick VM until healResume.',
     });
     setHandler(healResume, () => this.#ask(({ paused: _paused, ...state }) => state), { description: 'Replace sick VMs again.' });
@@ -167,9 +168,4 @@ export class Healings {
     this.#asks.push(ask);
     this.#options.onChange();
   }
-}
-
-function actOf(asked: Asking | null | undefined): NonNullable<HealingState['paused']> {
-  const { by = 'somebody', why } = asked ?? {};
-  return { by, at: new Date(Date.now()).toISOString(), ...(why === undefined ? {} : { why }) };
 }

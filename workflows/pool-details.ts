@@ -1,5 +1,6 @@
 import type { Planned } from '../activities/pool.ts';
 import { underWay } from '../decisions/healing-state.ts';
+import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { RolloutsState } from './rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
@@ -14,7 +15,7 @@ export function poolDetails(planned: Planned, doing: readonly string[], { troubl
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
-    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${message}`),
+    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${asWritten(message)}`),
     ...doing.map((reason) => `- ${reason}`),
     states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
   ]
@@ -27,11 +28,11 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
   const { phase, goal, state, waits } = planned.rollout;
   const { paused, halted, failures } = state;
   return [
-    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${paused.by}${because(paused.why)}`}`,
-    halted === undefined ? '' : `${halted.kind} by ${halted.by}${because(halted.why)}`,
+    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${asWritten(paused.by)}${because(paused.why)}`}`,
+    halted === undefined ? '' : `${halted.kind} by ${asWritten(halted.by)}${because(halted.why)}`,
     ...waits.map(({ words }) => `- ${words}`),
     ...batches.map(({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`),
-    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${why}`),
+    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
   ];
 }
 
@@ -40,9 +41,9 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, waits } = healing;
   const cycles = underWay(state.cycles);
   return [
-    state.paused === undefined ? '' : `**Healing** is paused by ${state.paused.by}${because(state.paused.why)}`,
+    state.paused === undefined ? '' : `**Healing** is paused by ${asWritten(state.paused.by)}${because(state.paused.why)}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
-    ...cycles.slice(0, CYCLES_TOLD).map(({ vm, attempt, phase, nextAt, why }) => `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${why}`),
+    ...cycles.slice(0, CYCLES_TOLD).map(({ vm, attempt, phase, nextAt, why }) => `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${asWritten(why)}`),
     cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
     ...waits.map((words) => `- ${words}`),
   ];
@@ -50,4 +51,4 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
 
 const CYCLES_TOLD = 10;
 
-const because = (why: string | undefined): string => (why === undefined ? '' : `: ${why}`);
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${asWritten(why)}`);

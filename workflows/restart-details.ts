@@ -1,3 +1,4 @@
+import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { RestartProgress } from './messages.ts';
 
@@ -8,17 +9,17 @@ export function restartDetails(progress: RestartProgress): string {
   const { phase, chosen, maxUnavailable, askedBy, reason, restarted, failed, open, inHand, passedOver, full, paused, aborted } = progress;
   return [
     `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inHand.length} in hand, ${open} to go, ${maxUnavailable} at a time`,
-    `Asked for by ${askedBy}${because(reason)}`,
-    paused === null ? '' : `Paused by ${paused.by}${because(paused.why)}`,
-    aborted === null ? '' : `Aborted by ${aborted.by}${because(aborted.why)}`,
-    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why, wasDown }) => `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${why}`),
+    `Asked for by ${asWritten(askedBy)}${because(reason)}`,
+    paused === null ? '' : `Paused by ${asWritten(paused.by)}${because(paused.why)}`,
+    aborted === null ? '' : `Aborted by ${asWritten(aborted.by)}${because(aborted.why)}`,
+    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why, wasDown }) => `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${asWritten(why)}`),
     inHand.length === 0 ? '' : `In hand: ${namesInWords(inHand)}`,
-    full.length === 0 ? '' : `The others wait for room: ${full.join(', ')}`,
-    ...passedOver.map(({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${why}`),
+    full.length === 0 ? '' : `The others wait for room: ${asWritten(full.join(', '))}`,
+    ...passedOver.map(({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`),
   ]
     .filter((line) => line !== '')
     .join('\n\n');
 }
 
 const andMore = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
-const because = (why: string | null): string => (why === null ? '' : `: ${why}`);
+const because = (why: string | null): string => (why === null ? '' : `: ${asWritten(why)}`);

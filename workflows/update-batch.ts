@@ -14,6 +14,7 @@ import type { AwaitActivities } from '../activities/await-vms.ts';
 import type { PoolActivities, PoolKey } from '../activities/pool.ts';
 import type { UpdateActivities, UpdateRequest } from '../activities/update.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../decisions/batch.ts';
+import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords, numberOf } from '../decisions/naming.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from './messages.ts';
@@ -124,9 +125,9 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
 const REPLACE_AGAIN_MS = 10_000;
 
 function detailsOf({ batch, askedBy }: UpdateBatchInput, doing: string, waiting: readonly HeldVm[], outcomes: readonly UpdateOutcome[]): string {
-  const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${why}`}`);
+  const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${asWritten(why)}`}`);
   return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${askedBy ?? 'somebody'}: ${doing}`,
+    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${asWritten(askedBy ?? 'somebody')}: ${doing}`,
     `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs are there`,
     waiting.length === 0 ? '' : `Under way: ${namesInWords(waiting.map(({ name }) => name))}`,
     ended.join('\n'),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { begun, halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
+import { actOf, begun, halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { at, failure, NEW, NOW, OLD, rolling } from './rollout-pools.ts';
 
 const NOTHING_FAILED = { revision: NEW, startedAt: at(NOW), batches: 0, step: 0, failures: [] };
@@ -15,6 +15,9 @@ test('a pause and a halt say who, when and why', () => {
   expect(paused(rolling(), { by: 'anna', why: 'lunch' }, at(NOW)).paused).toEqual({ by: 'anna', at: at(NOW), why: 'lunch' });
   expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'somebody', at: at(NOW) });
   expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'somebody', at: at(NOW) });
+  // What is no text the pool's status would not take.
+  expect(actOf({ by: 5, why: { no: 'words' } }, at(NOW))).toEqual({ by: '5', at: at(NOW), why: '{"no":"words"}' });
+  expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'somebody', at: at(NOW) });
 });
 
 test('a resume ends both, and what failed may be tried again', () => {

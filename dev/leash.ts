@@ -2,12 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /**
- * Reads which process groups it holds; when its input ends, its supervisor is gone, and it ends them:
- * with a signal that they can act on, then, after two seconds, with one that they can't.
+ * Holds the process groups that are its arguments from its first moment, and reads of others; when its input ends, its supervisor is
+ * gone, and it ends them: with a signal that they can act on, then, after two seconds, with one that they can't.
  */
 const SCRIPT = `
 trap '' INT HUP TERM
-held=' '
+held=" $* "
 while read -r verb pid; do
   case $verb in
     hold) held="$held$pid " ;;
@@ -53,7 +53,8 @@ export class Leash {
   }
 
   #start(): void {
-    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-leash'], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    const held = [...this.#held.values()].filter(isAlive).map(({ pid }) => String(pid));
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-leash', ...held], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
     this.#shell = shell;
     shell.on('error', () => {});
     shell.stdin.on('error', () => {});
@@ -61,7 +62,6 @@ export class Leash {
       if (!this.#released) this.#start();
     });
     shell.unref();
-    for (const child of this.#held.values()) if (isAlive(child)) this.#tell('hold', child.pid);
   }
 
   #tell(verb: 'hold' | 'drop', pid: number): void {

@@ -121,7 +121,7 @@ describe('an older Node', () => {
     const child = runOld(BIN, ['apply', '-f', '-']);
     const outcome = outcomeOf(child);
     // It waits for its standard input: there is time to find the Node that it has started.
-    await expect.poll(() => childrenOf(child.pid!)).not.toHaveLength(0);
+    await expect.poll(() => childrenOf(child.pid!), { timeout: 20_000 }).not.toHaveLength(0);
     child.kill('SIGTERM');
     expect(await outcome).toMatchObject({ code: null, signal: 'SIGTERM' });
   });

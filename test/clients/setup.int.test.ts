@@ -107,7 +107,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   onTestFinished(() => connection.close());
   // Visibility follows a moment behind; the search attribute is on the workflow, or it would not be found.
   await expect
-    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"))
+    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: 30_000 })
     .toMatchObject({ count: 1 });
 });
 

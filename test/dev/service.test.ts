@@ -66,10 +66,10 @@ test('a program that is not there is an error that says so', async () => {
 });
 
 test('one that does not become ready in time is ended, and its log is in the error', async () => {
-  const service = shell('echo $$; echo still trying; sleep 60', { readyWithin: 0.3 });
+  const service = shell('echo $$; echo still trying; sleep 60', { readyWithin: 1 });
   const error: unknown = await service.start().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(StartFailed);
-  expect((error as StartFailed).message).toMatch(/^script was not ready within 0\.3 s; the last lines of .*\n {2}\d+\n {2}still trying$/);
+  expect((error as StartFailed).message).toMatch(/^script was not ready within 1 s; the last lines of .*\n {2}\d+\n {2}still trying$/);
   expect(living([Number((error as StartFailed).log.split('\n')[0])])).toEqual([]);
 });
 
@@ -77,7 +77,7 @@ test('what an earlier run has logged does not make it ready', async () => {
   const first = shell('echo ready; sleep 60');
   await first.start();
   await first.stop();
-  await expect(shell('echo again; sleep 60', { readyWithin: 0.3 }).start()).rejects.toThrow(/:\n {2}again$/);
+  await expect(shell('echo again; sleep 60', { readyWithin: 1 }).start()).rejects.toThrow(/:\n {2}again$/);
 });
 
 test('one that does not act on its stop signal is ended without asking', async () => {
@@ -94,7 +94,7 @@ test('what it has started itself ends with it', async () => {
   const grandchild = Number(readFileSync(join(folder, 'log'), 'utf8').split('\n')[0]);
   expect(living([grandchild])).toEqual([grandchild]);
   await service.stop();
-  await expect.poll(() => living([grandchild])).toEqual([]);
+  await expect.poll(() => living([grandchild]), { timeout: 20_000 }).toEqual([]);
 });
 
 test('it is started again when it ends by itself, later each time, and not once it was stopped', async () => {
@@ -103,7 +103,7 @@ test('it is started again when it ends by itself, later each time, and not once 
   for (const [turn, delay] of ['0.2', '0.4'].entries()) {
     const pid = pidOf(service);
     service.kill('SIGKILL');
-    await expect.poll(() => progress.length, { timeout: 10_000 }).toBe(2 * turn + 2);
+    await expect.poll(() => progress.length, { timeout: 20_000 }).toBe(2 * turn + 2);
     expect(progress.at(-1)).toMatch(/^script is back/);
     expect(progress.at(-2)).toBe(`script (pid ${pid}) ended (SIGKILL); it starts again in ${delay} s`);
   }
@@ -117,7 +117,7 @@ test('it may be stopped while it waits to start again', async () => {
   const service = shell('echo ready; exec sleep 60', { restarts: true });
   await service.start();
   service.kill('SIGKILL');
-  await expect.poll(() => progress.length).toBe(1);
+  await expect.poll(() => progress.length, { timeout: 20_000 }).toBe(1);
   await service.stop();
   expect(service.identity).toBeUndefined();
   await service.start();

@@ -262,7 +262,7 @@ describe('building', () => {
     const env = { PATH: fakeGo(`echo $$ > ${folder}/pid; sleep 60`) };
     const failed = resolve(env, { signal: interrupt.signal });
     failed.catch(() => {});
-    await expect.poll(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8').endsWith('\n')).toBe(true);
+    await expect.poll(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8').endsWith('\n'), { timeout: 20_000 }).toBe(true);
     interrupt.abort(new Error('enough'));
     await expect(failed).rejects.toThrow('enough');
     const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));

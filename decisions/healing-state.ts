@@ -158,6 +158,12 @@ export function withoutCycle(state: HealingState, vm: string, startedAt: string 
   return { ...state, cycles: state.cycles.filter((cycle) => cycle !== lost), spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }) };
 }
 
+/** The cycle that was to begin then has not: it has made nothing, and nothing of it counts. */
+export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
+  ...state,
+  cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
+});
+
 /** A person wants a VM healed again that was given up or skipped: its attempts are counted anew. */
 export const unblocked = (state: HealingState, vm: string): HealingState => ({ ...state, spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)) });
 

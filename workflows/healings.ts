@@ -1,7 +1,7 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
-import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
+import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { actOf } from '../decisions/rollout-state.ts';
 import type { healVm } from './heal-vm.ts';
@@ -92,11 +92,20 @@ export class Healings {
         });
         child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
       } catch (error) {
-        // One that an earlier workflow of this pool began, or an earlier pool of this name: it tells which.
-        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }));
+        // One that has told its end and is to close in a moment, or that an earlier workflow of this pool began, or an earlier pool of this name: it tells which.
+        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#askEarlier(name, startedAt, hold);
         else this.#lost(name, startedAt, error);
       }
     });
+  }
+
+  /** How the cycle stands that keeps this one from beginning; where it has closed by now, nothing does any more. */
+  #askEarlier(vm: string, startedAt: string | undefined, hold: Hold): void {
+    this.#inLine(vm, 'telling', `ask the healing of ${vm}`, () =>
+      this.#handleOf(vm)
+        .signal(healHold, { hold, report: true })
+        .catch(() => this.#ask((state) => withoutBeginning(state, vm, startedAt))),
+    );
   }
 
   #heard(news: CycleNews): void {
@@ -141,9 +150,11 @@ export class Healings {
   #send(vm: string, send: (cycle: CycleHandle) => Promise<void>): void {
     const startedAt = beginningOf(this.state, vm);
     this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
-      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, startedAt, error)),
+      send(this.#handleOf(vm)).catch((error: unknown) => this.#lost(vm, startedAt, error)),
     );
   }
+
+  #handleOf = (vm: string): CycleHandle => getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm));
 
   /** This run ends no sooner than what is in line. */
   #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {

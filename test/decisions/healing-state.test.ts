@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { beginningOf, cycleOf, noHealing, withoutCycle, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
+import { beginningOf, cycleOf, noHealing, withoutBeginning, withoutCycle, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
 
 const sick: SickVm = { name: 'web-1', uid: 'uid-of-web-1', attempt: 1, why: 'it is sick', rules: { backoff: { initial: '1s', factor: 2, max: '5s', jitter: 0 }, maxAttempts: null }, holdsData: false, earlyEnds: 0 };
 const healingSince = (now: number): HealingState => ({ ...noHealing, cycles: [cycleOf(sick, now)] });
@@ -10,4 +10,11 @@ test('a cycle that is lost is forgotten, and the one that has followed it is not
   expect(withoutCycle(first, 'web-1', startedAt, 3_000)).toMatchObject({ cycles: [], spent: [{ vm: 'web-1', end: 'Left', attempts: 1 }] });
   expect(withoutCycle(second, 'web-1', startedAt, 3_000)).toBe(second);
   expect(withoutCycle(noHealing, 'web-1', beginningOf(noHealing, 'web-1'), 3_000)).toBe(noHealing);
+});
+
+test('a cycle that could not begin is no replacement', () => {
+  const [first, second] = [healingSince(1_000), healingSince(2_000)];
+  const startedAt = beginningOf(first, 'web-1');
+  expect(withoutBeginning(first, 'web-1', startedAt)).toEqual(noHealing);
+  expect(withoutBeginning(second, 'web-1', startedAt)).toEqual(second);
 });

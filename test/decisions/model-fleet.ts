@@ -6,7 +6,7 @@ import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from
 import { backoffMs } from '../../decisions/backoff.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/batch.ts';
 import { effortBetween } from '../../decisions/effort.ts';
-import { beginningOf, unblocked, underWay, withNews, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
+import { beginningOf, unblocked, underWay, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
 import type { KeptRevision } from '../../decisions/kept-revisions.ts';
 import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
@@ -524,12 +524,13 @@ export class ModelFleet {
 
   #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
     const { name } = sick;
+    const startedAt = beginningOf(this.#healing, name);
     if (this.#isHeld(name)) this.#broken(`${name} is healed, and a batch has it in hand`);
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
     if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
       // An earlier cycle of it has not closed yet: it tells how it stands.
-      if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true });
+      if (this.#cycles.has(name)) return this.#askEarlier(name, startedAt, hold);
       const cycle = new ModelCycle({
         clock: this.clock,
         pool: this.cluster.pool.metadata.uid,
@@ -540,6 +541,14 @@ export class ModelFleet {
         onClosed: () => this.clock.in(this.clock.between(5, 80), () => void this.#cycles.delete(name)),
       });
       this.#cycles.set(name, cycle);
+    });
+  }
+
+  #askEarlier(vm: string, startedAt: string | undefined, hold: HealingState['hold']): void {
+    this.#inOrder(vm, () => {
+      const cycle = this.#cycles.get(vm);
+      if (cycle === undefined) this.#askedToHeal((state) => withoutBeginning(state, vm, startedAt));
+      else if (!cycle.hasEnded) cycle.signal({ signal: 'hold', hold, report: true });
     });
   }
 

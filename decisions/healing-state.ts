@@ -149,20 +149,20 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
 /** Which cycle of the VM it is: one that has ended may be followed by another right away. */
 export const beginningOf = (state: HealingState | null, vm: string): string | undefined => state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
 
+/** The cycle that was to begin then has not: it has made nothing, and nothing of it counts. */
+export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
+  ...state,
+  cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
+});
+
 /** The workflow of the cycle that began then is no more, and nobody knows how it ended: what comes next for its VM goes on where it was. */
 export function withoutCycle(state: HealingState, vm: string, startedAt: string | undefined, now: number): HealingState {
   const lost = state.cycles.find((cycle) => cycle.vm === vm && cycle.startedAt === startedAt);
   if (lost === undefined) return state;
   const { uid, attempt } = lost;
   const why = 'its workflow was ended from outside';
-  return { ...state, cycles: state.cycles.filter((cycle) => cycle !== lost), spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }) };
+  return { ...withoutBeginning(state, vm, startedAt), spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }) };
 }
-
-/** The cycle that was to begin then has not: it has made nothing, and nothing of it counts. */
-export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
-  ...state,
-  cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
-});
 
 /** A person wants a VM healed again that was given up or skipped: its attempts are counted anew. */
 export const unblocked = (state: HealingState, vm: string): HealingState => ({ ...state, spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)) });

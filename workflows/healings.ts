@@ -92,20 +92,12 @@ export class Healings {
         });
         child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
       } catch (error) {
-        // One that has told its end and is to close in a moment, or that an earlier workflow of this pool began, or an earlier pool of this name: it tells which.
-        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#askEarlier(name, startedAt, hold);
+        // One that has told its end and closes in a moment; or that an earlier workflow of this pool began, or an earlier pool of this name:
+        // it tells which.
+        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }), withoutBeginning);
         else this.#lost(name, startedAt, error);
       }
     });
-  }
-
-  /** How the cycle stands that keeps this one from beginning; where it has closed by now, nothing does any more. */
-  #askEarlier(vm: string, startedAt: string | undefined, hold: Hold): void {
-    this.#inLine(vm, 'telling', `ask the healing of ${vm}`, () =>
-      this.#handleOf(vm)
-        .signal(healHold, { hold, report: true })
-        .catch(() => this.#ask((state) => withoutBeginning(state, vm, startedAt))),
-    );
   }
 
   #heard(news: CycleNews): void {
@@ -147,14 +139,13 @@ export class Healings {
     );
   }
 
-  #send(vm: string, send: (cycle: CycleHandle) => Promise<void>): void {
+  /** `forget`: what is done where no cycle is there to hear it. */
+  #send(vm: string, send: (cycle: CycleHandle) => Promise<void>, forget = withoutCycle): void {
     const startedAt = beginningOf(this.state, vm);
     this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
-      send(this.#handleOf(vm)).catch((error: unknown) => this.#lost(vm, startedAt, error)),
+      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, startedAt, error, forget)),
     );
   }
-
-  #handleOf = (vm: string): CycleHandle => getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm));
 
   /** This run ends no sooner than what is in line. */
   #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {
@@ -169,9 +160,9 @@ export class Healings {
     });
   }
 
-  #lost(vm: string, startedAt: string | undefined, error: unknown): void {
+  #lost(vm: string, startedAt: string | undefined, error: unknown, forget = withoutCycle): void {
     log.info('a healing cycle is not there any more', { vm, error: String(error) });
-    this.#ask((state) => withoutCycle(state, vm, startedAt, Date.now()));
+    this.#ask((state) => forget(state, vm, startedAt, Date.now()));
   }
 
   #ask(ask: Ask): void {

@@ -524,13 +524,12 @@ export class ModelFleet {
 
   #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
     const { name } = sick;
-    const startedAt = beginningOf(this.#healing, name);
     if (this.#isHeld(name)) this.#broken(`${name} is healed, and a batch has it in hand`);
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
     if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
       // An earlier cycle of it has not closed yet: it tells how it stands.
-      if (this.#cycles.has(name)) return this.#askEarlier(name, startedAt, hold);
+      if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true }, withoutBeginning);
       const cycle = new ModelCycle({
         clock: this.clock,
         pool: this.cluster.pool.metadata.uid,
@@ -544,19 +543,11 @@ export class ModelFleet {
     });
   }
 
-  #askEarlier(vm: string, startedAt: string | undefined, hold: HealingState['hold']): void {
-    this.#inOrder(vm, () => {
-      const cycle = this.#cycles.get(vm);
-      if (cycle === undefined) this.#askedToHeal((state) => withoutBeginning(state, vm, startedAt));
-      else if (!cycle.hasEnded) cycle.signal({ signal: 'hold', hold, report: true });
-    });
-  }
-
-  #send(vm: string, signal: Signal): void {
+  #send(vm: string, signal: Signal, forget = withoutCycle): void {
     const startedAt = beginningOf(this.#healing, vm);
     this.#inOrder(vm, () => {
       const cycle = this.#cycles.get(vm);
-      if (cycle === undefined) this.#askedToHeal((state) => withoutCycle(state, vm, startedAt, this.clock.now));
+      if (cycle === undefined) this.#askedToHeal((state) => forget(state, vm, startedAt, this.clock.now));
       else if (!cycle.hasEnded) cycle.signal(signal);
     });
   }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,15 +17,20 @@ export interface TestServerOptions extends MakeOptions {
 const NAME = 'temporal-test-server';
 const VARIABLE = 'DROVER_TEMPORAL_TEST_SERVER';
 const SOURCES = fileURLToPath(new URL(NAME, import.meta.url));
+const CLASS = 'TimeSkippingServer';
+const SOURCE = join(SOURCES, `${CLASS}.java`);
 /** Its version stands in the pom. */
 const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies';
 const TIMEOUT_MS = 10 * 60_000;
 const WAY_OUT = `install a JDK of version 17 or newer and Maven, or give a server with ${VARIABLE}`;
 
-/** The shell gives way to the server, so that who ends the script ends the server. A compiler less makes it start sooner. */
-const SCRIPT = `#!/bin/sh
-here=\${0%/*}
-exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$here/classes:$here/lib/*" TimeSkippingServer "$@"
+/** A compiler less, and its classes as an archive that Java maps, make it start in a third of the time: whoever starts it waits for 5 s. */
+const QUICK = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable';
+const ARCHIVE = 'classes.jsa';
+
+/** The shell gives way to the server, so that who ends the script ends the server. An archive is for the very same class path. */
+const scriptWith = (classPath: string): string => `#!/bin/sh
+cd "\${0%/*}" && exec java ${QUICK} -XX:SharedArchiveFile=${ARCHIVE} -cp ${classPath} ${CLASS} "$@"
 `;
 
 /** Why it could not be made, in words, by what Maven or javac said. Tried in this order. */
@@ -46,8 +52,8 @@ export async function resolveTestServer(options: TestServerOptions): Promise<str
   if (given !== undefined) return given;
   const folder = join(cache, 'tools');
   const version = pinnedVersion();
-  const target = join(folder, `${NAME}-${version}`, NAME);
-  const missing = (isProgram(target) ? ['java'] : ['java', 'javac', 'mvn']).filter((name) => !isOnPath(name, env));
+  const target = join(folder, `${NAME}-${version}-${recipe()}`, NAME);
+  const missing = (isProgram(target) ? ['java'] : ['java', 'javac', 'jar', 'mvn']).filter((name) => !isOnPath(name, env));
   if (missing.length > 0) throw new Error(`${NAME} ${version} needs Java and Maven, and there is no ${missing.join(', ')} on PATH: ${WAY_OUT}`);
   if (isProgram(target)) return target;
   try {
@@ -63,7 +69,7 @@ async function make(program: string, version: string, { onProgress, signal, env 
   const folder = dirname(program);
   const run = async (tool: string, ...args: string[]): Promise<void> => {
     try {
-      await promisify(execFile)(tool, args, { env, timeout: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) });
+      await promisify(execFile)(tool, args, { cwd: folder, env, timeout: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) });
     } catch (error) {
       signal?.throwIfAborted();
       const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
@@ -76,11 +82,18 @@ async function make(program: string, version: string, { onProgress, signal, env 
   onProgress(`fetching ${NAME} ${version} with Maven, once`);
   const quietly = ['--batch-mode', '--quiet', '-Dstyle.color=never'];
   await run('mvn', ...quietly, '-f', join(SOURCES, 'pom.xml'), GOAL, '-DincludeScope=runtime', `-DoutputDirectory=${join(folder, 'lib')}`);
-  await run('javac', '--release', '17', '-cp', join(folder, 'lib', '*'), '-d', join(folder, 'classes'), join(SOURCES, 'TimeSkippingServer.java'));
-  writeFileSync(program, SCRIPT);
+  await run('javac', '--release', '17', '-cp', 'lib/*', '-d', 'classes', SOURCE);
+  await run('jar', '--create', '--file', 'server.jar', '-C', 'classes', '.');
+  rmSync(join(folder, 'classes'), { recursive: true, force: true });
+  const classPath = ['server.jar', ...readdirSync(join(folder, 'lib')).toSorted().map((name) => `lib/${name}`)].join(':');
+  await run('java', ...QUICK.split(' '), `-XX:ArchiveClassesAtExit=${ARCHIVE}`, '-cp', classPath, CLASS);
+  writeFileSync(program, scriptWith(classPath));
   chmodSync(program, 0o755);
   onProgress(`fetched ${NAME} ${version} in ${Math.round((Date.now() - started) / 1000)} s`);
 }
+
+/** What another drover has made in another way stays its own. */
+const recipe = (): string => createHash('sha256').update(`${readFileSync(SOURCE, 'utf8')}${scriptWith('')}`).digest('hex').slice(0, 8);
 
 /** What Maven fetches: the pom alone decides it. */
 function pinnedVersion(): string {

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resolveTestServer } from '../../dev/tools/test-server.ts';
 
@@ -27,9 +29,10 @@ function script(file: string, body: string): string {
 }
 
 /** Java and Maven that note what they are asked for. */
-function tools(bodies: { mvn?: string; javac?: string } = {}): void {
-  script(join(bin, 'java'), 'echo "$@"');
-  for (const name of ['mvn', 'javac'] as const) script(join(bin, name), `echo "${name} $*" >> '${folder}/calls'\n${bodies[name] ?? ''}`);
+function tools(bodies: Partial<Record<'mvn' | 'javac' | 'jar' | 'java', string>> = {}): void {
+  symlinkSync('/bin/mkdir', join(bin, 'mkdir'));
+  const all = { mvn: "mkdir -p lib; : > lib/b.jar; : > lib/a.jar", ...bodies };
+  for (const name of ['mvn', 'javac', 'jar', 'java'] as const) script(join(bin, name), `echo "${name} $*" >> '${folder}/calls'\n${all[name] ?? ''}`);
 }
 const calls = (): string[] => (existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : []);
 
@@ -50,8 +53,16 @@ test('it is fetched with Maven once, for two that ask at the same time too', asy
   expect(calls()).toEqual([
     expect.stringMatching(/^mvn .*temporal-test-server\/pom.xml .*:copy-dependencies -DincludeScope=runtime -DoutputDirectory=.*\/lib$/),
     expect.stringMatching(/^javac --release 17 .*\/TimeSkippingServer.java$/),
+    'jar --create --file server.jar -C classes .',
+    expect.stringMatching(/^java .*-XX:ArchiveClassesAtExit=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer$/),
   ]);
-  expect(readdirSync(join(cache, 'tools'))).toEqual([expect.stringMatching(/^temporal-test-server-\d+\.\d+\.\d+$/)]);
+  expect(readdirSync(join(cache, 'tools'))).toEqual([expect.stringMatching(/^temporal-test-server-\d+\.\d+\.\d+-[0-9a-f]{8}$/)]);
+});
+
+test('it starts with the archive that was made of it, from wherever it is called', async () => {
+  tools();
+  await promisify(execFile)(await resolve(), ['4711'], { cwd: '/', env: { PATH: bin } });
+  expect(calls().at(-1)).toMatch(/^java .*-XX:SharedArchiveFile=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer 4711$/);
 });
 
 test('what is there needs no Maven', async () => {
@@ -59,12 +70,13 @@ test('what is there needs no Maven', async () => {
   const made = await resolve();
   rmSync(join(bin, 'mvn'));
   rmSync(join(bin, 'javac'));
+  rmSync(join(bin, 'jar'));
   expect(await resolve()).toBe(made);
 });
 
 test('where there is no Java and no Maven, it says in a sentence what to do', async () => {
   await expect(resolve()).rejects.toThrow(
-    /^temporal-test-server [\d.]+ needs Java and Maven, and there is no java, javac, mvn on PATH: install a JDK of version 17 or newer and Maven, or give a server with DROVER_TEMPORAL_TEST_SERVER$/,
+    /^temporal-test-server [\d.]+ needs Java and Maven, and there is no java, javac, jar, mvn on PATH: install a JDK of version 17 or newer and Maven, or give a server with DROVER_TEMPORAL_TEST_SERVER$/,
   );
 });
 

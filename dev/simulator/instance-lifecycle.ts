@@ -66,7 +66,7 @@ function admitted(instance: Instance, { now }: Surroundings): Instance {
 /** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
 function schedule(instance: Instance, around: Surroundings): Instance {
   if (around.missingClaim === undefined)
-    return place(entered(without(instance, 'Synchronized'), 'Scheduling', around.now), around);
+    return place(entered(instance, 'Scheduling', around.now), around);
   const message = `failed to find PVC ${instance.metadata.namespace}/${around.missingClaim}`;
   const unsynchronized = saying(instance, 'Synchronized', 'False', 'FailedPvcNotFound', message, around.now);
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);
@@ -75,9 +75,13 @@ function schedule(instance: Instance, around: Surroundings): Instance {
 function place(instance: Instance, { node, now }: Surroundings): Instance {
   if (node === undefined || isOn(instance.metadata, Knob.unschedulable)) {
     const message = 'no node fits: none is schedulable and has all that the node selector and the machine type ask for';
-    return saying(instance, 'PodScheduled', 'False', 'Unschedulable', message, now);
+    return saying(without(instance, 'Synchronized'), 'PodScheduled', 'False', 'Unschedulable', message, now);
   }
-  const placed = entered(without(instance, 'PodScheduled'), 'Scheduled', now);
+  const found = without(instance, 'PodScheduled');
+  if (isOn(instance.metadata, Knob.imagePullFails)) {
+    return saying(found, 'Synchronized', 'False', 'ImagePullBackOff', 'Back-off pulling image of a containerDisk', now);
+  }
+  const placed = entered(without(found, 'Synchronized'), 'Scheduled', now);
   const labels = { ...placed.metadata.labels, [NODE_LABEL]: node };
   return { ...placed, metadata: { ...placed.metadata, labels }, status: { ...placed.status, nodeName: node } };
 }

@@ -6,6 +6,7 @@ export const Knob = {
   stopTime: 'sim.drover.dev/stop-time',
   failStarts: 'sim.drover.dev/fail-starts',
   unschedulable: 'sim.drover.dev/unschedulable',
+  imagePullFails: 'sim.drover.dev/image-pull-fails',
   neverReady: 'sim.drover.dev/never-ready',
   migrationTime: 'sim.drover.dev/migration-time',
   /** How long the guest runs before it ends by itself. */

@@ -30,6 +30,7 @@ const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
   ['ErrorUnschedulable', ({ instance }) => isFalse(instance, 'PodScheduled', 'Unschedulable')],
   ['Provisioning', ({ dataVolumePhases }) => dataVolumePhases.some((phase) => !FILLED.has(phase ?? ''))],
   ['WaitingForVolumeBinding', (shown) => shown.unboundClaim && isSetToStart(shown)],
+  ['ImagePullBackOff', ({ instance }) => isFalse(instance, 'Synchronized', 'ImagePullBackOff')],
   ['Starting', ({ instance, starting }) => (instance === undefined ? starting === true : !isFinal(instance))],
   ['CrashLoopBackOff', ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine))],
   ['Stopped', () => true],

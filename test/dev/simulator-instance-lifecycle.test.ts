@@ -53,6 +53,17 @@ describe('on the way up', () => {
     expect(nextMove({ ...next, metadata: instance('Scheduling').metadata }, around()).instance.status?.phase).toBe('Scheduled');
   });
 
+  test('it stays without a guest for as long as its image can not be had', () => {
+    const pending = instance('Pending', notReady, annotated({ 'sim.drover.dev/image-pull-fails': 'true' }));
+    const { instance: next } = nextMove(pending, around());
+    expect(next.status?.phase).toBe('Scheduling');
+    expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning', Synchronized: 'False ImagePullBackOff' });
+    expect(nextMove(next, around()).instance).toBe(next);
+    const { instance: pulled } = nextMove({ ...next, metadata: instance('Scheduling').metadata }, around());
+    expect(pulled.status?.phase).toBe('Scheduled');
+    expect(conditionsOf(pulled)['Synchronized']).toBeUndefined();
+  });
+
   test('it boots for as long as it is told', () => {
     const booting = instance('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
     expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ instance: booting, wakeAt: NOW + 80_000 });

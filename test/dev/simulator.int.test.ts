@@ -72,6 +72,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     test.each([
       ['never-starts', { 'sim.drover.dev/fail-starts': 'always' }, 'Always', 'CrashLoopBackOff'],
       ['has-no-node', { 'sim.drover.dev/unschedulable': 'true' }, 'Always', 'ErrorUnschedulable'],
+      ['has-no-image', { 'sim.drover.dev/image-pull-fails': 'true' }, 'Always', 'ImagePullBackOff'],
       ['has-ended', { 'sim.drover.dev/run-time': '0s' }, 'Once', 'Stopped'],
       ['boots', { 'sim.drover.dev/boot-time': '1h' }, 'Always', 'Starting'],
       ['is-halted', {}, 'Halted', 'Stopped'],

@@ -201,22 +201,24 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   lives.expectFresh(1, 2);
 });
 
-test('a VM that waits for a node, or for a claim, is never replaced', async () => {
+test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
   // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest.
   const autohealing = { ...QUICK, startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '2s' } };
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, template: templateOf(), autohealing });
-  const before = [await pool.uid(1), await pool.uid(2)];
-  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } } });
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, template: templateOf(), autohealing });
+  const before = [await pool.uid(1), await pool.uid(2), await pool.uid(3)];
+  const told = (annotation: string): object => ({ spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } } });
+  await pool.pool.patchVm('web-1', told('sim.drover.dev/unschedulable'));
+  await pool.pool.patchVm('web-3', told('sim.drover.dev/image-pull-fails'));
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];
   await pool.pool.patchVm('web-2', { spec: { template: { spec: { volumes } } } });
-  for (const number of [1, 2]) await pool.endGuest(number);
+  for (const number of [1, 2, 3]) await pool.endGuest(number);
   const states = async (): Promise<(string | undefined)[]> => [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
-  await until(async () => expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound']));
+  await until(async () => expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound', 'ImagePullBackOff']));
   await sleep(4_000);
-  expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
+  expect([await pool.uid(1), await pool.uid(2), await pool.uid(3)]).toEqual(before);
   const healing = await pool.healing();
   expect([healing.cycles, healing.spent]).toEqual([[], []]);
-  expect(await pool.pool.condition('Healing')).toMatchObject({ reason: 'NothingToHeal', message: expect.stringMatching(/^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound/) as string });
+  expect(await pool.pool.condition('Healing')).toMatchObject({ reason: 'NothingToHeal', message: expect.stringMatching(/^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound.*; web-3 .*ImagePullBackOff/) as string });
   // It had to wait: its time to be ready begins with its node.
   const claim = { metadata: { namespace: pool.pool.namespace, name: 'later' }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } };
   await fleet().kube.create(PersistentVolumeClaims, claim);

@@ -63,7 +63,7 @@ export interface Entry {
   what: string;
 }
 
-/** A VM that was ready and whose guest was sent away: by drover, or by people. */
+/** A VM that was ready, and is to stay, and whose guest was sent away: by drover, or by people. */
 export interface Departure {
   name: string;
   /** The revision of the guest that went. */
@@ -138,13 +138,13 @@ export class ReadinessLog {
     return this.peak(options).unavailable;
   }
 
-  /** Each time since the recording began that a guest of a ready VM was sent away. */
+  /** Each time since the recording began that a guest of a ready VM was sent away; not with its VM, as when a pool gets smaller. */
   departures(): Departure[] {
     const departures: Departure[] = [];
     const down = new Set<string>();
     const before = new Map<string, VmiFacts>();
     this.#replay(({ kind, name, version, at, facts }, { vms, vmis }) => {
-      const wasUp = vms.has(name) && !down.has(name);
+      const wasUp = vms.get(name)?.deleting === false && !down.has(name);
       if (isDown(vms.get(name), vmis.get(name))) down.add(name);
       else down.delete(name);
       if (kind !== 'vmi') return;

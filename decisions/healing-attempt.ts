@@ -76,6 +76,11 @@ export class HealingAttempt {
     this.#isAsked = true;
   }
 
+  /** The pool has asked since it was told last. */
+  get isAsked(): boolean {
+    return this.#isAsked;
+  }
+
   /** It waits for nothing but what must be. */
   hurry(): void {
     this.#isHurried = true;
@@ -113,6 +118,7 @@ export class HealingAttempt {
   }
 
   ended(end: AttemptEnd): CycleNews {
+    this.#isAsked = false;
     return { ...this.#about, ...end, news: 'Ended', attempt: this.made };
   }
 

@@ -129,9 +129,12 @@ class Cycle {
     attempt.doing = `has ended: ${end}: ${why}`;
     this.#show();
     upsertSearchAttributes([{ key: DroverPhase, value: end }]);
-    await this.#tell(attempt.ended(ended));
+    const tellEnd = (): Promise<void> => this.#tell(attempt.ended(ended));
+    await tellEnd();
     const event = eventOf(attempt.sick.name, attempt.made, ended);
     if (event !== null) await recordHealing(this.#in.key, event).catch((error: unknown) => log.warn('an Event was not written', { error: String(error) }));
+    // The pool may have a next cycle to begin, and takes this one for it as long as it has not closed.
+    while (attempt.isAsked) await tellEnd();
     return { end, attempts: attempt.made, why };
   }
 

@@ -110,10 +110,14 @@ export class ModelCycle {
 
   #end(ended: AttemptEnd): void {
     this.hasEnded = true;
-    this.#options.tell(this.#attempt.ended(ended), () => {
-      if (this.#isClosed) return;
-      this.#isClosed = true;
-      this.#options.onClosed();
-    });
+    const { clock, tell } = this.#options;
+    tell(this.#attempt.ended(ended), () => clock.in(clock.between(5, 80), () => this.#close(ended)));
+  }
+
+  #close(ended: AttemptEnd): void {
+    if (this.#isClosed) return;
+    if (this.#attempt.isAsked) return this.#options.tell(this.#attempt.ended(ended), () => this.#close(ended));
+    this.#isClosed = true;
+    this.#options.onClosed();
   }
 }

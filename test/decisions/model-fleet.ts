@@ -537,7 +537,7 @@ export class ModelFleet {
         hold,
         remove: (one, done) => this.#removeSick(one, this.clock.now, done),
         tell: (news, done) => this.#heard(cycle, news, done),
-        onClosed: () => this.clock.in(this.clock.between(5, 80), () => void this.#cycles.delete(name)),
+        onClosed: () => void this.#cycles.delete(name),
       });
       this.#cycles.set(name, cycle);
     });
@@ -548,7 +548,7 @@ export class ModelFleet {
     this.#inOrder(vm, () => {
       const cycle = this.#cycles.get(vm);
       if (cycle === undefined) this.#askedToHeal((state) => forget(state, vm, startedAt, this.clock.now));
-      else if (!cycle.hasEnded) cycle.signal(signal);
+      else cycle.signal(signal);
     });
   }
 

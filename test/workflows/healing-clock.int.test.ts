@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { HealActivities } from '../../activities/heal.ts';
 import type { PoolActivities } from '../../activities/pool.ts';
 import type { Autohealing } from '../../api/pool.ts';
 import { vmName } from '../../decisions/naming.ts';
-import { healNow, healVmIdOf } from '../../workflows/messages.ts';
+import { healHold, healNow, healVmIdOf } from '../../workflows/messages.ts';
 import { aVmi } from '../decisions/fleets.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { aTimeSkippingServer, soon } from './time-skipping.ts';
@@ -24,6 +24,8 @@ interface SickPool extends TimedPool {
   /** The VM that runs fails, and every one that takes its place where `forEver`. */
   breakDown: (name: string, forEver: boolean) => Promise<void>;
   mend: () => void;
+  /** Before the Event of a VM that was healed is written: its cycle has told its end, and has not closed. */
+  closing: () => Promise<void>;
 }
 
 function fail({ vms, vmis }: FakeCluster, name: string, since: number): void {
@@ -43,7 +45,9 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
       await cluster.onChange();
       return { end: 'Removed', events: [] };
     },
-    recordHealing: async () => {},
+    recordHealing: async (_, { reason }) => {
+      if (reason === 'Healed') await pool.closing();
+    },
     createVms: async (...args) => {
       const done = await cluster.activities.createVms(...args);
       const [{ name }, numbers] = args;
@@ -55,9 +59,9 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
       return done;
     },
   });
-  const pool = await aTimedPool(server(), { autohealing: { backoff } }, others);
-  return Object.assign(pool, {
+  const pool: SickPool = Object.assign(await aTimedPool(server(), { autohealing: { backoff } }, others), {
     removals,
+    closing: async () => {},
     breakDown: async (name: string, forEver: boolean) => {
       failing = forEver ? name : null;
       fail(pool.cluster, name, await server().now());
@@ -65,6 +69,7 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
     },
     mend: () => void (failing = null),
   });
+  return pool;
 }
 
 /** From the deletion of each VM to the creation of the next, in seconds; the last may have none yet. */
@@ -145,4 +150,22 @@ test('a delay that nobody can read, in a pool that was stored before such were r
   await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
   await server().pass('12s');
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
+});
+
+test('a VM that is sick again while its last cycle closes is healed anew right after', async () => {
+  const pool = await aSickPool({ ...BACKOFF, initial: '0s' });
+  const held = Promise.withResolvers<void>();
+  const asked = vi.spyOn(pool, 'closing').mockReturnValueOnce(held.promise);
+  await pool.breakDown('web-4', false);
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1), { timeout: 30_000 });
+  await pool.breakDown('web-4', false);
+  const cycle = server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4'));
+  await soon(async () => {
+    const { events } = await cycle.fetchHistory();
+    expect(events!.filter(({ workflowExecutionSignaledEventAttributes: told }) => told?.signalName === healHold.name)).toHaveLength(1);
+  });
+  expect(pool.removals).toHaveLength(1);
+  held.resolve();
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }));
+  expect(pool.removals).toHaveLength(2);
 });

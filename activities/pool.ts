@@ -21,6 +21,7 @@ import { pictureOf } from './picture.ts';
 import type { Revisions } from './revisions.ts';
 import { untilGone } from './until-gone.ts';
 import { untilLeft } from './until-left.ts';
+import { whileOurs } from './while-ours.ts';
 
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
@@ -163,26 +164,21 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
     deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> =>
       beating(async () => {
-        const left: Target[] = [];
+        const going: Target[] = [];
         let version: string | undefined;
         const { count, refused } = await each(vms, async (target) => {
-          const { name, uid, resourceVersion } = target;
-          // Orphaned disks outlive the VM, and the next VM of its number takes them. Only a VM that nobody started meanwhile.
-          const options = keepDisks ? { propagationPolicy: 'Orphan' as const, resourceVersion } : {};
-          try {
-            await client.delete(VirtualMachines, { namespace: key.namespace, name }, { uid, ...options, signal: cancellationSignal() });
-          } catch (error) {
-            if (isConflict(error)) {
-              // It is another, or not as the plan saw it: the next plan sees it as it is now.
-              const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
-              version = later(version, now?.metadata.resourceVersion);
-              return;
-            }
-            if (!isNotFound(error)) throw error;
-          }
-          left.push(target);
+          const { name, uid } = target;
+          const remove = async (resourceVersion: string): Promise<void> => {
+            // Orphaned disks outlive the VM, and the next VM of its number takes them.
+            const options = { uid, resourceVersion, propagationPolicy: keepDisks ? ('Orphan' as const) : ('Background' as const), signal: cancellationSignal() };
+            await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name }, options));
+            going.push(target);
+          };
+          // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
+          const done = await whileOurs(client, key, target, remove, keepDisks ? 0 : undefined);
+          if (done !== 'done') version = later(version, done.left);
         }, concurrency);
-        await Promise.all([reportRemoval(key, 'Delete', vms, count, refused), untilLeft(fleet, key.namespace, left)]);
+        await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
         return { count, taken: [], refused, seen: laterSeen({ vms: version }, fleet.versionsOf('vms')) };
       }),
 
@@ -190,16 +186,22 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     haltVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       beating(async () => {
         let version: string | undefined;
-        const { count, refused } = await each(vms, async ({ name, uid }) => {
-          const patch = {
-            metadata: { uid, annotations: { [REMOVING_ANNOTATION]: 'true' } },
-            spec: { running: null, runStrategy: 'Halted' },
+        const stopping: Target[] = [];
+        const { count, refused } = await each(vms, async (target) => {
+          const halt = async (resourceVersion: string): Promise<void> => {
+            const patch = {
+              metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+              spec: { running: null, runStrategy: 'Halted' },
+            };
+            const options = { signal: cancellationSignal() };
+            const halted = await orNothing(client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options));
+            version = later(version, halted?.metadata.resourceVersion);
+            stopping.push(target);
           };
-          const options = { signal: cancellationSignal() };
-          const halted = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, options));
-          version = later(version, halted?.metadata.resourceVersion);
+          const done = await whileOurs(client, key, target, halt);
+          if (done !== 'done') version = later(version, done.left);
         });
-        await reportRemoval(key, 'Halt', vms, count, refused);
+        await reportRemoval(key, 'Halt', vms, stopping, refused);
         return { count, taken: [], refused, seen: { vms: version } };
       }),
 
@@ -249,12 +251,15 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
       beating(async () => {
-        for (const { name, uid } of vms) {
-          if (fleet.vms.get(`${key.namespace}/${name}`)?.owner?.uid !== key.uid) continue;
-          const options = { uid, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
-          await orChanged(client.delete(VirtualMachines, { namespace: key.namespace, name }, options));
+        const going: typeof vms = [];
+        for (const vm of vms) {
+          await whileOurs(client, key, vm, async (resourceVersion) => {
+            const options = { uid: vm.uid, resourceVersion, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
+            await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
+            going.push(vm);
+          });
         }
-        await untilGone(fleet, key.namespace, vms, cancellationSignal());
+        await untilGone(fleet, key.namespace, going, cancellationSignal());
         return fleet.versionsOf('vms');
       }),
 
@@ -270,21 +275,24 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     },
   };
 
-  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', vms: Target[], count: number, refused: Done['refused']): Promise<void> {
+  /** `asked`: all that were to be removed. */
+  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', asked: Target[], removed: Target[], refused: Done['refused']): Promise<void> {
     const pool = await poolOf(key);
     if (pool === undefined) return;
-    const names = namesInWords(vms.map((vm) => vm.name));
     const action = 'ScaleIn';
-    const done = { Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb];
-    if (refused === null) await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note: `${done} ${names}` });
-    else {
-      const note = `${vms.length - count} of ${names} not done: ${refused.message}`;
+    if (refused !== null) {
+      const note = `${asked.length - removed.length} of ${wordsOf(asked)} not done: ${refused.message}`;
       await recordEvent(client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
+    } else if (removed.length > 0) {
+      const note = `${{ Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb]} ${wordsOf(removed)}`;
+      await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note });
     }
   }
 }
 
 export type PoolActivities = ReturnType<typeof createPoolActivities>;
+
+const wordsOf = (vms: readonly Target[]): string => namesInWords(vms.map((vm) => vm.name));
 
 const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
 

@@ -1,0 +1,43 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { isConflict, orNothing } from '../kubernetes/errors.ts';
+import { controllerOf } from '../kubernetes/objects.ts';
+import { VirtualMachines } from '../kubernetes/resources.ts';
+import type { PoolKey } from './pool.ts';
+
+/** KubeVirt writes to a VM that starts or stops several times a second. */
+const TRIES = 8;
+
+interface OwnedVm {
+  name: string;
+  uid: string;
+  /** As which it was seen to be the pool's; absent where that is to be looked up first. */
+  resourceVersion?: string;
+}
+
+/**
+ * Does something to a VM, as long as it is the pool's: what was seen may be late, and its owner may have let go of it since, as
+ * Kubernetes does where a pool is deleted without its VMs. `act` must fail with a conflict where the VM is not of that version.
+ * `again`: so many times where it has changed and is the pool's all the same.
+ * Where nothing was done: the version that a later plan must have seen, undefined where the VM is no more.
+ */
+export async function whileOurs(client: KubeClient, key: PoolKey, vm: OwnedVm, act: (resourceVersion: string) => Promise<void>, again = TRIES): Promise<'done' | { left: string | undefined }> {
+  let version = vm.resourceVersion;
+  for (let tries = 0; ; tries++) {
+    if (version !== undefined && (await isDone(act(version)))) return 'done';
+    const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name: vm.name }, { signal: cancellationSignal() }));
+    version = now?.metadata.resourceVersion;
+    const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid;
+    if (!isOurs || tries >= again) return { left: version };
+  }
+}
+
+async function isDone(act: Promise<void>): Promise<boolean> {
+  try {
+    await act;
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}

@@ -62,7 +62,7 @@ export class GarbageCollector {
       case 'nothing':
         return;
       case 'delete':
-        return this.#delete(object, 'Background');
+        return this.#delete(object, 'Background', object.resourceVersion);
       case 'disown':
         return this.#setOwners(object, collection.keep);
       case 'orphan':
@@ -110,8 +110,9 @@ export class GarbageCollector {
     return this.#graph.dependentsOf(uid).length > 0 ? 'Foreground' : 'Background';
   }
 
-  async #delete({ resource, namespace, name, uid }: Tracked, propagationPolicy: 'Foreground' | 'Background'): Promise<undefined> {
-    await this.#cluster.client.delete(resource, { namespace, name }, { uid, propagationPolicy });
+  /** With `resourceVersion`, only as it was then: its owners may have let go of it since. */
+  async #delete({ resource, namespace, name, uid }: Tracked, propagationPolicy: 'Foreground' | 'Background', resourceVersion?: string): Promise<undefined> {
+    await this.#cluster.client.delete(resource, { namespace, name }, { uid, propagationPolicy, ...(resourceVersion === undefined ? {} : { resourceVersion }) });
   }
 
   async #setOwners(

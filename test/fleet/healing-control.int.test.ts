@@ -62,6 +62,7 @@ test('a VM that is skipped while it is made anew is left as it is, though it fai
   // The VM that takes its place is no better.
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
+  await pool.pool.until({});
   await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
   await pool.untilSpent(1, { end: 'Skipped' });
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toMatch(/^web-1 is sick .*: a person wants it left as it is$/));
@@ -105,6 +106,7 @@ test.each(['Removing', 'Waiting', 'Provisioning'] as const)('a pool that is dele
   if (phase === 'Provisioning') {
     // Its next VM has long to show that it runs well.
     await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
+    await pool.pool.until({});
     await pool.cycle(1).signal('healNow');
     await pool.untilCycle(1, { phase });
   }
@@ -152,6 +154,7 @@ test("a pool's workflow that knows nothing of a cycle, which its status has lost
   const pool = await waiting(1);
   const { namespace } = pool.pool;
   await pool.pool.patch({ template: withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } }), updateStrategy: { unmanaged: {} } });
+  await pool.pool.until({});
   await pool.pool.workflow.terminate('by a person');
   await pool.cycle(1).signal('healNow', { by: 'kim' });
   await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { status: { healing: { cycles: [] } } }, { subresource: 'status' });

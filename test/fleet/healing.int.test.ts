@@ -201,12 +201,13 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   lives.expectFresh(1, 2);
 });
 
+const told = (annotation: string): object => ({ spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } } });
+
 test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
   // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest.
   const autohealing = { ...QUICK, startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '2s' } };
   const pool = await HealedPool.ready(fleet(), { replicas: 3, template: templateOf(), autohealing });
   const before = [await pool.uid(1), await pool.uid(2), await pool.uid(3)];
-  const told = (annotation: string): object => ({ spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } } });
   await pool.pool.patchVm('web-1', told('sim.drover.dev/unschedulable'));
   await pool.pool.patchVm('web-3', told('sim.drover.dev/image-pull-fails'));
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];

@@ -192,7 +192,15 @@ export class TestTransition {
   }
 }
 
-/** Plays an upgrade of the hypervisor: what the alias `q35` stands for when a guest boots. */
-export async function setAlias({ kube }: TestFleet, type: string): Promise<void> {
-  await kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/q35': type } } });
+/** Plays an upgrade of the hypervisor: what the alias `q35` stands for when a guest boots. Resolves once one has. */
+export async function setAlias(fleet: TestFleet, type: string): Promise<void> {
+  await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/q35': type } } });
+  const machines = await Machines.empty(fleet);
+  await until(async () => {
+    await machines.add('probe', { type: 'q35' });
+    await machines.ready(['probe']);
+    const { status } = (await machines.guest('probe'))!;
+    await machines.remove('probe');
+    expect(status?.machine?.type).toBe(type);
+  });
 }

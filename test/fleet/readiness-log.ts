@@ -69,7 +69,7 @@ export interface Departure {
   /** The revision of the guest that went. */
   revision: string | null;
   /** VMs that were down from then on, with this one. */
-  unavailable: number;
+  down: string[];
   version: bigint;
   at: number;
 }
@@ -152,7 +152,7 @@ export class ReadinessLog {
       if (facts === null) before.delete(name);
       else before.set(name, facts);
       const goes = was?.ready === true && was.uid === facts?.uid && facts.deleting;
-      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, unavailable: down.size, version, at });
+      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, down: [...down].sort(), version, at });
     });
     return departures;
   }

@@ -253,11 +253,12 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       beating(async () => {
         const going: typeof vms = [];
         for (const vm of vms) {
-          await whileOurs(client, key, vm, async (resourceVersion) => {
+          const done = await whileOurs(client, key, vm, async (resourceVersion) => {
             const options = { uid: vm.uid, resourceVersion, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
             await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
-            going.push(vm);
           });
+          // Of one that is gone the cache may not know yet.
+          if (done === 'done' || done.left === undefined) going.push(vm);
         }
         await untilGone(fleet, key.namespace, going, cancellationSignal());
         return fleet.versionsOf('vms');

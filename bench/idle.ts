@@ -8,6 +8,8 @@ const POOLS = 100;
 const VMS = 5;
 const SECONDS = Number(process.argv[2] ?? 60);
 const TICKS_A_SECOND = 100;
+/** A worker tidies up for some seconds after much work. */
+const CALM_MS = 20_000;
 
 const spec = { replicas: VMS, template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } } };
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index}`);
@@ -20,7 +22,7 @@ await onStack(async ({ kube, temporal, workerPid }) => {
     return items.every((pool) => (pool['status'] as { replicas?: number } | undefined)?.replicas === VMS);
   };
   while (!(await settled())) await wait(200);
-  await wait(3_000);
+  await wait(CALM_MS);
 
   const events = async (): Promise<number> => {
     const lengths = names.map(async (name) => {

@@ -1,27 +1,26 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { POOL_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
+import { POOL_FINALIZER } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
-import { planPool, type PoolPlan, type Target } from '../decisions/pool-plan.ts';
+import { planPool, type PoolPlan } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import { revisionOf } from '../decisions/revision.ts';
-import { later, laterSeen, type Seen } from '../decisions/versions.ts';
+import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isAlreadyExists, isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
+import { isAlreadyExists, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
+import { orChanged } from './or-changed.ts';
 import { pictureOf } from './picture.ts';
+import { createRemovalActivities } from './removal.ts';
 import type { Revisions } from './revisions.ts';
-import { untilGone } from './until-gone.ts';
-import { untilLeft } from './until-left.ts';
-import { whileOurs } from './while-ours.ts';
 
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
@@ -161,64 +160,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         return { count, taken, refused, seen: { vms: version } };
       }),
 
-    /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
-    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> =>
-      beating(async () => {
-        const going: Target[] = [];
-        let version: string | undefined;
-        const { count, refused } = await each(vms, async (target) => {
-          const { name, uid } = target;
-          const remove = async (resourceVersion: string): Promise<void> => {
-            // Orphaned disks outlive the VM, and the next VM of its number takes them.
-            const options = { uid, resourceVersion, propagationPolicy: keepDisks ? ('Orphan' as const) : ('Background' as const), signal: cancellationSignal() };
-            await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name }, options));
-            going.push(target);
-          };
-          // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
-          const done = await whileOurs(client, key, target, remove, keepDisks ? 0 : undefined);
-          if (done !== 'done') version = later(version, done.left);
-        }, concurrency);
-        await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
-        return { count, taken: [], refused, seen: laterSeen({ vms: version }, fleet.versionsOf('vms')) };
-      }),
-
-    /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
-    haltVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
-      beating(async () => {
-        let version: string | undefined;
-        const stopping: Target[] = [];
-        const { count, refused } = await each(vms, async (target) => {
-          const halt = async (resourceVersion: string): Promise<void> => {
-            const patch = {
-              metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } },
-              spec: { running: null, runStrategy: 'Halted' },
-            };
-            const options = { signal: cancellationSignal() };
-            const halted = await orNothing(client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options));
-            version = later(version, halted?.metadata.resourceVersion);
-            stopping.push(target);
-          };
-          const done = await whileOurs(client, key, target, halt);
-          if (done !== 'done') version = later(version, done.left);
-        });
-        await reportRemoval(key, 'Halt', vms, stopping, refused);
-        return { count, taken: [], refused, seen: { vms: version } };
-      }),
-
-    /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
-    releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
-      beating(async () => {
-        let version: string | undefined;
-        const { count, refused } = await each(vms, async ({ name, uid }) => {
-          const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
-          if (vm === undefined || vm.metadata.uid !== uid) return;
-          const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
-          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
-          const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
-          version = later(version, released?.metadata.resourceVersion);
-        });
-        return { count, taken: [], refused, seen: { vms: version } };
-      }),
+    ...createRemovalActivities({ client, fleet, concurrency, poolOf, each }),
 
     /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
@@ -245,25 +187,6 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       await revisions.prune(key, names);
     },
 
-    /**
-     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
-     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks.
-     */
-    removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
-      beating(async () => {
-        const going: typeof vms = [];
-        for (const vm of vms) {
-          const done = await whileOurs(client, key, vm, async (resourceVersion) => {
-            const options = { uid: vm.uid, resourceVersion, propagationPolicy: 'Foreground' as const, signal: cancellationSignal() };
-            await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
-          });
-          // Of one that is gone the cache may not know yet.
-          if (done === 'done' || done.left === undefined) going.push(vm);
-        }
-        await untilGone(fleet, key.namespace, going, cancellationSignal());
-        return fleet.versionsOf('vms');
-      }),
-
     async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {
       // As a whole, so that what it says no more is gone.
       const patch = [
@@ -275,32 +198,8 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       return { pools: written?.metadata.resourceVersion };
     },
   };
-
-  /** `asked`: all that were to be removed. */
-  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', asked: Target[], removed: Target[], refused: Done['refused']): Promise<void> {
-    const pool = await poolOf(key);
-    if (pool === undefined) return;
-    const action = 'ScaleIn';
-    if (refused !== null) {
-      const note = `${asked.length - removed.length} of ${wordsOf(asked)} not done: ${refused.message}`;
-      await recordEvent(client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
-    } else if (removed.length > 0) {
-      const note = `${{ Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb]} ${wordsOf(removed)}`;
-      await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note });
-    }
-  }
 }
 
 export type PoolActivities = ReturnType<typeof createPoolActivities>;
 
-const wordsOf = (vms: readonly Target[]): string => namesInWords(vms.map((vm) => vm.name));
-
 const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
-
-/** Undefined where the object is gone, is another, or has changed: the next plan sees it as it is now. */
-const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    const isOther = error instanceof KubeError && error.status === 422 && /metadata[./]uid/.test(error.message);
-    if (isNotFound(error) || isConflict(error) || isOther) return undefined;
-    throw error;
-  });

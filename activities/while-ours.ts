@@ -8,20 +8,22 @@ import type { PoolKey } from './pool.ts';
 /** KubeVirt writes to a VM that starts or stops several times a second. */
 const TRIES = 8;
 
-interface OwnedVm {
+export interface OwnedVm {
   name: string;
   uid: string;
   /** As which it was seen to be the pool's; absent where that is to be looked up first. */
   resourceVersion?: string;
 }
 
+/** Where nothing was done: the version that a later plan must have seen, undefined where the VM is no more. */
+export type Acted = 'done' | { left: string | undefined };
+
 /**
  * Does something to a VM, as long as it is the pool's: what was seen may be late, and its owner may have let go of it since, as
  * Kubernetes does where a pool is deleted without its VMs. `act` must fail with a conflict where the VM is not of that version.
  * `again`: so many times where it has changed and is the pool's all the same.
- * Where nothing was done: the version that a later plan must have seen, undefined where the VM is no more.
  */
-export async function whileOurs(client: KubeClient, key: PoolKey, vm: OwnedVm, act: (resourceVersion: string) => Promise<void>, again = TRIES): Promise<'done' | { left: string | undefined }> {
+export async function whileOurs(client: KubeClient, key: PoolKey, vm: OwnedVm, act: (resourceVersion: string) => Promise<void>, again = TRIES): Promise<Acted> {
   let version = vm.resourceVersion;
   for (let tries = 0; ; tries++) {
     if (version !== undefined && (await isDone(act(version)))) return 'done';

@@ -18,11 +18,13 @@ const end = (name: string, uid: string) => cluster.kube.delete(VirtualMachineIns
 const restartRequired = async (name: string) => conditionOf(await cluster.machine(name), 'RestartRequired');
 const sockets = async (name: string) => (await cluster.instance(name)).status?.currentCPUTopology?.sockets;
 const methods = (workloadUpdateMethods: string[]) => cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
+
 /** Resolves once the simulator has taken notice: a guest that starts from then on has them. */
 async function relabel(name: string, metadata: object): Promise<void> {
   const { metadata: { generation } } = await cluster.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { metadata } } });
   await eventually(async () => expect((await cluster.machine(name)).status?.desiredGeneration).toBeGreaterThanOrEqual(generation!));
 }
+
 const restarted = (name: string, uid: string): Promise<VirtualMachineInstance> =>
   eventually(async () => {
     const instance = await cluster.instance(name);

@@ -1,0 +1,127 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { REMOVING_ANNOTATION } from '../api/names.ts';
+import { namesInWords } from '../decisions/naming.ts';
+import type { Target } from '../decisions/pool-plan.ts';
+import { later, laterSeen, type Seen } from '../decisions/versions.ts';
+import type { StoredPool } from '../decisions/vm-from-template.ts';
+import type { DeleteOptions, KubeClient } from '../kubernetes/client.ts';
+import { orNothing } from '../kubernetes/errors.ts';
+import { VirtualMachines } from '../kubernetes/resources.ts';
+import { beating } from './beating.ts';
+import { recordEvent } from './events.ts';
+import type { Fleet } from './fleet.ts';
+import { orChanged } from './or-changed.ts';
+import type { Done, PoolKey } from './pool.ts';
+import { untilGone } from './until-gone.ts';
+import { untilLeft } from './until-left.ts';
+import { whileOurs, type Acted, type OwnedVm } from './while-ours.ts';
+
+export interface RemovalOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+  poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
+  /** Runs `act` on each VM; a refusal ends it and is returned in words. */
+  each: (vms: readonly Target[], act: (vm: Target) => Promise<void>, atFirst?: number) => Promise<Pick<Done, 'count' | 'refused'>>;
+}
+
+/** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
+export function createRemovalActivities({ client, fleet, concurrency, poolOf, each }: RemovalOptions) {
+  return {
+    /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
+    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> =>
+      beating(async () => {
+        const going: Target[] = [];
+        let version: string | undefined;
+        const { count, refused } = await each(vms, async (target) => {
+          // Orphaned disks outlive the VM, and the next VM of its number takes them. One whose disks are kept goes only as it was
+          // planned: somebody may have started it meanwhile.
+          const done = keepDisks ? await deleteVm(key, target, 'Orphan', 0) : await deleteVm(key, target, 'Background');
+          if (done === 'done') going.push(target);
+          else version = later(version, done.left);
+        }, concurrency);
+        await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
+        return { count, taken: [], refused, seen: laterSeen({ vms: version }, fleet.versionsOf('vms')) };
+      }),
+
+    /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
+    haltVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+      beating(async () => {
+        let version: string | undefined;
+        const stopping: Target[] = [];
+        const { count, refused } = await each(vms, async (target) => {
+          const halt = async (resourceVersion: string): Promise<void> => {
+            const patch = {
+              metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+              spec: { running: null, runStrategy: 'Halted' },
+            };
+            const options = { signal: cancellationSignal() };
+            const halted = await orNothing(client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options));
+            version = later(version, halted?.metadata.resourceVersion);
+          };
+          const done = await whileOurs(client, key, target, halt);
+          if (done === 'done') stopping.push(target);
+          else version = later(version, done.left);
+        });
+        await reportRemoval(key, 'Halt', vms, stopping, refused);
+        return { count, taken: [], refused, seen: { vms: version } };
+      }),
+
+    /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
+    releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+      beating(async () => {
+        let version: string | undefined;
+        const { count, refused } = await each(vms, async ({ name, uid }) => {
+          const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+          if (vm === undefined || vm.metadata.uid !== uid) return;
+          const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
+          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
+          const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
+          version = later(version, released?.metadata.resourceVersion);
+        });
+        return { count, taken: [], refused, seen: { vms: version } };
+      }),
+
+    /**
+     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
+     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks.
+     */
+    removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
+      beating(async () => {
+        const going: typeof vms = [];
+        for (const vm of vms) {
+          const done = await deleteVm(key, vm, 'Foreground');
+          // Of one that is gone the cache may not know yet.
+          if (done === 'done' || done.left === undefined) going.push(vm);
+        }
+        await untilGone(fleet, key.namespace, going, cancellationSignal());
+        return fleet.versionsOf('vms');
+      }),
+  };
+
+  /** One that is gone already counts as done. */
+  function deleteVm(key: PoolKey, vm: OwnedVm, propagationPolicy: NonNullable<DeleteOptions['propagationPolicy']>, again?: number): Promise<Acted> {
+    const remove = async (resourceVersion: string): Promise<void> => {
+      const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
+      await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
+    };
+    return whileOurs(client, key, vm, remove, again);
+  }
+
+  /** `asked`: all that were to be removed. */
+  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', asked: Target[], removed: Target[], refused: Done['refused']): Promise<void> {
+    const pool = await poolOf(key);
+    if (pool === undefined) return;
+    const action = 'ScaleIn';
+    if (refused !== null) {
+      const note = `${asked.length - removed.length} of ${wordsOf(asked)} not done: ${refused.message}`;
+      await recordEvent(client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
+    } else if (removed.length > 0) {
+      const note = `${{ Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb]} ${wordsOf(removed)}`;
+      await recordEvent(client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note });
+    }
+  }
+}
+
+const wordsOf = (vms: readonly Target[]): string => namesInWords(vms.map((vm) => vm.name));

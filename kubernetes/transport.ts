@@ -22,6 +22,8 @@ export interface TransportOptions {
 
 const DEADLINE_MS = 30_000;
 const CREDENTIALS_FRESH_MS = 60_000;
+/** As Go's clients ask: KubeVirt's actions answer without a body, and refuse (406) a client that takes JSON alone. */
+const ACCEPT = 'application/json, */*';
 
 /**
  * HTTPS to one API server over connections that are kept, with the kubeconfig's own credentials.
@@ -84,7 +86,7 @@ export class Transport {
   }
 
   async #send(dispatcher: Dispatcher, request: HttpRequest, deadlineMs: number): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: 'application/json', ...this.#headers };
+    const headers: Record<string, string> = { accept: ACCEPT, ...this.#headers };
     let body: string | undefined;
     if (request.body !== undefined) {
       headers['content-type'] = request.contentType ?? 'application/json';

@@ -6,12 +6,16 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import type { Review } from './admission.ts';
 import { documents, GROUP, INSTANCE_ACTIONS, MACHINE_ACTIONS, VERSIONS } from './discovery.ts';
 import { Refusal } from './power.ts';
+import { acceptsAnything } from './representation.ts';
 import type { Call } from './subresources.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends Handlers {
   port: number;
   cert: Buffer;
   key: Buffer;
+}
+
+export interface Handlers {
   perform: (call: Call) => Promise<void>;
   /** Reviews that the API server posts, by path. */
   hooks: ReadonlyMap<string, (review: Review) => Promise<object>>;
@@ -42,18 +46,20 @@ const listening = (server: Server, port: number): Promise<void> =>
     server.listen(port, '127.0.0.1', resolve);
   });
 
-async function answer(options: ServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+/** Answers one request as virt-api does; never throws. */
+export async function answer(handlers: Handlers, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = new URL(request.url ?? '/', 'https://localhost').pathname;
   try {
     const document = request.method === 'GET' ? documents.get(path) : undefined;
     if (document !== undefined) return send(response, 200, document);
-    const hook = request.method === 'POST' ? options.hooks.get(path) : undefined;
+    const hook = request.method === 'POST' ? handlers.hooks.get(path) : undefined;
     if (hook !== undefined) return send(response, 200, await hook(parsed(await text(request)) as Review));
     const call = callOf(path);
     if (call === undefined) throw new Refusal(404, 'the server could not find the requested resource');
     if (request.method !== 'PUT') return send(response, 405, failure(call, 405, 'MethodNotAllowed', 'only PUT is allowed'));
+    if (!acceptsAnything(request.headers.accept)) return notAcceptable(response);
     try {
-      await options.perform({ ...call, body: parsed(await text(request)) as Record<string, unknown> });
+      await handlers.perform({ ...call, body: parsed(await text(request)) as Record<string, unknown> });
       response.writeHead(202).end();
     } catch (error) {
       send(response, ...refused(call, error as Error));
@@ -102,6 +108,11 @@ const failure = (call: Omit<Call, 'body'> | undefined, code: number, reason: str
   ...(call === undefined ? {} : { details: { name: call.name, group: 'kubevirt.io', kind: call.resource.replace(/s$/, '') } }),
   code,
 });
+
+/** virt-api's words, which are plain text and no Status. */
+function notAcceptable(response: ServerResponse): void {
+  response.writeHead(406, { 'content-type': 'text/plain' }).end('406: Not Acceptable\n\nAvailable representations: ');
+}
 
 function send(response: ServerResponse, code: number, body: object): void {
   response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));

@@ -13,6 +13,11 @@ export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a VM that is leaving its pool with its disks kept: it is halted first and deleted once its VMI is gone. */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
 
+/** On a claim whose VM has left its pool without it: the pool's UID, as a label, and what is known of the disk (`KeptDisk`, in JSON), as an annotation. */
+export const KEPT_DISK = `${GROUP}/kept-disk`;
+/** On a VM that is deleted without its disks: it goes once they are no longer its own. */
+export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
+
 /** On a VM: with the value "true", no update and no healing may touch it. */
 export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
 /** On a VM of a pool that heals: it has run well once, so that its disks hold something. */

@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { stderrLog } from './log.ts';
 import { startSimulator } from './simulator.ts';
+import { startStorage } from './storage.ts';
 
-/** The simulator as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves, and ends on SIGTERM. */
+/** The simulator, or one part of it, as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves, and ends on SIGTERM. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
@@ -12,6 +13,7 @@ const { values } = parseArgs({
     'tls-key': { type: 'string' },
     concurrency: { type: 'string', default: '32' },
     nodes: { type: 'string', default: '3' },
+    only: { type: 'string' },
   },
 });
 
@@ -34,20 +36,20 @@ const fileOf = (flag: 'tls-cert' | 'tls-key'): Buffer => {
   }
 };
 
+const start = (): Promise<{ stop: () => Promise<void> }> => {
+  const common = { log: stderrLog, concurrency: numeric('concurrency') };
+  if (values.only === 'storage') return startStorage(loadKubeConfig(), common);
+  if (values.only !== undefined) return fail(`--only ${values.only}: must be storage`);
+  const served = { port: numeric('port'), cert: fileOf('tls-cert'), key: fileOf('tls-key') };
+  return startSimulator(loadKubeConfig(), { ...common, ...served, nodes: numeric('nodes') });
+};
+
 const ended = new Promise<void>((resolve) => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
 });
 
 try {
-  const starting = startSimulator(loadKubeConfig(), {
-    port: numeric('port'),
-    cert: fileOf('tls-cert'),
-    key: fileOf('tls-key'),
-    log: stderrLog,
-    concurrency: numeric('concurrency'),
-    nodes: numeric('nodes'),
-  });
-  const simulator = await Promise.race([starting, ended]);
+  const simulator = await Promise.race([start(), ended]);
   if (simulator === undefined) process.exit(0);
   process.stdout.write('ready\n');
   await ended;

@@ -17,13 +17,13 @@ const SICK = 10;
 /** Everything that is known of a pool, for a person, as lines. */
 export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
   const kube = await session.kube();
-  const { namespace = '', name, uid } = pool.metadata;
+  const { namespace = '', uid } = pool.metadata;
   const [vms, events, workflow, revisions] = await Promise.all([
     ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(
       ({ items }) => vmsByPool(items).get(uid) ?? [],
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
-    workflowLines(session, namespace, name),
+    workflowLines(session, pool),
     knownRevisions(kube, pool),
   ]);
   return [...headLines(pool), ...rolloutSection(rolloutView(pool, revisions)), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
@@ -113,10 +113,11 @@ function troubleOf({ metadata, status }: Vm): string[][] {
   return [[metadata.name, status?.printableStatus ?? '', why]];
 }
 
-async function workflowLines(session: Session, namespace: string, name: string): Promise<string[]> {
+async function workflowLines(session: Session, pool: Stored<Pool>): Promise<string[]> {
+  const { namespace = '', name } = pool.metadata;
   const id = poolIdOf({ cluster: session.cluster, namespace, name });
   if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is under way)`)];
-  const progress = await readProgress(session, namespace, name);
+  const progress = await readProgress(session, pool);
   const url = progress.known ? await workflowUrl(session, id) : undefined;
   return [field('Workflow', id), ...(url === undefined ? [] : [field('', url).replace(':', ' ')]), ...progressLines(progress)];
 }

@@ -2,7 +2,7 @@ import { FleetWatch } from './fleet-watch.ts';
 import { vmsByPool } from './fleet.ts';
 import { Live } from './live.ts';
 import { paint, plain } from './output.ts';
-import { readProgress, type Progress } from './progress.ts';
+import { isCurrent, readProgress, type Progress } from './progress.ts';
 import type { Session } from './session.ts';
 import { statusLines } from './status-view.ts';
 
@@ -100,9 +100,7 @@ export class StatusWatch {
     const due = this.#fleet!.pools().filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
     this.#stirred.clear();
     await Promise.all(
-      due.map(async ({ metadata: { uid, namespace = '', name } }) =>
-        this.#progress.set(uid, await readProgress(session, namespace, name)),
-      ),
+      due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),
     );
     this.#asking = false;
   }
@@ -115,7 +113,9 @@ function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string
   const vms = vmsByPool(fleet.vms());
   const blocks = fleet.pools().map((pool) => {
     const { uid } = pool.metadata;
-    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: progress.get(uid) }, now);
+    const answer = progress.get(uid);
+    const current = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
+    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: current }, now);
   });
   return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }

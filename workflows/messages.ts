@@ -91,7 +91,7 @@ export interface PoolProgress {
   /** VMs whose creation, deletion or release is under way in this moment, by name. */
   creating: string[];
   deleting: string[];
-  /** One sentence for each thing that is under way or waited for, newest last. */
+  /** A sentence for each thing that is done or waited for now: steps, batches, healing cycles, VMs that come up. */
   doing: string[];
   /** Newest last, ten at most. */
   troubles: Trouble[];

@@ -12,6 +12,7 @@ import {
 import type { Planned, PoolActivities } from '../activities/pool.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
+import { inProgress } from '../decisions/in-progress.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
@@ -51,6 +52,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   /** A step has failed, and nobody knows what of it was done. */
   let inDoubt = carried?.inDoubt ?? false;
   let isPlanning = false;
+  let starting: number | undefined;
 
   const stir = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
@@ -81,7 +83,12 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   setHandler(progress, () => ({
     creating: underWay.names('creating'),
     deleting: underWay.names('deleting'),
-    doing: underWay.reasons(),
+    doing: inProgress({
+      doing: underWay.reasons(),
+      batches: rollouts.state.batches,
+      cycles: healings.state?.cycles ?? [],
+      starting,
+    }),
     troubles: setbacks.state.troubles,
     retryAt: setbacks.isWaiting() ? new Date(setbacks.state.retryAt!).toISOString() : null,
     updating: rollouts.state.batches.map(({ n, revision, vms }) => ({ n, revision, vms: vms.map((vm) => vm.name) })),
@@ -109,6 +116,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     isPlanning = false;
     if (!planned.gone) {
       const { key, steps, status } = planned;
+      starting = planned.phase === 'Starting' ? planned.counts.present - planned.counts.ready : 0;
       // Not the later of the two: a cluster that was restored from a backup counts from an older version.
       if (seen === asked.seen) seen = planned.seen;
       if (generation !== undefined && planned.generation !== generation) setbacks.tryNow();

@@ -58,7 +58,7 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
-  const by = asksForOtherVms(before, after) ? askedBy() : undefined;
+  const by = asksForOtherVms(before, after) ? await askedBy(async () => options.kube) : undefined;
   const stamp = by === undefined ? undefined : newStamp(by, after);
   return { ...kept, object: stamped(kept.object, stamp), ...appliedTo(before, after), askedBy: by };
 }

@@ -55,7 +55,7 @@ export async function askPool(
   const { poolIdOf, ...signals } = await import('../workflows/messages.ts');
   const { namespace = '', name } = pool.metadata;
   const id = poolIdOf({ cluster: session.cluster, namespace, name });
-  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }), ...more };
+  const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }), ...more };
   const isLed = await askWorkflow(session, id, (handle) => handle.signal(signals[signal], asking), dryRun === 'server');
   if (!isLed) throw new Failure(noPoolWorkflow(name, id));
   return dryRun === 'server' ? pool : untilTaken(session, pool, what, isTaken);

@@ -1,5 +1,5 @@
 import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
-import { isReady, revisionOf, stateCell, stateOf, type Pool, type Vm } from './fleet.ts';
+import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Pool, type Vm } from './fleet.ts';
 import { ageOf, type Cell } from './output.ts';
 import { styleOf } from './rollout/lines.ts';
 import { rolloutView } from './rollout/view.ts';
@@ -32,9 +32,9 @@ export const poolColumns: Column[] = [
   column<Pool>('CURRENT', ({ status }) => status?.replicas ?? 0),
   column<Pool>('READY', readyCell),
   column<Pool>('UPDATED', ({ status }) => status?.updatedReplicas ?? 0),
+  column<Pool>('ROLLOUT', rolloutCell),
   AGE,
   column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
-  column<Pool>('ROLLOUT', rolloutCell, true),
   column<Pool>('STEP', stepCell, true),
   column<Pool>('FAILED', failedCell, true),
   column<Pool>('TROUBLE', troubleCell, true),
@@ -44,9 +44,10 @@ export const vmColumns: Column[] = [
   NAME,
   column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm))),
   column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False')),
+  column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>'),
+  column<Vm>('REVISION', revisionOf),
   AGE,
-  column<Vm>('REVISION', revisionOf, true),
-  column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>', true),
+  column<Vm>('WHY', whyNotReady),
 ];
 
 function readyCell({ spec, status }: Pool): Cell {
@@ -59,9 +60,10 @@ function rolloutCell(pool: Stored<Pool>): Cell {
   return { text: view.phase, style: styleOf(view) };
 }
 
+/** A rollout that is complete has no step before it. */
 function stepCell(pool: Stored<Pool>): Cell {
-  const { step } = rolloutView(pool);
-  return step === null ? '<none>' : `${step.passed}/${step.of}`;
+  const { step, end } = rolloutView(pool);
+  return step === null || end === 'Complete' ? '<none>' : `${step.passed}/${step.of}`;
 }
 
 function failedCell(pool: Stored<Pool>): Cell {
@@ -73,6 +75,9 @@ function troubleCell({ status }: Pool): Cell {
   const failure = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
   return failure === undefined ? '<none>' : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
 }
+
+/** Of a VM beneath its pool: the table above tells the pool. */
+export const vmColumnsOfPool: Column[] = vmColumns.filter(({ header }) => header !== 'POOL');
 
 const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [
   ...(namespaces ? [NAMESPACE] : []),

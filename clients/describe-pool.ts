@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { poolIdOf } from '../workflows/messages.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, VirtualMachines } from '../kubernetes/resources.ts';
-import { isReady, statesInWords, vmsByPool, type Pool, type Vm } from './fleet.ts';
+import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } from './fleet.ts';
 import { ofKnownKind } from './known-kind.ts';
 import { ageOf, plain, table } from './output.ts';
 import { readProgress, workflowUrl, type Progress } from './progress.ts';
@@ -101,16 +101,9 @@ function vmLines(vms: Stored<Vm>[]): string[] {
 }
 
 /** A row for a VM that KubeVirt says something about. */
-function troubleOf({ metadata, status }: Vm): string[][] {
-  const failure = status?.conditions?.find(
-    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
-  );
-  const fails = status?.startFailure?.consecutiveFailCount ?? 0;
-  if (failure === undefined && fails === 0) return [];
-  const why = [fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`, failure?.message ?? '']
-    .filter(Boolean)
-    .join('; ');
-  return [[metadata.name, status?.printableStatus ?? '', why]];
+function troubleOf(vm: Stored<Vm>): string[][] {
+  const why = whyNotReady(vm);
+  return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? '', why]];
 }
 
 async function workflowLines(session: Session, pool: Stored<Pool>): Promise<string[]> {

@@ -15,14 +15,14 @@ import { vmCommand } from './commands/vm.ts';
 import { workerCommand } from './commands/worker.ts';
 import { addGlobalOptions } from './globals.ts';
 import { examples } from './options.ts';
-import { runProgram, withPlainErrors } from './run-program.ts';
+import { optionTerm, runProgram, withPlainErrors } from './run-program.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 function droverProgram(): Command {
   const program = addGlobalOptions(withPlainErrors(new Command('drover')))
     .description('Herds KubeVirt virtual machines: pools of them, kept by Temporal workflows.')
     .version(packageJson.version, '--version', "print drover's version")
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false, optionTerm })
     .addHelpText(
       'after',
       examples(

@@ -40,6 +40,17 @@ export const stateOf = (vm: Vm): string =>
 
 export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
 
+/** What KubeVirt says is the matter with a VM; empty for a VM that is ready, and if KubeVirt says nothing. */
+export function whyNotReady(vm: Vm): string {
+  if (isReady(vm)) return '';
+  const failure = vm.status?.conditions?.find(
+    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
+  );
+  const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
+  const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
+  return [starts, failure?.message ?? ''].filter(Boolean).join('; ');
+}
+
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
 
 /** Green for what runs, red for what is broken, yellow for what is on its way. */

@@ -5,7 +5,7 @@ import { dryRun } from './values.ts';
 
 export const dryRunOption = (): Option =>
   new Option(
-    '--dry-run [=where]',
+    '--dry-run [where]',
     'change nothing: "server", meant when nothing follows, asks it what would be; "client" does not',
   )
     .default('none', 'none')

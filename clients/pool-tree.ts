@@ -1,7 +1,7 @@
 import type { KubeClient } from '../kubernetes/client.ts';
 import { VirtualMachines } from '../kubernetes/resources.ts';
 import type { Stored } from '../kubernetes/objects.ts';
-import { headersOf, poolColumns, rowOf, vmColumns } from './columns.ts';
+import { headersOf, poolColumns, rowOf, vmColumnsOfPool } from './columns.ts';
 import { vmsByPool, type Vm } from './fleet.ts';
 import { ofKnownKind } from './known-kind.ts';
 import { table } from './output.ts';
@@ -13,11 +13,11 @@ export async function poolTrees(kube: KubeClient, pools: Stored[], namespace: st
   const choice = { wide, namespaces: false };
   return pools.flatMap((pool, index) => {
     const owned = vms.get(pool.metadata.uid) ?? [];
-    const rows = owned.map((vm) => rowOf(vmColumns, choice, vm));
+    const rows = owned.map((vm) => rowOf(vmColumnsOfPool, choice, vm));
     return [
       ...(index === 0 ? [] : ['']),
       ...table(headersOf(poolColumns, choice), [rowOf(poolColumns, choice, pool)]),
-      ...(rows.length === 0 ? [] : ['', ...table(headersOf(vmColumns, choice), rows).map((line) => `  ${line}`)]),
+      ...(rows.length === 0 ? [] : ['', ...table(headersOf(vmColumnsOfPool, choice), rows).map((line) => `  ${line}`)]),
     ];
   });
 }

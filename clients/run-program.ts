@@ -4,6 +4,11 @@ import { linesOf, UsageError } from './failure.ts';
 /** A flag whose value may be left out takes it only behind `=`, as in kubectl: the next word is never its value. */
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
 
+/** What such a flag takes, as its help shows it. */
+const VALUES: Record<string, string> = { '--dry-run [where]': '--dry-run[=client|server]', '--wait [boolean]': '--wait[=true|false]' };
+
+export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags] ?? flags;
+
 /** How a program shows what is wrong: one sentence, thrown instead of an exit. */
 export const withPlainErrors = (program: Command): Command =>
   program.configureOutput({ outputError: (text, write) => write(`${oneSentence(text)}\n`) }).exitOverride();
@@ -37,9 +42,12 @@ function exitCodeOf(error: unknown): number {
   return error instanceof UsageError ? 2 : 1;
 }
 
+const withValues = (text: string): string =>
+  Object.entries(VALUES).reduce((shown, [flags, term]) => shown.replace(flags, term), text);
+
 /** commander's message and its suggestion, which it puts on a line of its own, as one sentence. */
 const oneSentence = (text: string): string =>
-  text
+  withValues(text)
     .trim()
     // `--dry-run=server` where a person has written `--dry-run`.
     .replace(/^(error: unknown option '--[-a-z]+)=\S*'/, "$1'")

@@ -27,6 +27,7 @@ export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
 export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');
 export const KubeVirts = namespaced('kubevirt.io', 'v1', 'kubevirts', 'KubeVirt');
 export const SelfSubjectAccessReviews = clusterWide('authorization.k8s.io', 'v1', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview');
+export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'selfsubjectreviews', 'SelfSubjectReview');
 export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService');
 export const CustomResourceDefinitions = clusterWide('apiextensions.k8s.io', 'v1', 'customresourcedefinitions', 'CustomResourceDefinition');
 

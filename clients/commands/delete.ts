@@ -28,7 +28,7 @@ export const deleteCommand = (): Command =>
         .choices(['background', 'foreground', 'orphan'])
         .default('background'),
     )
-    .addOption(new Option('--wait [=yes]', 'come back when the pool and its VMs are gone').argParser(yesOrNo).default(true))
+    .addOption(new Option('--wait [boolean]', 'come back when the pool and its VMs are gone').argParser(yesOrNo).default(true))
     .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: without end)', duration)
     .option('--ignore-not-found', 'a pool that is not there is fine')
     .addOption(dryRunOption())

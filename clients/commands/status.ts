@@ -12,7 +12,7 @@ interface StatusOptions {
 
 export const statusCommand = (): Command =>
   new Command('status')
-    .description('how far pools are: VMs by state, what is under way, the last errors')
+    .description('how far pools are: VMs by state, what is in progress, the last errors')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')

@@ -40,7 +40,7 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   if (dryRun === 'client') return { done: doneOf(signal, view, vm), pool };
   const messages = await import('../../workflows/messages.ts');
   const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
-  const asking: AskingOf = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const asking: AskingOf = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const isDry = dryRun === 'server';
   const taken = async (done: string, isTaken: (now: HealView) => boolean): Promise<Asked> => ({
     done,

@@ -69,7 +69,7 @@ export const addRestartOptions = (command: Command): Command =>
 
 export const addFollowOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--wait [=yes]', 'follow it; the exit code says whether all was done').argParser(yesOrNo).default(true))
+    .addOption(new Option('--wait [boolean]', 'follow it; the exit code says whether all was done').argParser(yesOrNo).default(true))
     .option('--no-wait', 'come back as soon as it has begun')
     .addOption(dryRunOption());
 
@@ -94,26 +94,26 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
     only,
     undoes: null,
   };
-  return { scope, to, ...(await restartsOf(flags)) };
+  return { scope, to, ...(await restartsOf(session, flags)) };
 }
 
 /** To give VMs the machine types back that the transition of this id has changed: those of the namespace, where one was given. */
 export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
   scope: { glob: '*', namespaces: givenNamespace(session), labelSelector: null, names: [], exclude: [], only: null, undoes: id },
   to: null,
-  ...(await restartsOf(flags)),
+  ...(await restartsOf(session, flags)),
 });
 
 const givenNamespace = ({ globals: { namespace } }: Session): string[] | null => (namespace === undefined ? null : [namespace]);
 
-async function restartsOf(flags: RestartFlags): Promise<Omit<Transition, 'scope' | 'to'>> {
+async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<Transition, 'scope' | 'to'>> {
   const { restartNow = false, maxRestarts, maxFailures, deadline, window, force = false, reason = null } = flags;
   const ofRestarts = { '--max-restarts': maxRestarts, '--max-failures': maxFailures, '--deadline': deadline, '--window': window };
   const [given] = Object.entries(ofRestarts).find(([, value]) => value !== undefined) ?? [];
   if (given !== undefined && !restartNow) throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
   const windows = window === undefined ? [] : await windowsOf(window);
   const pace = { maxRestarts: maxRestarts ?? MAX_RESTARTS, maxFailures: maxFailures ?? MAX_FAILURES, deadlineMs: deadline ?? DEADLINE_MS };
-  return { restartNow, ...pace, windows, force, askedBy: askedBy(), reason };
+  return { restartNow, ...pace, windows, force, askedBy: await askedBy(() => session.kube()), reason };
 }
 
 async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {

@@ -33,10 +33,11 @@ export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, chang
   const key: ObjectKey = { namespace, name };
   if (dryRun === 'client') return;
   let newest = pool;
+  const by = await askedBy(async () => kube);
   for (let tries = 1; ; tries++) {
     try {
       const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
-      await ofKnownKind(Pools.resource, kube.patch(Pools.resource, key, 'json', patchOf(newest, change), options));
+      await ofKnownKind(Pools.resource, kube.patch(Pools.resource, key, 'json', patchOf(newest, change, by), options));
       break;
     } catch (error) {
       if (!isConflict(error) || tries === TRIES) throw error;
@@ -59,8 +60,8 @@ export function remarksOn(pool: Stored<Pool>): string[] {
 }
 
 /** A merge patch would keep what the other template has and this one has not. */
-function patchOf({ metadata }: Stored<Pool>, { template, cause }: TemplateChange): object[] {
-  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedByStamp(askedBy(), revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
+function patchOf({ metadata }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
+  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
   return [
     // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },

@@ -11,7 +11,7 @@ export type RunSignal = keyof typeof SIGNALS;
 
 /** Asks a workflow that a person has begun for something. Throws `Failure` where none of that id runs; `lists` is the command that lists them. */
 export async function steerRun(session: Session, id: string, signal: RunSignal, { reason, lists }: { reason?: string | undefined; lists: string }): Promise<void> {
-  const asking = { by: askedBy(), ...(reason === undefined ? {} : { why: reason }) };
+  const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const isThere = await askWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
   if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);
   // It is asked, and hears of it once somebody runs it.

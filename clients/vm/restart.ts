@@ -31,7 +31,7 @@ export async function startRestart(session: Session, chosen: ChosenVms, options:
   const { maxUnavailable, maxFailures, deadlineMs, reason } = options;
   const { client } = await session.temporal();
   const { cluster } = session;
-  const memo: RestartMemo = { askedBy: askedBy(), reason, begunAt: new Date().toISOString(), vms: chosen.vms.length };
+  const memo: RestartMemo = { askedBy: await askedBy(() => session.kube()), reason, begunAt: new Date().toISOString(), vms: chosen.vms.length };
   const most = budgetOf(chosen, maxUnavailable);
   const input: RestartVmsInput = { chosen: chosen.guests, maxUnavailable: most, maxFailures, deadlineMs, askedBy: memo.askedBy, reason };
   const starting = client.workflow.start<typeof restartVms>('restartVms', {

@@ -56,7 +56,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['apply', '--filenames', 'x'], "unknown option '--filenames'; did you mean --filename?"],
     [
       ['apply', '-f', 'x', '--dry-run=maybe'],
-      "option '--dry-run [=where]' argument 'maybe' is invalid. Give none, client or server.",
+      "option '--dry-run[=client|server]' argument 'maybe' is invalid. Give none, client or server.",
     ],
     [
       ['get', 'pools', '--cluster', 'A b'],

@@ -35,7 +35,7 @@ export const restartVmsCommand = (): Command =>
         .argParser(someTime)
         .default(600_000, '10m'),
     )
-    .addOption(new Option('--wait [=yes]', 'follow it to its end; the exit code says whether all were restarted').argParser(yesOrNo).default(true))
+    .addOption(new Option('--wait [boolean]', 'follow it to its end; the exit code says whether all were restarted').argParser(yesOrNo).default(true))
     .option('--no-wait', 'come back as soon as it has begun')
     .option('--reason <words>', 'why, for those who see it')
     .addOption(dryRunOption())

@@ -49,6 +49,9 @@ export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean => vm.rea
 
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
+/** It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with it. */
+export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean => !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
+
 /** VMs that stay in the pool: the others neither serve nor count. */
 export const isStaying = (vm: VmView): boolean => !vm.deleting && !vm.removing;
 

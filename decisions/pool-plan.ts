@@ -2,6 +2,7 @@ import { updateRules } from '../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus, VmTemplate } from '../api/pool.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
+import { batchHold } from './batch-hold.ts';
 import { planHealing, type HealingPlan } from './healing-plan.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
@@ -102,7 +103,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   for (const { revision, template } of input.revisions) if (template !== null) templates.set(revision, template);
   templates.set(revisionOf(pool.spec.template), pool.spec.template);
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
-  const inBatches = batches.flatMap((batch) => batch.vms.map((vm) => vm.name));
+  const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
   const { mark, ...healing } = planHealing({
     pool,
@@ -112,14 +113,14 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     lastTroubleOf: input.lastTroubleOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
-    busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches]),
+    busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches.held]),
     unproven,
     burst,
     now,
   });
   const sick = healing.state.cycles.map(({ vm }) => vm);
-  const inHand = new Set([...inBatches, ...heldBack(healing.state)]);
-  const scale = { ...input, inHand, sick: new Set(sick), first: toBeMade(healing.state) };
+  const held = new Set(heldBack(healing.state));
+  const scale = { ...input, held, coming: inBatches.coming, sick: new Set(sick), first: toBeMade(healing.state) };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));

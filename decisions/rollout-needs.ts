@@ -1,6 +1,7 @@
 import type { RolloutStatus } from '../api/pool.ts';
 import { isDown, isMeantToRun } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
+import { batchHold } from './batch-hold.ts';
 import { namesInWords } from './naming.ts';
 import { hasFailed } from './rollout-state.ts';
 import type { RolloutScene } from './rollout-scene.ts';
@@ -31,7 +32,7 @@ export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Go
   if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
-  const inHand = new Set(batches.flatMap((batch) => batch.vms.map((vm) => vm.name)));
+  const { held: inHand } = batchHold(batches, scene.input.vms, () => false);
   for (const vm of scene.staying) {
     if (inHand.has(vm.name) || busy.has(vm.name)) continue;
     const need = updateNeed(vm, vmiOf, goal);

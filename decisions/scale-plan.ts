@@ -1,14 +1,18 @@
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../api/names.ts';
 import { scaleInRules } from '../api/pool-defaults.ts';
+import { isAtRest } from './availability.ts';
 import { freeNumbers, namesInWords, numberOf, vmName } from './naming.ts';
 import type { PoolPlanInput, PoolStep, Target } from './pool-plan.ts';
+import { chooseLeaving } from './scale-choice.ts';
 import { scaleInOrder } from './selection.ts';
 import { isHalted, type VmView } from './vm.ts';
 
 /** What scaling looks at beside the pool and its VMs. */
-export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance'> & {
-  /** VMs in the hand of an update or of a healing cycle, by name: they are neither made nor taken out beside it. */
-  inHand: ReadonlySet<string>;
+export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance'> & {
+  /** VMs that healing holds, by name: they are neither made nor taken out beside it. */
+  held: ReadonlySet<string>;
+  /** Names without a VM that an update will make one of: none is made beside it. */
+  coming: ReadonlySet<string>;
   /** VMs that are being healed, by name: they leave before others. */
   sick: ReadonlySet<string>;
   /** Names that are made before others: they were the pool's. */
@@ -20,18 +24,19 @@ export type ScaleStep = Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' 
 
 /** Steps towards as many VMs as the pool's spec wants. */
 export function planScale(input: ScaleInput): ScaleStep[] {
-  const { pool, vms, underWay, inHand } = input;
+  const { pool, vms, underWay } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER)) return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
   const leaving = new Set(underWay.deleting);
   const present = new Set(vms.map((vm) => vm.name));
-  const coming = [...new Set([...underWay.creating, ...inHand])].filter((name) => !present.has(name));
+  const coming = [...new Set([...underWay.creating, ...input.held, ...input.coming])].filter((name) => !present.has(name));
   const staying = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
   const wanted = pool.spec.replicas;
   const steps = finishRemovals(input);
 
   // A VM that is going still holds its name, its disks and its place: the pool never has more VMs than it wants.
   const missing = wanted - present.size - coming.length;
-  const excess = staying.length + coming.length - wanted;
+  // What is only to come makes none of those superfluous that are there: who makes it asks again whether it is still wanted.
+  const excess = staying.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
   else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
   return steps;
@@ -50,16 +55,13 @@ function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, first }: Sc
 }
 
 function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number): ScaleStep[] {
-  const { pool, underWay, inHand, sick } = input;
+  const { pool, vmiOf, underWay, held, sick } = input;
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   if (rules.kind === 'unmanaged') return [];
-  const free = staying.filter((vm) => !inHand.has(vm.name));
-  const candidates = rules.kind === 'opportunistic' ? free.filter(isHalted) : free;
-  const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
-  const count = Math.min(excess, roomToDelete(input));
-  const order = scaleInOrder(candidates, policy);
-  const chosen = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))]
-    .slice(0, count)
+  const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
+  const mayLeave = (vm: VmView): boolean => !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
+  const chosen = chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, excess })
+    .slice(0, roomToDelete(input))
     // A VM that is still being made is deleted once it has been.
     .filter((vm) => !underWay.creating.includes(vm.name));
   if (chosen.length === 0) return [];
@@ -93,7 +95,7 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   const busy = new Set([...underWay.creating, ...underWay.deleting]);
   if (vms.length === 0) return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
   const rules = scaleInRules(pool.spec.scaleInStrategy);
-  const free = scaleInOrder(vms, rules.kind === 'proactive' ? rules.selectionPolicy : undefined).filter((vm) => !busy.has(vm.name));
+  const free = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined }).filter((vm) => !busy.has(vm.name));
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free.slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
     return chosen.length === 0

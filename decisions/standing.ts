@@ -1,5 +1,5 @@
 import type { VmTemplate } from '../api/pool.ts';
-import { isMeantToRun, isReady, liveVmi, type VmiOf } from './availability.ts';
+import { isMeantToRun, isReady, isStaying, liveVmi, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { liveProgress } from './live-update.ts';
 import type { VmView } from './vm.ts';
@@ -33,7 +33,7 @@ export interface StandingInput {
 export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
   if (held.act === 'replace') {
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
-  } else if (vm === undefined || vm.uid !== held.uid || vm.deleting) return { state: 'gone' };
+  } else if (vm === undefined || vm.uid !== held.uid || !isStaying(vm)) return { state: 'gone' };
   if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
   if (held.act === 'write') return { state: 'well' };
 

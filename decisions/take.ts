@@ -55,7 +55,7 @@ export interface TakeInput {
  */
 export function takeVm(input: TakeInput): Take {
   const { held, revision, vm, pool } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || vm.deleting) return { take: 'gone' };
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || !isStaying(vm)) return { take: 'gone' };
   const guest = runningGuest(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;

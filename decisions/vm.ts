@@ -57,18 +57,15 @@ export interface VmView {
   snapshotting: boolean;
 }
 
-/** States in which KubeVirt says that a VM cannot run as it is. */
-const BROKEN_STATES = new Set([
-  'CrashLoopBackOff',
-  'ErrorUnschedulable',
-  'ErrorPvcNotFound',
-  'DataVolumeError',
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'Unknown',
-]);
+/** States in which KubeVirt says that a VM cannot run, whatever becomes of the cluster around it. */
+const FAILING_STATES = new Set(['CrashLoopBackOff', 'ErrorPvcNotFound', 'DataVolumeError']);
+/** States of a VM that can't run now, and may again without anybody's doing: a node, room or a registry comes back. */
+const PASSING_STATES = new Set(['ErrorUnschedulable', 'ErrImagePull', 'ImagePullBackOff', 'Unknown']);
 
-export const isBroken = (vm: VmView): boolean => vm.startFailures > 0 || BROKEN_STATES.has(vm.state);
+/** True for a VM whose own starts fail, or whose disks can't be had. */
+export const isFailing = (vm: VmView): boolean => vm.startFailures > 0 || FAILING_STATES.has(vm.state);
+
+export const isBroken = (vm: VmView): boolean => isFailing(vm) || PASSING_STATES.has(vm.state);
 
 /** True for a VM that nobody asked to run: stopping or deleting it disturbs no guest. */
 export const isHalted = (vm: VmView): boolean => !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');

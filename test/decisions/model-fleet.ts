@@ -524,7 +524,7 @@ export class ModelFleet {
 
   #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
     const { name } = sick;
-    if (this.#isHeld(name)) this.#broken(`${name} is healed, and a batch has it in hand`);
+    if (this.#isHeld(name, sick.uid)) this.#broken(`${name} is healed, and a batch has it in hand`);
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
     if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
@@ -604,13 +604,13 @@ export class ModelFleet {
   }
 
   #checkRemoval(machine: Machine, { why }: SickVm): void {
-    const { name, ready, optedOut, owner } = machine.view;
+    const { name, uid, ready, optedOut, owner } = machine.view;
     if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
     if (machine.guest?.isResuming === true && why.startsWith('it is not ready')) this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
     if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
     if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
     if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
-    if (this.#isHeld(name)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
+    if (this.#isHeld(name, uid)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
     if (this.cluster.pool.spec.autohealing === undefined) this.#broken(`${name} is deleted as sick, and its pool heals none`);
   }
 
@@ -1015,10 +1015,10 @@ export class ModelFleet {
       const machine = this.cluster.machines.get(name);
       const isDone = isDown || machine?.guest?.view.revision === child.batch.revision;
       const isBack = machine !== undefined && isDone && machine.requests.length === 0 && this.#isReady(machine);
-      const isOut = machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isHeld(name)));
+      const isOut = machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
       if (isOut) this.#disrupted.delete(name);
       // What its new template has halted is not meant to run from then on, though its guest takes a moment to stop.
-      const isOver = machine === undefined ? !this.#isHeld(name) : !isMeantToRun(machine.view, machine.guest?.view);
+      const isOver = machine === undefined ? !this.#isReplaced(name) : !isMeantToRun(machine.view, machine.guest?.view);
       if (isBack || isOver) this.#disrupted.delete(name);
     }
   }
@@ -1033,8 +1033,13 @@ export class ModelFleet {
     if (count > most) this.#broken(`${count} are down, and ${most} may be`);
   }
 
-  #isHeld(name: string): boolean {
-    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name));
+  /** A batch is at this very VM, or replaces the VM of its name. */
+  #isHeld(name: string, uid: string): boolean {
+    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && (held.uid === uid || held.act === 'replace')));
+  }
+
+  #isReplaced(name: string): boolean {
+    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && held.act === 'replace'));
   }
 
   /** A VM is about to be disrupted: that must leave the pool within its budget. */
@@ -1092,10 +1097,11 @@ export class ModelFleet {
   #checkBatch(batch: Batch): void {
     const pool = this.#planned;
     const names = batch.vms.map(({ name }) => name);
+    const uids = new Set(batch.vms.map(({ uid }) => uid));
     const healed = names.find((name) => this.#cycles.get(name)?.hasEnded === false);
     if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
     for (const child of this.#children) {
-      const twice = child.batch.vms.find((held) => names.includes(held.name));
+      const twice = child.batch.vms.find((held) => uids.has(held.uid) || (held.act === 'replace' && names.includes(held.name)));
       if (twice !== undefined && !child.hasEnded) this.#broken(`${twice.name} is in batch ${child.batch.n} and in ${batch.n}`);
     }
     const { rollout, update } = withDefaults(pool.spec);

@@ -5,7 +5,7 @@ import { matchesLabels } from '../../decisions/label-selector.ts';
 import { scaleInOrder } from '../../decisions/selection.ts';
 import { anyFleet, aVm } from './fleets.ts';
 
-const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] => scaleInOrder(vms, policy).map((vm) => vm.name);
+const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] => scaleInOrder(vms, policy === undefined ? {} : { policy }).map((vm) => vm.name);
 
 describe('the order of scale-in', () => {
   const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' };

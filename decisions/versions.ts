@@ -8,10 +8,16 @@ export interface Seen {
   vmis?: string | undefined;
 }
 
-/** Resource versions of one kind compare as integers. */
+/** Kubernetes counts in 64 bits. */
+const VERSION = /^\d{1,20}$/;
+
+/** True for a resource version; anything may stand in a signal, and only these can be compared. */
+export const isVersion = (value: unknown): value is string => typeof value === 'string' && VERSION.test(value);
+
+/** Resource versions of one kind compare as integers; what is none counts for nothing. */
 export function later(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return BigInt(one) >= BigInt(other) ? one : other;
+  if (!isVersion(one)) return isVersion(other) ? other : undefined;
+  return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;
 }
 
 export const laterSeen = (one: Seen, other: Seen): Seen => ({

@@ -1,9 +1,10 @@
-import { CancellationScope, condition, continueAsNew, getExternalWorkflowHandle, isCancellation, log, proxyActivities, setCurrentDetails, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
+import { CancellationScope, condition, continueAsNew, getExternalWorkflowHandle, isCancellation, log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { HealActivities } from '../activities/heal.ts';
 import type { PoolKey } from '../activities/pool.ts';
 import { HealingAttempt, type AttemptEnd } from '../decisions/healing-attempt.ts';
 import { replacementsInWords, type CycleNews, type Hold, type SickVm, type Spent, type Verdict } from '../decisions/healing-state.ts';
 import { asWritten } from '../decisions/markdown.ts';
+import { onSignal } from './handlers.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type Asking, type PoolRef } from './messages.ts';
 import { DroverPhase } from './search-attributes.ts';
 
@@ -54,25 +55,16 @@ class Cycle {
     this.#note(`attempt ${sick.attempt}: ${sick.why}`);
     const attempt = new HealingAttempt({ pool: key.uid, sick, hold, verdicts, now: () => Date.now(), chance: () => Math.random() });
     this.#attempt = attempt;
-    setHandler(verdict, (told) => attempt.tell(told), { description: 'What has become of the VM.' });
-    setHandler(
-      healHold,
-      ({ hold: newer, report = false }) => {
-        attempt.hold = newer;
-        if (report) attempt.ask();
-      },
-      { description: 'What of healing the pool allows now.' },
-    );
-    // Temporal's Web UI sends null where nothing is typed.
-    setHandler(
-      healNow,
-      (asked?: Asking | null) => {
-        attempt.hurry();
-        this.#note(`${words(asked)} asked not to wait`);
-      },
-      { description: 'Do not wait, whatever it waits for: not for the rest of the delay, and not for healing to go on.' },
-    );
-    setHandler(healSkip, (asked?: Asking | null) => attempt.skip(`skipped by ${words(asked)}`), { description: 'Leave the VM as it is.' });
+    onSignal(verdict, 'What has become of the VM.', (told) => attempt.tell(told));
+    onSignal(healHold, 'What of healing the pool allows now.', ({ hold: newer, report = false }) => {
+      attempt.hold = newer;
+      if (report) attempt.ask();
+    });
+    onSignal(healNow, 'Do not wait, whatever it waits for: not for the rest of the delay, and not for healing to go on.', (asked) => {
+      attempt.hurry();
+      this.#note(`${words(asked)} asked not to wait`);
+    });
+    onSignal(healSkip, 'Leave the VM as it is.', (asked) => attempt.skip(`skipped by ${words(asked)}`));
   }
 
   async run(): Promise<CycleEnd> {
@@ -156,4 +148,4 @@ function eventOf(vm: string, made: number, { end, why }: AttemptEnd): { type: 'N
   return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }
 
-const words = (asked: Asking | null | undefined): string => `${asked?.by ?? 'somebody'}${asked?.why === undefined ? '' : ` (${asked.why})`}`;
+const words = ({ by = 'somebody', why }: Asking): string => `${by}${why === undefined ? '' : ` (${why})`}`;

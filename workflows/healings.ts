@@ -1,11 +1,12 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild } from '@temporalio/workflow';
+import { getExternalWorkflowHandle, log, ParentClosePolicy, startChild } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { actOf } from '../decisions/rollout-state.ts';
 import type { healVm } from './heal-vm.ts';
-import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type Asking, type AskingOf, type PoolRef } from './messages.ts';
+import { onSignal } from './handlers.ts';
+import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type AskingOf, type PoolRef } from './messages.ts';
 import { recordHealing } from './pool-steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from './search-attributes.ts';
 import type { UnderWay } from './under-way.ts';
@@ -36,16 +37,13 @@ export class Healings {
   constructor(options: HealingsOptions) {
     this.#options = options;
     this.state = options.state;
-    // Temporal's Web UI sends null where nothing is typed.
-    setHandler(healPause, (asked?: Asking | null) => this.#ask((state) => ({ ...state, paused: actOf(asked ?? {}, new Date(Date.now()).toISOString()) })), {
-      description: 'Replace no sick VM until healResume.',
-    });
-    setHandler(healResume, () => this.#ask(({ paused: _paused, ...state }) => state), { description: 'Replace sick VMs again.' });
-    setHandler(healNow, (asked?: AskingOf | null) => this.#healNow(asked ?? {}), {
-      description: 'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.',
-    });
-    setHandler(healSkip, (asked?: AskingOf | null) => this.#healSkip(asked ?? {}), { description: 'End the healing of {"vm": …}: leave it as it is.' });
-    setHandler(cycleNews, (news) => this.#heard(news), { description: 'The healing of a VM has come further.' });
+    onSignal(healPause, 'Replace no sick VM until healResume.', (asked) =>
+      this.#ask((state) => ({ ...state, paused: actOf(asked, new Date(Date.now()).toISOString()) })),
+    );
+    onSignal(healResume, 'Replace sick VMs again.', () => this.#ask(({ paused: _paused, ...state }) => state));
+    onSignal(healNow, 'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.', (asked) => this.#healNow(asked));
+    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', (asked) => this.#healSkip(asked));
+    onSignal(cycleNews, 'The healing of a VM has come further.', (news) => this.#heard(news));
   }
 
   /** What a plan needs to know. */

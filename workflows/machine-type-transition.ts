@@ -8,7 +8,6 @@ import {
   log,
   proxyActivities,
   setCurrentDetails,
-  setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -22,6 +21,7 @@ import { namesInWords } from '../decisions/naming.ts';
 import type { PassedOver } from '../decisions/passed-over.ts';
 import type { RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { onQuery } from './handlers.ts';
 import { transitionDetails } from './machine-type-details.ts';
 import { transitionProgress } from './messages.ts';
 import { DroverCluster, DroverPhase } from './search-attributes.ts';
@@ -118,7 +118,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
       if (phase !== 'Checking') showCurrent();
     },
   });
-  setHandler(transitionProgress, progress);
+  onQuery(transitionProgress, progress);
 
   if (input.carried === undefined) await check();
   else showCurrent();

@@ -1,4 +1,4 @@
-import { defineQuery, defineSignal } from '@temporalio/workflow';
+import { defineQuery } from '@temporalio/workflow';
 import type { UpdateOutcome } from '../decisions/batch.ts';
 import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
 import type { RolloutStatus } from '../api/pool.ts';
@@ -6,6 +6,8 @@ import type { TransitionProgress } from '../decisions/machine-types/transition.t
 import type { PassedOver } from '../decisions/passed-over.ts';
 import type { Steered } from '../decisions/said.ts';
 import type { Seen } from '../decisions/versions.ts';
+import { asking, askingOf, batchEnd, cycleTold, healHolding, nothing, promoting, seen, verdict as verdictTold } from './payloads.ts';
+import { bareSignalOf, signalOf } from './signals.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
 
@@ -29,7 +31,7 @@ export const transitionIdOf = (cluster: string, id: string): string => `machine-
  * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
  * only how new the picture must be that is looked at.
  */
-export const changed = defineSignal<[Seen?]>('changed');
+export const changed = bareSignalOf<Seen>('changed', seen);
 
 /** What the signals of a person may say; Temporal's Web UI may send them without. */
 export interface Asking {
@@ -39,13 +41,13 @@ export interface Asking {
 }
 
 /** Begins no further batch until `resume`; what restarts already comes back. */
-export const pause = defineSignal<[Asking?]>('pause');
+export const pause = bareSignalOf<Asking>('pause', asking);
 /** Ends a pause, and lets a rollout go on that has failed or was aborted. */
-export const resume = defineSignal<[Asking?]>('resume');
+export const resume = bareSignalOf<Asking>('resume', asking);
 /** Ends the rollout of the newest template where it stands: its VMs stay as they are. */
-export const abort = defineSignal<[Asking?]>('abort');
+export const abort = bareSignalOf<Asking>('abort', asking);
 /** Passes the step at which the rollout waits, or with `full` all of them. */
-export const promote = defineSignal<[(Asking & { full?: boolean })?]>('promote');
+export const promote = bareSignalOf<Asking & { full?: boolean }>('promote', promoting);
 
 export interface BatchEnd {
   n: number;
@@ -54,13 +56,13 @@ export interface BatchEnd {
   seen: Seen;
 }
 /** A batch to its pool: how it ended for each of its VMs. */
-export const batchEnded = defineSignal<[BatchEnd]>('batchEnded');
+export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
 /** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
-export const supersede = defineSignal('supersede');
+export const supersede = bareSignalOf<void>('supersede', nothing);
 
 /** To a pool: begins no further replacement of a VM, and lets none go on, until `healResume`. */
-export const healPause = defineSignal<[Asking?]>('healPause');
-export const healResume = defineSignal<[Asking?]>('healResume');
+export const healPause = bareSignalOf<Asking>('healPause', asking);
+export const healResume = bareSignalOf<Asking>('healResume', asking);
 
 /** Of a VM, by its name; a cycle knows its own. */
 export interface AskingOf extends Asking {
@@ -68,16 +70,16 @@ export interface AskingOf extends Asking {
 }
 
 /** To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or skipped. */
-export const healNow = defineSignal<[AskingOf?]>('healNow');
+export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);
 /** To a pool, or to the cycle of one VM: leave it as it is. */
-export const healSkip = defineSignal<[AskingOf?]>('healSkip');
+export const healSkip = bareSignalOf<AskingOf>('healSkip', askingOf);
 
 /** A pool to a cycle: what has become of its VM. */
-export const verdict = defineSignal<[Verdict]>('verdict');
+export const verdict = signalOf<Verdict>('verdict', verdictTold);
 /** A pool to a cycle: what it may do. With `report` the cycle tells how it stands. */
-export const healHold = defineSignal<[{ hold: Hold; report?: boolean }]>('healHold');
+export const healHold = signalOf<{ hold: Hold; report?: boolean }>('healHold', healHolding);
 /** A cycle to its pool. */
-export const cycleNews = defineSignal<[CycleNews]>('cycleNews');
+export const cycleNews = signalOf<CycleNews>('cycleNews', cycleTold);
 
 /** A failure as a person reads it. */
 export interface Trouble {

@@ -5,7 +5,6 @@ import {
   patched,
   proxyLocalActivities,
   setCurrentDetails,
-  setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -14,6 +13,7 @@ import type { HealingState } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { inProgress } from '../decisions/in-progress.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { onQuery, onSignal } from './handlers.ts';
 import { changed, progress, type PoolRef } from './messages.ts';
 import { poolDetails } from './pool-details.ts';
 import { begin } from './pool-steps.ts';
@@ -79,8 +79,8 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     inDoubt ||= newer === null;
     stir(newer ?? {});
   };
-  setHandler(changed, stir, { description: 'Look again at the pool and its VMs.' });
-  setHandler(progress, () => ({
+  onSignal(changed, 'Look again at the pool and its VMs.', stir);
+  onQuery(progress, () => ({
     creating: underWay.names('creating'),
     deleting: underWay.names('deleting'),
     doing: inProgress({

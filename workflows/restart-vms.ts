@@ -5,7 +5,6 @@ import {
   log,
   proxyActivities,
   setCurrentDetails,
-  setHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -15,6 +14,7 @@ import { backoffMs } from '../decisions/backoff.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { onQuery } from './handlers.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from './messages.ts';
 import { restartDetails } from './restart-details.ts';
 import { DroverPhase } from './search-attributes.ts';
@@ -96,7 +96,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
       showCurrent();
     },
   });
-  setHandler(restartProgress, progress);
+  onQuery(restartProgress, progress);
 
   showCurrent();
   for (;;) {

@@ -1,4 +1,4 @@
-import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, setHandler, startChild, workflowInfo } from '@temporalio/workflow';
+import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import { backoffMs } from '../decisions/backoff.ts';
@@ -7,7 +7,8 @@ import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { PlannedBatch } from '../decisions/rollout-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../decisions/rollout-state.ts';
 import type { Seen } from '../decisions/versions.ts';
-import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type Asking, type BatchEnd, type PoolRef } from './messages.ts';
+import { onSignal } from './handlers.ts';
+import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type BatchEnd, type PoolRef } from './messages.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from './search-attributes.ts';
 import type { UnderWay } from './under-way.ts';
 import type { updateBatch } from './update-batch.ts';
@@ -51,27 +52,15 @@ export class Rollouts {
       this.#ask(ask);
       options.onChange();
     };
-    // Temporal's Web UI sends null where nothing is typed.
-    setHandler(pause, (asked?: Asking | null) => take((rollout) => paused(rollout, asked ?? {}, now())), {
-      description: 'Begin no further batch until resume; what restarts already comes back.',
-    });
-    setHandler(resume, () => take(resumed), { description: 'Go on after a pause, a failure or an abort.' });
-    setHandler(
-      abort,
-      (asked?: Asking | null) =>
-        take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked ?? {}, now()) : rollout)),
-      { description: 'End the rollout where it stands; its VMs stay as they are.' },
+    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) => take((rollout) => paused(rollout, asked, now())));
+    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take(resumed));
+    onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
+      take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked, now()) : rollout)),
     );
-    setHandler(
-      promote,
-      (asked?: { full?: boolean } | null) =>
-        take((rollout, steps) => {
-          const full = asked?.full === true;
-          return full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout;
-        }),
-      { description: 'Pass the step at which the rollout waits; with {"full": true} all steps.' },
+    onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
+      take((rollout, steps) => (full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout)),
     );
-    setHandler(batchEnded, (end) => this.#ended(end), { description: 'A batch of VMs has been updated.' });
+    onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
   /** What a plan needs to know. */

@@ -1,5 +1,6 @@
-import { CancellationScope, isCancellation, setHandler } from '@temporalio/workflow';
+import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { Said, Steered } from '../decisions/said.ts';
+import { onSignal } from './handlers.ts';
 import { abort, pause, resume, type Asking } from './messages.ts';
 
 interface SteeringOptions {
@@ -21,16 +22,16 @@ export class Steering {
   #look = new CancellationScope();
 
   constructor(state: Steered, { pauses, aborts, onAsked }: SteeringOptions) {
-    const asked = (change: (what: Said) => void) => (asking?: Asking | null): void => {
-      change(said(asking ?? {}));
+    const asked = (change: (what: Said) => void) => (asking: Asking): void => {
+      change(said(asking));
       onAsked();
       // What it would find was asked for under other rules.
       this.#look.cancel();
     };
-    setHandler(pause, asked((what) => (state.paused = what)), { description: pauses });
-    setHandler(resume, asked(() => (state.paused = null)), { description: 'Go on after a pause.' });
+    onSignal(pause, pauses, asked((what) => (state.paused = what)));
+    onSignal(resume, 'Go on after a pause.', asked(() => (state.paused = null)));
     const aborted = asked((what) => (state.aborted = what));
-    setHandler(abort, aborted, { description: aborts });
+    onSignal(abort, aborts, aborted);
     const inTemporal = { why: 'its cancellation was requested in Temporal' };
     void CancellationScope.current().cancelRequested.catch(() => state.aborted ?? aborted(inTemporal));
   }
@@ -48,7 +49,4 @@ export class Steering {
   }
 }
 
-/** The Web UI sends whatever a person types there. */
-function said({ by, why }: { [key in keyof Asking]: unknown }): Said {
-  return { by: typeof by === 'string' ? by : 'somebody', at: new Date(Date.now()).toISOString(), why: typeof why === 'string' ? why : null };
-}
+const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): Said => ({ by, at: new Date(Date.now()).toISOString(), why });

@@ -7,7 +7,6 @@ import {
   log,
   proxyActivities,
   setCurrentDetails,
-  setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AwaitActivities } from '../activities/await-vms.ts';
@@ -17,6 +16,7 @@ import type { Batch, HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords, numberOf } from '../decisions/naming.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { onSignal } from './handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from './messages.ts';
 import { DroverPhase } from './search-attributes.ts';
 
@@ -57,10 +57,10 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   let waiting: readonly HeldVm[] = batch.vms;
   let superseded = false;
   const wait = new CancellationScope();
-  setHandler(supersede, () => {
+  onSignal(supersede, 'Another revision takes the place of this one: wait no longer.', () => {
     superseded = true;
     wait.cancel();
-  }, { description: 'Another revision takes the place of this one: wait no longer.' });
+  });
 
   const settle = (ended: readonly UpdateOutcome[], newer: Seen): void => {
     outcomes.push(...ended);

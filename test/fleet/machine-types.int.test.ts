@@ -228,7 +228,7 @@ test('who requests its cancellation, as the Web UI offers to, aborts it: what re
 test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
   const machines = await Machines.of(fleet(), { db: {} });
   const transition = await machines.change({ restartNow: false });
-  for (const [what, why] of [[{ by: 5, why: { no: 'words' } }, null], ['lunch', null], [null, null], [{ why: '*lunch*' }, '*lunch*']] as const) {
+  for (const [what, why] of [[{ by: 5, why: { no: 'words' } }, null], ['lunch', 'lunch'], [null, null], [{ why: '*lunch*' }, '*lunch*']] as const) {
     await transition.handle.signal('pause', what);
     await transition.until({ phase: 'Paused', paused: { by: 'somebody', why } });
   }

@@ -130,7 +130,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         const pool = await poolOf(key);
         if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
         // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
-        if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+        if (revisionOf(pool.spec.template) === revision && !(await revisions.keep(pool))) return nothingDone;
         const template = await revisions.find(key, revision);
         if (template === undefined) return nothingDone;
         const created: string[] = [];

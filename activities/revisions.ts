@@ -9,6 +9,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/errors.ts
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../kubernetes/objects.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../kubernetes/resources.ts';
 import type { Fleet } from './fleet.ts';
+import { livePool } from './live-pool.ts';
 import type { ControllerRevision } from './revision-view.ts';
 
 /** Another worker's hand in the same object: then what is there is looked at anew. */
@@ -32,18 +33,21 @@ export class Revisions {
   }
 
   /**
-   * Makes sure that the pool's template is kept, as the newest of its revisions, and names it. Without any call where the
-   * cache shows that already. Throws where something else's ControllerRevision has its name.
+   * Makes sure that the pool's template is kept, as the newest of its revisions; false, and nothing is done, if the pool has
+   * another template by now, or is no more. Without any call if the cache shows that it is kept. Throws if something else's
+   * ControllerRevision has its name.
    */
-  async keep(pool: StoredPool): Promise<string> {
+  async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(pool.spec.template);
     const known = this.#fleet.revisionsOf(pool.metadata.uid);
     const own = known.find((one) => one.revision === revision);
-    if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return revision;
+    if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
     for (let tries = 1; ; tries++) {
       try {
+        // An older template would else become the newest again: that of a pool which a suspended worker still sees.
+        if (!(await this.#isWanted(pool, revision))) return false;
         await this.#makeNewest(pool, revision);
-        return revision;
+        return true;
       } catch (error) {
         const isRace = isConflict(error) || isAlreadyExists(error) || isNotFound(error);
         if (!isRace || tries === TRIES) throw error;
@@ -68,6 +72,11 @@ export class Revisions {
       // Another worker may just have made it the newest again.
       await this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }).catch(unless(isNotFound, isConflict));
     }
+  }
+
+  async #isWanted({ metadata: { namespace, name, uid } }: StoredPool, revision: string): Promise<boolean> {
+    const live = await livePool(this.#client, { namespace, name, uid });
+    return live !== undefined && revisionOf(live.spec.template) === revision;
   }
 
   /** Throws a conflict, "already exists" or "not found" where another hand came between. */

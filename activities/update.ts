@@ -7,7 +7,7 @@ import { numberOf } from '../decisions/naming.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { takeVm, type OtherVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
-import { vmFromTemplate } from '../decisions/vm-from-template.ts';
+import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
@@ -17,6 +17,7 @@ import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import type { Fleet } from './fleet.ts';
+import { livePool } from './live-pool.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
@@ -70,8 +71,8 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
     updateVms: ({ key, revision, rollout, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> =>
       beating(async () => {
         await fleet.catchUp(seen);
-        const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
-        if (pool === undefined || pool.metadata.uid !== key.uid) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
+        const pool = await livePool(client, key, cancellationSignal());
+        if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
         if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
         const template = await revisions.find(key, revision);
         if (template === undefined) {
@@ -134,20 +135,21 @@ class Hand {
     const { client, key } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
-    const [vm, vmi] = await Promise.all([
+    const [pool, vm, vmi] = await Promise.all([
+      livePool(client, key, signal),
       orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
       orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
     ]);
     const view = vm && vmView(vm);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
-    const take = this.#decide(held, view, own);
-    if (vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
+    const take = this.#decide(held, pool, view, own);
+    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     if (take.disrupts) this.#down.add(held.name);
     if (held.act === 'replace') return null;
 
-    const now = take.writes ? await this.#write(vm) : view;
+    const now = take.writes ? await this.#write(pool, vm) : view;
     if (take.restarts !== null) {
       // KubeVirt would start the next guest from the spec that it knows.
       if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
@@ -167,10 +169,9 @@ class Hand {
     this.#vmis = later(this.#vmis, vmis);
   }
 
-  /** On the newest picture of the pool and its other VMs. */
-  #decide(held: HeldVm, vm: VmView | undefined, vmi: VmiView | undefined): Take {
+  /** On the pool and the VM as they are in this moment, and the newest picture of the pool's other VMs. */
+  #decide(held: HeldVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Take {
     const { fleet, key, revision, rollout, startedAt, others } = this.#in;
-    const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
     return takeVm({
       held,
       revision,
@@ -178,7 +179,7 @@ class Hand {
       startedAt,
       vm,
       vmi,
-      pool: pool?.metadata.uid === key.uid ? pool : undefined,
+      pool,
       vms: fleet.ownedBy(key.uid),
       vmiOf: (one) => fleet.vmiOf(one),
       others,
@@ -187,9 +188,8 @@ class Hand {
   }
 
   /** The VM as it is from now on: its run strategy may be another. */
-  async #write(vm: Stored<VirtualMachine>): Promise<VmView> {
-    const { client, fleet, revisions, key, template } = this.#in;
-    const pool = fleet.pools.get(`${key.namespace}/${key.name}`)!;
+  async #write(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<VmView> {
+    const { client, revisions, key, template } = this.#in;
     const number = numberOf(key.name, vm.metadata.name);
     if (number === null) throw new KubeError(422, 'Invalid', `its name is none that the pool gives`);
     const from = vmView(vm).revision;

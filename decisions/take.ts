@@ -56,6 +56,8 @@ export interface TakeInput {
 export function takeVm(input: TakeInput): Take {
   const { held, revision, vm, pool } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || !isStaying(vm)) return { take: 'gone' };
+  // A newer batch has had it in its hands since: an attempt that was suspended meanwhile must not bring the older spec back.
+  if (vm.revision !== revision && vm.revision !== held.from) return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const guest = runningGuest(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;

@@ -18,6 +18,8 @@ export interface TransportOptions {
   /** Connections held open to the API server at most; further calls wait for one. */
   connections?: number;
   userAgent?: string;
+  /** Asked right before each call that may change something: where it throws, nothing is sent. */
+  beforeWrite?: () => Promise<void>;
 }
 
 const DEADLINE_MS = 30_000;
@@ -61,6 +63,7 @@ export class Transport {
     const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
     for (let attempt = 1; ; attempt++) {
       await this.#refresh();
+      if (request.method !== 'GET') await this.#options.beforeWrite?.();
       const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
       const text = await body.text().catch((error: unknown) => this.#fail(request, error));
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;

@@ -4,6 +4,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import { withFailures } from '../activities/failure.ts';
 import { Fleet } from '../activities/fleet.ts';
+import { ensureCurrentAttempt } from '../activities/attempt.ts';
 import { createAwaitActivities } from '../activities/await-vms.ts';
 import { createHealActivities } from '../activities/heal.ts';
 import { ChosenGuests } from '../activities/chosen-guests.ts';
@@ -33,7 +34,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   Runtime.install({ logger });
   const stop = stopSignal();
   const metrics = createMetrics();
-  const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker' });
+  const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker', beforeWrite: ensureCurrentAttempt });
   const fleet = createFleet(client, logger, metrics);
   let worker: Worker | undefined;
   const health: Health = {

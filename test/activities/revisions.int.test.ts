@@ -53,7 +53,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   const worker = await aWorker();
   const pool = await createPool(namespace);
   const revision = revisionOf(templateOf('a'));
-  expect(await worker.revisions.keep(pool)).toBe(revision);
+  expect(await worker.revisions.keep(pool)).toBe(true);
   const [object, ...others] = await kept(namespace);
   expect(others).toEqual([]);
   expect(object).toMatchObject({
@@ -71,7 +71,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   await shows(worker, pool, ['a']);
   expect(worker.fleet.revisionsOf(pool.metadata.uid)[0]).toMatchObject({ namespace, revision, number: 1, template: templateOf('a'), askedBy: 'test', changeCause: null });
   const calls = worker.calls.length;
-  expect(await worker.revisions.keep(pool)).toBe(revision);
+  expect(await worker.revisions.keep(pool)).toBe(true);
   expect(worker.calls.length).toBe(calls);
 });
 
@@ -96,6 +96,16 @@ test('an earlier template is found again, gets the highest number and says who w
   for (const tier of ['a', 'b']) expect(await worker.revisions.find(keyOf(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
 });
 
+test('a template that the pool has no more is not made the newest again by a worker that saw it last', async () => {
+  const namespace = await cluster().namespace();
+  const [behind, other] = await Promise.all([aWorkerBehind(), aWorker()]);
+  const first = await createPool(namespace);
+  await other.revisions.keep(first);
+  await other.revisions.keep(await changed(first, 'b'));
+  expect(await behind.revisions.keep(first)).toBe(false);
+  expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1, [nameFor('b')]: 2 });
+});
+
 test('the hand that wrote the template is named, not one that wrote something else since', async () => {
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
@@ -112,9 +122,9 @@ test('the hand that wrote the template is named, not one that wrote something el
 test('workers that keep the same template at once make one object, and bump it once', async () => {
   const namespace = await cluster().namespace();
   const workers = await Promise.all([aWorkerBehind(), aWorkerBehind(), aWorkerBehind()]);
-  const keep = (pool: StoredPool): Promise<string[]> => Promise.all([...workers, ...workers].map(({ revisions }) => revisions.keep(pool)));
+  const keep = (pool: StoredPool): Promise<boolean[]> => Promise.all([...workers, ...workers].map(({ revisions }) => revisions.keep(pool)));
   const first = await createPool(namespace);
-  expect(new Set(await keep(first))).toEqual(new Set([revisionOf(templateOf('a'))]));
+  expect(new Set(await keep(first))).toEqual(new Set([true]));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1 });
   await keep(await changed(first, 'b'));
   await keep(await changed(first, 'a'));

@@ -113,6 +113,14 @@ describe('it is another by now', () => {
   });
 });
 
+test('a VM of a newer revision is left as it is by the batch of an older one', () => {
+  const newer = old(1, { revision: 'newer' });
+  expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
+  expect(take({ vm: newer, guest: null })).toEqual(later('its spec is of revision newer by now'));
+  expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
+  expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({ take: 'act', writes: true });
+});
+
 describe('the rollout is another by now', () => {
   const after = at(NOW + 1);
   const before = at(NOW - 1);
@@ -133,7 +141,7 @@ describe('the rollout is another by now', () => {
   });
 
   test('an undo goes on until it is stopped itself', () => {
-    const back = { revision: OLD, rollout: NEW, vm: fresh(1), guest: { revision: NEW } };
+    const back = { held: held(fresh(1), 'restart', { from: NEW }), revision: OLD, rollout: NEW, vm: fresh(1), guest: { revision: NEW } };
     const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Take => take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
     expect(undoing('Undoing', before)).toMatchObject({ take: 'act' });
     expect(take(back)).toMatchObject({ take: 'act' });

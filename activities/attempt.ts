@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import { ActivityNotFoundError, type Client } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+
+/** Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive so lately has no successor yet. */
+const FRESH_MS = 4_000;
+const ANSWER_WITHIN_MS = 5_000;
+const TRIES = 3;
+
+/** By the clock of the day and by that of the process: each stands still, or jumps, in another kind of suspension. */
+const clocks = () => ({ day: Date.now(), process: performance.now() });
+
+interface Attempt {
+  /** When the newest question was asked that Temporal has answered with yes. */
+  confirmed: ReturnType<typeof clocks> | null;
+  asking: Promise<void> | null;
+}
+
+const attempts = new WeakMap<Context, Attempt>();
+
+/**
+ * Throws unless Temporal has said within the last seconds that this attempt of the activity is still the one that counts. A
+ * worker that was suspended, or cut off from Temporal, has been given up meanwhile: another attempt may have acted since on
+ * a newer state, and nothing that this one still wants may be written over it. Outside of an activity nothing is asked.
+ */
+export async function ensureCurrentAttempt(): Promise<void> {
+  const context = currentContext();
+  const client = context && clientOf(context);
+  if (context === undefined || client === undefined || context.info.isLocal) return;
+  const attempt = attempts.get(context) ?? { confirmed: null, asking: null };
+  attempts.set(context, attempt);
+  // An answer may have lain there for as long as the process was suspended.
+  for (let tries = 0; !isFresh(attempt); tries++) {
+    if (tries === TRIES) throw givenUp('Temporal has not confirmed in time that this attempt is still the current one');
+    attempt.asking ??= ask(context, client, attempt).finally(() => (attempt.asking = null));
+    await attempt.asking;
+  }
+}
+
+function isFresh({ confirmed }: Attempt): boolean {
+  if (confirmed === null) return false;
+  const now = clocks();
+  return Math.max(now.day - confirmed.day, now.process - confirmed.process) < FRESH_MS;
+}
+
+async function ask({ info }: Context, client: Client, attempt: Attempt): Promise<void> {
+  const asked = clocks();
+  const late = new AbortController();
+  try {
+    const silence = sleep(ANSWER_WITHIN_MS, undefined, { signal: late.signal }).then(() => Promise.reject(new Error('no answer')));
+    await Promise.race([client.activity.heartbeat(info.taskToken), silence]);
+    attempt.confirmed = asked;
+  } catch (error) {
+    if (error instanceof ActivityNotFoundError) throw givenUp('Temporal has given this attempt up: another may have taken its place');
+    if (isEndAsked(error)) attempt.confirmed = asked;
+    else throw givenUp(`Temporal does not say whether this attempt is still the current one: ${(error as Error).message}`);
+  } finally {
+    late.abort();
+  }
+}
+
+/** Its cancellation is told by its own signal; until it has ended, it is the current attempt. */
+const isEndAsked = (error: unknown): boolean => ['ActivityCancelledError', 'ActivityPausedError', 'ActivityResetError'].includes((error as Error).name);
+
+const givenUp = (message: string): ApplicationFailure => ApplicationFailure.create({ type: 'AttemptGivenUp', message });
+
+function currentContext(): Context | undefined {
+  try {
+    return Context.current();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined in a test environment that has no Temporal. */
+function clientOf(context: Context): Client | undefined {
+  try {
+    return context.client;
+  } catch {
+    return undefined;
+  }
+}

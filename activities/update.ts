@@ -2,12 +2,13 @@ import { cancellationSignal } from '@temporalio/activity';
 import { liveVmi } from '../decisions/availability.ts';
 import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { effortBetween } from '../decisions/effort.ts';
-import { mergePatch, mergeVm } from '../decisions/merge-vm.ts';
+import { grownDisks, mergePatch, mergeVm } from '../decisions/merge-vm.ts';
 import { numberOf } from '../decisions/naming.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { takeVm, type OtherVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
+import { withDefaults } from '../api/pool-defaults.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
@@ -16,6 +17,7 @@ import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../ku
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
+import { growDisks } from './disks/grow.ts';
 import type { Fleet } from './fleet.ts';
 import { livePool } from './live-pool.ts';
 import type { PoolKey } from './pool.ts';
@@ -189,7 +191,7 @@ class Hand {
 
   /** The VM as it is from now on: its run strategy may be another. */
   async #write(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<VmView> {
-    const { client, revisions, key, template } = this.#in;
+    const { client, revisions, key, template, startedAt } = this.#in;
     const number = numberOf(key.name, vm.metadata.name);
     if (number === null) throw new KubeError(422, 'Invalid', `its name is none that the pool gives`);
     const from = vmView(vm).revision;
@@ -198,6 +200,9 @@ class Hand {
     const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
     const patch = mergePatch(vm, merged);
     if (patch === null) return vmView(vm);
+    // Before it is written: a VM whose disks can't grow is not of the new revision.
+    const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
+    await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion } };
     const written = await client.patch<VirtualMachine>(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });

@@ -1,6 +1,7 @@
 import { RESTARTED_AT_ANNOTATION } from '../api/names.ts';
 import type { Disruption, VmTemplate } from '../api/pool.ts';
 import { canonical } from './canonical.ts';
+import { diskEffort } from './disks/disk-template.ts';
 import { field, isObject, type Json } from './json.ts';
 import { powerOf } from './power.ts';
 import { amountOf } from './quantity.ts';
@@ -22,17 +23,16 @@ const BESIDE_THE_GUEST = new Set(['template', 'dataVolumeTemplates', 'running', 
  */
 export function effortBetween(from: VmTemplate, to: VmTemplate, strategy: 'Stage' | 'LiveUpdate'): Effort {
   const differs = (part: (template: VmTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
-  if (differs(disks)) return 'Replace';
-  if (differs(fixed) || differs(restartedAt)) return 'Restart';
-  if (!differs(live)) return 'None';
+  const disks = diskEffort(from, to);
+  if (disks === 'Replace') return 'Replace';
+  if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
+  // A claim grows under its guest whatever the strategy, which is about the guest's own template.
+  if (!differs(live)) return disks;
   return strategy === 'Stage' || takesAway(from, to) ? 'Restart' : 'Live';
 }
 
 /** True where KubeVirt starts or stops guests for the change alone. */
 export const startsOrStops = (from: VmTemplate, to: VmTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
-
-/** The templates of the VM's own disks; their order means nothing. */
-const disks = ({ spec }: VmTemplate): string[] => (spec.dataVolumeTemplates ?? []).map(canonical).sort();
 
 const restartedAt = ({ spec }: VmTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
 

@@ -1,4 +1,5 @@
 import { canonical } from './canonical.ts';
+import { diskTemplates, isLarger, sizeOf, withSize } from './disks/disk-template.ts';
 import { field, isObject, type Json } from './json.ts';
 import { powerOf } from './power.ts';
 import { merge } from './three-way.ts';
@@ -52,7 +53,7 @@ function difference(before: Json, after: Json): Json | undefined {
 function mergeSpec(live: Json, base: Json | null, target: Json): Json {
   const wanted = withDisksOf(live, base, target);
   const spec = merge({ live: plain(live), base: base === null ? undefined : plain(base), target: plain(wanted) }, 'spec') as Json;
-  const disks = diskTemplates(live, base, target, volumesOf(spec));
+  const disks = disksOf(live, base, target, volumesOf(spec));
   return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
 }
 
@@ -75,16 +76,54 @@ function powerField(spec: Json | null): Json {
   return typeof running === 'boolean' ? { running } : runStrategy === undefined ? {} : { runStrategy };
 }
 
-/** Disk templates of a VM that lives are never taken away or renamed: a restore gives them new names, and drover must not undo it. */
-function diskTemplates(live: Json, base: Json | null, target: Json, volumes: readonly Json[]): unknown[] | undefined {
+/**
+ * Disk templates of a VM that lives are never renamed: a restore gives them new names, and drover must not undo it. They grow with
+ * the template's, and go with the last volume that needs them: KubeVirt takes none that no volume refers to. The disk itself stays
+ * the VM's, and is used again where the template names it again.
+ */
+function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly Json[]): unknown[] | undefined {
   const now = listOf(live['dataVolumeTemplates']);
   const known = new Set([...now, ...listOf(base?.['dataVolumeTemplates'])].map(templateName));
-  const used = new Set(volumes.map(diskName));
+  const [used, usedBefore] = [new Set(volumes.map(diskName)), new Set(volumesOf(live).map(diskName))];
+  const wanted = diskTemplates(target);
+  const staying = now.filter((template) => {
+    const name = templateName(template);
+    return used.has(name) || !usedBefore.has(name) || wanted.has(String(name));
+  });
   // Where nobody knows which of them are new, it is those that a volume can't do without.
   const added = listOf(target['dataVolumeTemplates']).filter(
     (template) => !known.has(templateName(template)) && (base !== null || used.has(templateName(template))),
   );
-  return live['dataVolumeTemplates'] === undefined && added.length === 0 ? undefined : [...now, ...added];
+  if (live['dataVolumeTemplates'] === undefined && added.length === 0) return undefined;
+  return [...staying.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)), ...added];
+}
+
+/** Labels and size follow the template's; what the disk is filled from and how it is stored can't change any more. */
+function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Json {
+  const name = templateName(disk) as string;
+  const wanted = diskTemplates(target).get(name);
+  const metadata = merge({ live: disk['metadata'], base: base && diskTemplates(base).get(name)?.['metadata'], target: wanted?.['metadata'] }, 'metadata');
+  const merged = wanted === undefined ? disk : { ...disk, metadata };
+  const size = sizeOrNull(wanted ?? inItsPlace(name, live, target));
+  return size !== null && isLarger(sizeOf(disk), size) ? withSize(merged, size) : merged;
+}
+
+/** The template of the disk that would be in the volume that this one is in: a restore has put this one there. */
+function inItsPlace(name: string, live: Json, target: Json): Json | undefined {
+  const volume = volumesOf(live).find((one) => diskName(one) === name);
+  const other = volume && volumesByName(target).get(volume['name']);
+  return other && diskTemplates(target).get(String(diskName(other)));
+}
+
+const sizeOrNull = (template: Json | undefined): string | null => (template === undefined ? null : sizeOf(template));
+
+/** The disks of a VM that are larger after a change of its spec than before: their claims are to grow. */
+export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string; from: string | null; to: string }[] {
+  const sizes = diskTemplates(before.spec);
+  return [...diskTemplates(after.spec)].flatMap(([name, template]) => {
+    const [old, to] = [sizes.get(name), sizeOf(template)];
+    return old !== undefined && to !== null && isLarger(sizeOf(old), to) ? [{ name, from: sizeOf(old), to }] : [];
+  });
 }
 
 /** `target` with the sources of the volumes whose disks a person, or a restore, has changed. */

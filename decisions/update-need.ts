@@ -1,6 +1,7 @@
 import type { Disruption, VmTemplate } from '../api/pool.ts';
 import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
+import { disksMadeAnew } from './disks/disk-template.ts';
 import { effortBetween, exceeds, startsOrStops, type Effort } from './effort.ts';
 import { liveRefusal } from './live-update.ts';
 import { numberOf } from './naming.ts';
@@ -40,7 +41,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
   const stored = effortFrom(vm.revision, goal);
   if (stored === 'Replace') {
-    if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: 'its disks would have to be replaced, which the pool does not allow' };
+    if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}` };
     // One that is halted stays so in its replacement.
     const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
     return staysAsItIs ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it has ended, and the VM in its place would run' };
@@ -61,6 +62,11 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
   return atMost(effort, vm, goal);
+}
+
+function disksInWords({ revision }: VmView, { template, templateOf }: Goal): string {
+  const from = revision === null ? undefined : templateOf(revision);
+  return from === undefined ? '' : ` (${disksMadeAnew(from, template).join('; ')})`;
 }
 
 /** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */

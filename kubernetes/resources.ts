@@ -18,6 +18,7 @@ export const VirtualMachineInstances = namespaced('kubevirt.io', 'v1', 'virtualm
 export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
+export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
 export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
 export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');

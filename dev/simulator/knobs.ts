@@ -17,6 +17,9 @@ export const Knob = {
   provisionTime: 'sim.drover.dev/provision-time',
   /** On a DataVolume (template): it fails instead. */
   provisionFails: 'sim.drover.dev/provision-fails',
+  /** On a DataVolume (template): how long its claim takes to grow, or that the storage cannot make it grow. */
+  growTime: 'sim.drover.dev/grow-time',
+  growFails: 'sim.drover.dev/grow-fails',
   /** On a DataVolume: guests that boot from now on with this disk fail to start. */
   corrupt: 'sim.drover.dev/corrupt',
   /** On a Node: it is lost. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { APIServices, KubeVirts, Namespaces, Services, type Resource } from '../../kubernetes/resources.ts';
+import { APIServices, KubeVirts, Namespaces, Services, StorageClasses, type Resource } from '../../kubernetes/resources.ts';
 import { timestamp } from './conditions.ts';
 import { GROUP, VERSIONS } from './discovery.ts';
 import type { KubeVirt } from './types.ts';
@@ -10,11 +10,13 @@ import type { KubeVirt } from './types.ts';
 const NAMESPACE = 'kubevirt';
 const SERVICE = 'virt-api';
 const VERSION = 'v1.8.0-simulated';
+const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
 
 /** Makes the objects that a cluster with KubeVirt has: its namespace, its configuration, and where its API is. */
 export async function register(client: KubeClient, port: number): Promise<void> {
   await ensure(client, Namespaces, { metadata: { name: NAMESPACE } });
   await ensureKubeVirt(client);
+  await ensureStorageClass(client);
   await ensure(client, Services, {
     metadata: { name: SERVICE, namespace: NAMESPACE },
     spec: { type: 'ExternalName', externalName: 'localhost' },
@@ -59,6 +61,14 @@ export async function ensure(client: KubeClient, resource: Resource, object: Kub
     const patch = { ...(spec === undefined ? {} : { spec }), ...(webhooks === undefined ? {} : { webhooks }) };
     if (Object.keys(patch).length > 0) await client.patch(resource, object.metadata, 'merge', patch);
   }
+}
+
+/** Where a claim names no storage class, it gets one that lets it grow; classes that somebody made are left as they are. */
+async function ensureStorageClass(client: KubeClient): Promise<void> {
+  const { items } = await client.list(StorageClasses);
+  if (items.some(({ metadata }) => metadata.annotations?.[IS_DEFAULT] === 'true')) return;
+  const metadata = { name: 'simulated', annotations: { [IS_DEFAULT]: 'true' } };
+  await ensure(client, StorageClasses, { metadata, provisioner: 'simulated.example.com', allowVolumeExpansion: true, volumeBindingMode: 'Immediate' });
 }
 
 /** A KubeVirt object that somebody made is left as it is: it is the cluster's configuration. */

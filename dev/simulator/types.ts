@@ -167,7 +167,7 @@ export interface ClaimRequest {
 
 export interface Claim extends KubeObject {
   spec: ClaimRequest & { volumeName?: string };
-  status?: { phase?: string; [field: string]: unknown };
+  status?: { phase?: string; capacity?: Record<string, Quantity>; conditions?: unknown[]; [field: string]: unknown };
 }
 
 export interface Node extends KubeObject {

@@ -14,7 +14,12 @@ const cpu = (cpu: object): VmTemplate => vmi({}, { cpu });
 const memory = (memory: object): VmTemplate => vmi({}, { memory });
 const toleration = { key: 'gpu', operator: 'Exists' };
 const onZone = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
-const disk = (name: string, size = '1Gi'): object => ({ metadata: { name }, spec: { storage: { resources: { requests: { storage: size } } } } });
+const disk = (name: string, size = '1Gi') => ({ metadata: { name }, spec: { storage: { resources: { requests: { storage: size } } } } });
+const sized = (size: string, cpu: object): VmTemplate => ({ spec: { ...vmi({}, { cpu }).spec, dataVolumeTemplates: [disk('a', size)] } });
+const labelled = ({ metadata, spec }: ReturnType<typeof disk>): object => ({ metadata: { ...metadata, labels: { tier: 'db' }, annotations: { a: 'b' } }, spec });
+const urgent = ({ metadata, spec }: ReturnType<typeof disk>): object => ({ metadata, spec: { ...spec, priorityClassName: 'high' } });
+const filled = (url: string): object => ({ metadata: { name: 'a' }, spec: { ...disk('a').spec, source: { http: { url } } } });
+const stored = (storage: object): object => ({ metadata: { name: 'a' }, spec: { storage } });
 
 describe('effort', () => {
   const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Effort, staged: Effort][] = [
@@ -50,8 +55,22 @@ describe('effort', () => {
     ['instance type', vm({ instancetype: { name: 'small' } }), vm({ instancetype: { name: 'large' } }), 'Restart', 'Restart'],
     ['preference', vm({}), vm({ preference: { name: 'windows' } }), 'Restart', 'Restart'],
     ['a field that nobody knows', vm({}), vm({ unheardOf: 1 }), 'Restart', 'Restart'],
-    ['a disk', vm({}), vm({ dataVolumeTemplates: [disk('a')] }), 'Replace', 'Replace'],
-    ['the size of one', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), 'Replace', 'Replace'],
+    ['a disk more', vm({}), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
+    ['a disk less', vm({ dataVolumeTemplates: [disk('a'), disk('b')] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
+    ['a larger disk', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), 'Live', 'Live'],
+    ['a larger disk beside sockets', sized('1Gi', { sockets: 1 }), sized('2Gi', { sockets: 2 }), 'Live', 'Restart'],
+    ['a larger disk beside cores', sized('1Gi', { cores: 1 }), sized('2Gi', { cores: 2 }), 'Restart', 'Restart'],
+    ['a larger disk, and another', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '2Gi'), disk('b')] }), 'Restart', 'Restart'],
+    ['a disk in other words', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '1024Mi')] }), 'None', 'None'],
+    ['a smaller disk', vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Replace', 'Replace'],
+    ['the label of a disk', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [labelled(disk('a'))] }), 'None', 'None'],
+    ['the source of a disk', vm({ dataVolumeTemplates: [filled('http://a')] }), vm({ dataVolumeTemplates: [filled('http://b')] }), 'Replace', 'Replace'],
+    ['the storage class of a disk', vm({ dataVolumeTemplates: [stored({})] }), vm({ dataVolumeTemplates: [stored({ storageClassName: 'fast' })] }), 'Replace', 'Replace'],
+    ['the access modes of a disk', vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteOnce'] })] }), vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteMany'] })] }), 'Replace', 'Replace'],
+    ['how urgently a disk is filled', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [urgent(disk('a'))] }), 'None', 'None'],
+    ['a size where there was none', vm({ dataVolumeTemplates: [stored({})] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Live', 'Live'],
+    ['a size no more', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [stored({})] }), 'None', 'None'],
+    ['another disk that is made anew beside a new one', vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), vm({ dataVolumeTemplates: [disk('b'), disk('a')] }), 'Replace', 'Replace'],
     ['their order', vm({ dataVolumeTemplates: [disk('a'), disk('b')] }), vm({ dataVolumeTemplates: [disk('b'), disk('a')] }), 'None', 'None'],
     ['no disks, in other words', vm({}), vm({ dataVolumeTemplates: [] }), 'None', 'None'],
   ];

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../api/pool.ts';
 import { isObject, type Json } from '../../decisions/json.ts';
-import { mergePatch, mergeVm, type WrittenVm } from '../../decisions/merge-vm.ts';
+import { grownDisks, mergePatch, mergeVm, type WrittenVm } from '../../decisions/merge-vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/vm-from-template.ts';
 import { aPool } from './fleets.ts';
 import { anyPower, anyTemplate } from './templates.ts';
@@ -234,10 +234,19 @@ const withTemplates = (names: string[], volumes: object[]): Json => ({
   dataVolumeTemplates: names.map((name) => ({ metadata: { name }, spec: {} })),
   template: { spec: { volumes } },
 });
+const sized = (name: string, storage: string): object => ({ metadata: { name }, spec: { storage: { resources: { requests: { storage } } } } });
 const templatesOf = (live: Json, base: Json | null, target: Json): unknown => {
   const { spec } = mergeVm(withSpec(live), base && withSpec(base), withSpec(target));
   return (spec['dataVolumeTemplates'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
 };
+
+const withDisks = (dataVolumeTemplates: object[], name = 'a') => withSpec({ dataVolumeTemplates, template: { spec: { volumes: [dataVolume(name)] } } });
+const grown = (live: object[], target: object[], volume = 'a', base: object[] | null = live): unknown => {
+  const vm = withDisks(live, volume);
+  const after = mergeVm(vm, base && withDisks(base), withDisks(target));
+  return [after.spec['dataVolumeTemplates'], grownDisks(vm, after)];
+};
+const disk = (url: string, labels: object): Json => ({ dataVolumeTemplates: [{ metadata: { name: 'a', labels }, spec: { source: { http: { url } } } }], template: { spec: { volumes: [dataVolume('a')] } } });
 
 describe('disks', () => {
   test.each<[title: string, live: object, base: object | null, target: object, result: object]>([
@@ -259,12 +268,32 @@ describe('disks', () => {
     expect(both).toEqual({ volumes: [claim('mine')] });
   });
 
-  test('their templates are neither renamed nor taken away nor made again', () => {
+  test('their templates are neither renamed nor made again', () => {
     const live = withTemplates(['restore-a'], [dataVolume('restore-a')]);
     const base = withTemplates(['a'], [dataVolume('a')]);
     expect(templatesOf(live, base, withTemplates(['a'], [dataVolume('a')]))).toEqual(['restore-a']);
-    expect(templatesOf(live, base, withTemplates([], []))).toEqual(['restore-a']);
     expect(templatesOf(live, base, withTemplates(['a', 'b'], [dataVolume('a')]))).toEqual(['restore-a', 'b']);
+  });
+
+  test('a template goes with its volume, for KubeVirt takes none that no volume refers to', () => {
+    const base = withTemplates(['a', 'b'], [dataVolume('a'), { name: 'data', dataVolume: { name: 'b' } }]);
+    expect(templatesOf(base, base, withTemplates(['a'], [dataVolume('a')]))).toEqual(['a']);
+    const restored = withTemplates(['restore-a'], [dataVolume('restore-a')]);
+    expect(templatesOf(restored, withTemplates(['a'], [dataVolume('a')]), withTemplates([], []))).toEqual([]);
+  });
+
+  test('a larger disk grows, a smaller one stays, and a restored one grows in the place of its original', () => {
+    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')])).toEqual([[sized('a', '2Gi')], [{ name: 'a', from: '1Gi', to: '2Gi' }]]);
+    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')], 'a', null)).toEqual([[sized('a', '2Gi')], [{ name: 'a', from: '1Gi', to: '2Gi' }]]);
+    expect(grown([sized('a', '3Gi')], [sized('a', '2Gi')])).toEqual([[sized('a', '3Gi')], []]);
+    expect(grown([sized('a', '1Gi')], [sized('a', '1024Mi')])).toEqual([[sized('a', '1Gi')], []]);
+    expect(grown([sized('b', '1Gi')], [sized('a', '2Gi')], 'b', [sized('a', '1Gi')])).toEqual([[sized('b', '2Gi')], [{ name: 'b', from: '1Gi', to: '2Gi' }]]);
+  });
+
+  test('what a disk is filled from is never changed, its labels are', () => {
+    const live = withSpec(disk('old', { tier: 'db', mine: 'x' }));
+    const { spec } = mergeVm(live, withSpec(disk('old', { tier: 'db' })), withSpec(disk('new', { tier: 'web' })));
+    expect(spec).toEqual(disk('old', { tier: 'web', mine: 'x' }));
   });
 
   test('without a base a template comes only with the volume that needs it', () => {

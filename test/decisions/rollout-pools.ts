@@ -25,7 +25,7 @@ export interface TemplateFields {
 export const aTemplate = ({ runStrategy = 'Always', cores = 1, sockets = 1, color = 'red', disk }: TemplateFields = {}): VmTemplate => ({
   spec: {
     runStrategy,
-    ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: 'root' }, spec: { storage: disk } }] }),
+    ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } }] }),
     template: { metadata: { labels: { color } }, spec: { domain: { cpu: { cores, sockets } } } },
   },
 });

@@ -33,7 +33,8 @@ function need({ from = {}, to, limit = 'Restart', strategy = 'LiveUpdate', vm: f
 const act = (what: UpdateAct): UpdateNeed => ({ need: 'act', act: what });
 const left = (why: string): UpdateNeed => ({ need: 'left', why });
 const LIVE = left('it would be updated while it runs, which the pool does not allow');
-const DISKS = left('its disks would have to be replaced, which the pool does not allow');
+const LARGE = { disk: '20Gi' };
+const DISKS = left("its disks would have to be replaced, which the pool does not allow (disk root: it can't shrink from 20Gi to 10Gi)");
 
 describe('the least disruption that does the job, up to what the pool allows', () => {
   test.each<[string, Omit<Case, 'limit'>, Record<Disruption, UpdateNeed>]>([
@@ -44,7 +45,9 @@ describe('the least disruption that does the job, up to what the pool allows', (
     ['more sockets than there is room for', { to: { sockets: 8 } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
     ['sockets where KubeVirt waits for a restart already', { to: { sockets: 2 }, vm: { restartRequired: { since: 0, why: '' } } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
     ['cores', { to: { cores: 2 } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['disks', { to: { disk: '10Gi' } }, { None: DISKS, Live: DISKS, Restart: DISKS, Replace: act('replace') }],
+    ['a disk more', { to: { disk: '10Gi' } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
+    ['a larger disk', { from: { disk: '10Gi' }, to: { disk: '20Gi' } }, { None: LIVE, Live: act('live'), Restart: act('live'), Replace: act('live') }],
+    ['a smaller disk', { from: LARGE, to: { disk: '10Gi' } }, { None: DISKS, Live: DISKS, Restart: DISKS, Replace: act('replace') }],
     ['a run strategy under which it runs too', { to: { runStrategy: 'Manual' } }, { None: act('write'), Live: act('write'), Restart: act('write'), Replace: act('write') }],
     ['a run strategy that stops it', { to: { runStrategy: 'Halted' } }, {
       None: left('it would be stopped, which the pool does not allow'),
@@ -84,10 +87,10 @@ describe('a VM that is not running', () => {
   });
 
   test('is not replaced where it has ended, and its replacement would run', () => {
-    const to = { disk: '10Gi', runStrategy: 'Once' };
-    expect(need({ from: { runStrategy: 'Once' }, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(left('it has ended, and the VM in its place would run'));
-    expect(need({ to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(act('replace'));
-    expect(need({ from: { runStrategy: 'Manual' }, to: { ...to, runStrategy: 'Manual' }, limit: 'Replace', vm: { hasVmi: false, ready: false }, guest: null })).toEqual(act('replace'));
+    const [from, to] = [{ ...LARGE, runStrategy: 'Once' }, { disk: '10Gi', runStrategy: 'Once' }];
+    expect(need({ from, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(left('it has ended, and the VM in its place would run'));
+    expect(need({ from: LARGE, to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(act('replace'));
+    expect(need({ from: { ...LARGE, runStrategy: 'Manual' }, to: { ...to, runStrategy: 'Manual' }, limit: 'Replace', vm: { hasVmi: false, ready: false }, guest: null })).toEqual(act('replace'));
   });
 });
 
@@ -97,7 +100,7 @@ describe('where only those may be touched that do not run', () => {
     expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual(left('it runs, and is updated when it stops'));
     expect(need({ to: { cores: 2 }, limit: null, guest: { deleting: true } })).toEqual(act('write'));
     expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, guest: null })).toEqual(act('write'));
-    expect(need({ to: { disk: '10Gi' }, limit: null, vm: HALTED, guest: null })).toEqual(DISKS);
+    expect(need({ from: LARGE, to: { disk: '10Gi' }, limit: null, vm: HALTED, guest: null })).toEqual(DISKS);
   });
 });
 
@@ -115,7 +118,7 @@ describe('a VM is left alone', () => {
 
   test('and is not waited for where nothing would be done to it', () => {
     expect(need({ to: {}, guest: { paused: true } })).toEqual({ need: 'nothing' });
-    expect(need({ to: { disk: '10Gi' }, guest: { paused: true } })).toEqual(DISKS);
+    expect(need({ from: LARGE, to: { disk: '10Gi' }, guest: { paused: true } })).toEqual(DISKS);
     expect(need({ to: {}, vm: { optedOut: true } })).toEqual({ need: 'nothing' });
   });
 });

@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
-import { DataVolumes, KubeVirts, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
+import type { Claim } from '../../dev/simulator/types.ts';
+import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
@@ -172,10 +173,19 @@ describe('the strategy', () => {
   });
 });
 
-const disks = (storage: string) => ({
-  vm: { dataVolumeTemplates: [{ metadata: { name: 'root', annotations: { 'sim.drover.dev/provision-time': '100ms' } }, spec: { source: { blank: {} }, storage: { resources: { requests: { storage } } } } }] },
-  guest: { volumes: [{ name: 'root', dataVolume: { name: 'root' } }] },
+const disk = (name: string, storage: string, { annotations, ...more }: { annotations?: object; storageClassName?: string } = {}) => ({
+  metadata: { name, annotations: { 'sim.drover.dev/provision-time': '100ms', ...annotations } },
+  spec: { source: { blank: {} }, storage: { resources: { requests: { storage } }, ...more } },
 });
+const withDisks = (...templates: ReturnType<typeof disk>[]) => ({
+  vm: { dataVolumeTemplates: templates },
+  guest: { volumes: templates.map(({ metadata: { name } }) => ({ name, dataVolume: { name } })) },
+});
+const disks = (storage: string) => withDisks(disk('root', storage));
+const sizes = async (pool: TestPool): Promise<Record<string, unknown>> => {
+  const { items } = await fleet().kube.list<Claim>(PersistentVolumeClaims, { namespace: pool.namespace });
+  return Object.fromEntries(items.map(({ metadata, status }) => [metadata.name, status?.capacity?.['storage']]));
+};
 const uids = async (pool: TestPool, resource: Resource): Promise<Record<string, string>> =>
   Object.fromEntries((await fleet().kube.list(resource, { namespace: pool.namespace })).items.map(({ metadata }) => [metadata.name, metadata.uid]));
 const allUids = async (pool: TestPool): Promise<Record<string, Record<string, string>>> => ({
@@ -208,17 +218,56 @@ describe('disruption', () => {
     expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
   });
 
-  test('Restart: new disks are left, and told of', async () => {
+  test('Restart: disks that would have to be made anew are left, and told of', async () => {
+    const pool = await aPool({ template: templateOf(disks('2Gi')) });
+    const before = await allUids(pool);
+    const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: its disks would have to be replaced, which the pool does not allow'));
+    await pool.until({ updatedReplicas: 0, updateRevision: next, currentRevision: revisionOf(templateOf(disks('2Gi'))) });
+    expect(await allUids(pool)).toEqual(before);
+  });
+
+  test('Live: a larger disk grows under its guest, and nothing restarts', async () => {
+    const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
+    await pool.power('web-2', 'stop');
+    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
+    const before = await allUids(pool);
+    const next = await pool.change(templateOf(disks('2Gi')));
+    await pool.until({ updatedReplicas: 2, currentRevision: next });
+    expect(await sizes(pool)).toEqual({ 'root-1': '2Gi', 'root-2': '2Gi' });
+    expect(await allUids(pool)).toEqual(before);
+    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([{ spec: { storage: { resources: { requests: { storage: '2Gi' } } } } }]);
+  });
+
+  test('Restart: a disk more is made beside those that are there, and one less is let go; no data is lost', async () => {
     const pool = await aPool({ template: templateOf(disks('1Gi')) });
     const before = await allUids(pool);
-    const next = await pool.change(templateOf({ cores: 2, ...disks('2Gi') }));
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: its disks would have to be replaced, which the pool does not allow'));
-    await pool.until({ updatedReplicas: 0, updateRevision: next, currentRevision: revisionOf(templateOf(disks('1Gi'))) });
+    await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
+    expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
+    const grown = await allUids(pool);
+    expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
+    for (const [name, uid] of Object.entries(before['guests']!)) expect(grown['guests']![name]).not.toBe(uid);
+    await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
+    expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
+    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
+  });
+
+  test.each([
+    ['whose storage class forbids it', { storageClassName: 'fixed' }, 'the storageclass that provisions the pvc must support resize'],
+    ['that the storage has no room for', { annotations: { 'sim.drover.dev/grow-fails': 'true' } }, 'the storage has no room for 2Gi'],
+  ])('a disk %s does not grow: the update fails with the reason, and loses nothing', async (_which, more, why) => {
+    const { kube } = fleet();
+    await kube.create(StorageClasses, { metadata: { name: 'fixed' }, provisioner: 'example.com/none' }).catch(() => undefined);
+    const pool = await aPool({ template: templateOf(withDisks(disk('root', '1Gi', more))) });
+    const before = await allUids(pool);
+    await pool.change(templateOf({ cores: 2, ...withDisks(disk('root', '2Gi', more)) }));
+    await until(async () => expect((await pool.condition('Degraded'))?.message).toMatch(/web-\d: its disk root-\d does not grow to 2Gi: /));
+    expect((await pool.condition('Degraded'))!.message).toContain(why);
     expect(await allUids(pool)).toEqual(before);
   });
 
   test('Replace: VMs and their disks are made anew, within the budget', async () => {
-    const pool = await aPool({ replicas: 3, template: templateOf(disks('1Gi')), ...atMost('Replace') });
+    const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
     const before = await allUids(pool);
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...disks('2Gi') }));
@@ -237,7 +286,7 @@ describe('disruption', () => {
   });
 
   test('Replace: a VM that a person has stopped is made anew as well, and stays stopped', async () => {
-    const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Replace') });
+    const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
     const before = await allUids(pool);

@@ -1,0 +1,44 @@
+import { field, isObject, type Json } from '../json.ts';
+import { amountOf } from '../quantity.ts';
+
+/** The fields of a PersistentVolumeClaim that its growth shows in. */
+export interface GrowingClaim {
+  spec?: { resources?: { requests?: Readonly<Record<string, unknown>> } };
+  status?: { capacity?: Readonly<Record<string, unknown>>; conditions?: readonly unknown[]; allocatedResourceStatuses?: Readonly<Record<string, string>> };
+}
+
+/** How far the storage is with a claim that is to be of this size. */
+export type Growth = { state: 'grown' } | { state: 'growing'; why: string | null } | { state: 'refused'; why: string };
+
+const BILLION = 1_000_000_000n;
+
+/**
+ * What a claim has to ask for so that its disk has this size, null where it asks for that much already. CDI asks for more than the
+ * template does, for what a file system takes for itself: that share is kept.
+ */
+export function requestFor({ spec }: GrowingClaim, from: string | null, to: string): string | null {
+  const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(amountOf);
+  if (wanted === null || wanted === undefined) return null;
+  if (asked === null || asked === undefined || was === null || was === undefined || was <= 0n || asked <= was) return (asked ?? 0n) >= wanted ? null : to;
+  if (asked >= wanted) return null;
+  const bytes = (wanted * asked) / was / BILLION;
+  return String(bytes + 1n);
+}
+
+/** `request`: what the claim asks for. */
+export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growth {
+  const conditions = (status.conditions ?? []).filter(isObject);
+  const told = (type: string): Json | undefined => conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
+  if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
+  // The volume has grown; its file system follows with the guest that has it, or with the next one.
+  if (told('FileSystemResizePending') !== undefined) return { state: 'grown' };
+  const error = told('ControllerResizeError') ?? told('NodeResizeError');
+  const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(told('Resizing'), 'message');
+  if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true) return { state: 'refused', why: words ?? 'the storage cannot give it that size' };
+  return { state: 'growing', why: words };
+}
+
+function textOf(condition: Json | undefined, key: string): string | null {
+  const text = field(condition, key);
+  return typeof text === 'string' && text !== '' ? text : null;
+}

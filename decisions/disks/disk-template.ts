@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import type { Disruption, VmTemplate } from '../../api/pool.ts';
+import { canonical } from '../canonical.ts';
+import { field, isObject, type Json } from '../json.ts';
+import { amountOf } from '../quantity.ts';
+
+/** An item of `spec.dataVolumeTemplates`. */
+export type DiskTemplate = Json;
+
+/** The disk templates of a VirtualMachine's spec, by name. */
+export function diskTemplates(spec: { dataVolumeTemplates?: unknown } | null | undefined): Map<string, DiskTemplate> {
+  const { dataVolumeTemplates: templates } = spec ?? {};
+  const named = (Array.isArray(templates) ? templates : []).filter(isObject).flatMap((template): [string, DiskTemplate][] => {
+    const name = field(template, 'metadata', 'name');
+    return typeof name === 'string' ? [[name, template]] : [];
+  });
+  return new Map(named);
+}
+
+const CLAIMS = ['pvc', 'storage'] as const;
+
+/** The size that a disk template asks for; null where it leaves that to its source. */
+export function sizeOf(template: DiskTemplate): string | null {
+  for (const claim of CLAIMS) {
+    const size = field(template['spec'], claim, 'resources', 'requests', 'storage');
+    if (typeof size === 'string' || typeof size === 'number') return String(size);
+  }
+  return null;
+}
+
+/** The same template with another size, in the place where it has one. */
+export function withSize(template: DiskTemplate, size: string): DiskTemplate {
+  const spec = template['spec'] as Json;
+  const claim = CLAIMS.find((key) => isObject(spec[key])) ?? 'storage';
+  const asked = (spec[claim] ?? {}) as Json;
+  const resources = (asked['resources'] ?? {}) as Json;
+  const requests = { ...(resources['requests'] as Json | undefined), storage: size };
+  return { ...template, spec: { ...spec, [claim]: { ...asked, resources: { ...resources, requests } } } };
+}
+
+/** Names all of a disk template that a disk can't change once it is made: what is in it, and how it is stored; not its size. */
+export const diskIdentity = (template: DiskTemplate): string => createHash('sha256').update(canonical(lasting(template))).digest('hex').slice(0, 10);
+
+function lasting({ spec }: DiskTemplate): Json {
+  // How urgently it is filled means nothing once it is.
+  const { priorityClassName: _priorityClassName, ...rest } = isObject(spec) ? spec : {};
+  const claims = CLAIMS.flatMap((key): [string, Json][] => {
+    const claim = rest[key];
+    if (!isObject(claim)) return [];
+    const { resources, ...others } = claim;
+    const { requests, ...limits } = isObject(resources) ? resources : {};
+    const { storage: _storage, ...otherRequests } = isObject(requests) ? requests : {};
+    const hasOthers = Object.keys(limits).length + Object.keys(otherRequests).length > 0;
+    return [[key, { ...others, ...(hasOthers ? { resources: { ...limits, requests: otherRequests } } : {}) }]];
+  });
+  return { ...rest, ...Object.fromEntries(claims) };
+}
+
+/** True where the second size is the greater; a disk that has no size of its own takes any. */
+export function isLarger(from: string | null, to: string | null): boolean {
+  if (to === null) return false;
+  return from === null || (amountOf(to) ?? 0n) > (amountOf(from) ?? 0n);
+}
+
+/** Why a disk made from one template can't become what the other asks for; null where it can. */
+export function whyMadeAnew(from: DiskTemplate, to: DiskTemplate): string | null {
+  if (diskIdentity(from) !== diskIdentity(to)) return 'its source or the way it is stored is another';
+  const [was, is] = [sizeOf(from), sizeOf(to)];
+  return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;
+}
+
+/** What it takes of a VM to have the disks of another template. */
+export function diskEffort(from: VmTemplate, to: VmTemplate): Disruption {
+  const [before, after] = [diskTemplates(from.spec), diskTemplates(to.spec)];
+  let effort: Disruption = 'None';
+  for (const [name, template] of after) {
+    const old = before.get(name);
+    if (old === undefined) effort = 'Restart';
+    else if (whyMadeAnew(old, template) !== null) return 'Replace';
+    else if (effort === 'None' && isLarger(sizeOf(old), sizeOf(template))) effort = 'Live';
+  }
+  return [...before.keys()].every((name) => after.has(name)) ? effort : 'Restart';
+}
+
+/** Which disks would have to be made anew for another template, and why, in words. */
+export function disksMadeAnew(from: VmTemplate, to: VmTemplate): string[] {
+  const before = diskTemplates(from.spec);
+  return [...diskTemplates(to.spec)].flatMap(([name, template]) => {
+    const old = before.get(name);
+    const why = old === undefined ? null : whyMadeAnew(old, template);
+    return why === null ? [] : [`disk ${name}: ${why}`];
+  });
+}

@@ -1,23 +1,18 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../api/pool.ts';
 import type { HealView } from '../../clients/heal/view.ts';
 import type { Action } from '../../clients/history/actions.ts';
 import type { VirtualMachine } from '../../dev/simulator/types.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
 import { aFleet, runningTemplate, until } from '../fleet/fleet.ts';
+import { withFastStarts } from '../fleet/healings.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
 
 const fleet = aFleet();
 
-beforeAll(async () => {
-  // KubeVirt's delays between starts, a hundredth as long.
-  await until(async () => {
-    const metadata = { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } };
-    await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata });
-  });
-});
+withFastStarts(fleet);
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
 

@@ -21,7 +21,8 @@ export async function chaosProxy(
   const tls: RequestOptions = {};
   await real.applyToHTTPSOptions(tls);
   const upstream = new URL(real.getCurrentCluster()!.server);
-  const agent = new Agent({ keepAlive: true, ca: tls.ca });
+  const { ca, cert, key, rejectUnauthorized, servername } = tls;
+  const agent = new Agent({ keepAlive: true, ca, cert, key, rejectUnauthorized, servername });
   const calls: string[] = [];
 
   const forward = (incoming: IncomingMessage, response: ServerResponse, drop: boolean): void => {

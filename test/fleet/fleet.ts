@@ -15,6 +15,9 @@ import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../kubernetes/objects.ts';
 import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { givenCluster } from '../cluster/given.ts';
+import { GivenStack } from '../cluster/given-stack.ts';
+import { isSkip } from '../cluster/skip.ts';
 
 /** KubeVirt's own CRDs, where the machine has them beside the project; the stack's own elsewhere. */
 const KUBEVIRT_CRDS = process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
@@ -37,14 +40,23 @@ export class TestFleet {
   constructor(stack: Stack, temporal: Temporal) {
     this.stack = stack;
     this.temporal = temporal;
-    this.kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
+    this.kube = stack instanceof GivenStack ? stack.kube : new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
+  }
+
+  /** Path of a kubeconfig with the rights of a worker: on a stack of the test's own, every right. */
+  get workerKubeconfig(): string {
+    return this.#workerEnv['KUBECONFIG']!;
+  }
+
+  get #workerEnv(): Record<string, string> {
+    return { ...this.stack.env, ...(this.stack instanceof GivenStack ? this.stack.workerEnv : {}) };
   }
 
   /** A worker of its own process; resolves once it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
     const child = spawn(process.execPath, ['workers/main.ts'], {
       cwd: resolve(import.meta.dirname, '../..'),
-      env: { ...process.env, ...this.stack.env, ...env },
+      env: { ...process.env, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#workers.add(child);
@@ -75,8 +87,8 @@ export class TestFleet {
     for (const child of this.#workers) child.kill('SIGKILL');
     await Promise.all(ends);
     await this.temporal.connection.close();
-    await this.kube.close();
     await this.stack.stop();
+    await this.kube.close();
   }
 
   /** A namespace of its own for one test. */
@@ -144,20 +156,43 @@ export const namesUpTo = (pool: string, count: number): string[] => Array.from({
  * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker that is gone
  * several times over; and not until what is lost is looked for again, every five minutes.
  */
-export const until = (assertions: () => Promise<void>, timeout = 120_000): Promise<void> => vi.waitFor(assertions, { timeout, interval: 100 });
+export async function until(assertions: () => Promise<void>, timeout = 120_000): Promise<void> {
+  let skipped: unknown;
+  const attempt = (): Promise<void> =>
+    assertions().catch((error: unknown) => {
+      if (!isSkip(error)) throw error;
+      skipped = error;
+    });
+  await vi.waitFor(attempt, { timeout, interval: 100 });
+  if (skipped !== undefined) throw skipped;
+}
+
+interface FleetOptions {
+  simulator?: boolean;
+  workers?: number;
+  ephemeral?: boolean;
+}
+
+/** The one place that chooses what tests run on: a stack of the file's own with the simulator, or the cluster that was given. */
+function startServers({ simulator = true, ephemeral = true }: FleetOptions): Promise<Stack> {
+  const given = givenCluster();
+  if (given !== undefined) return GivenStack.start(given);
+  const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
+  const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
+  return startStack({ state, ephemeral, simulator, worker: false, restarts: false, ...crds });
+}
 
 /** The stack of this test file: started before its tests, with as many workers as asked for, and gone after them. */
-export function aFleet(options: { simulator?: boolean; workers?: number; ephemeral?: boolean } = {}): () => TestFleet {
+export function aFleet(options: FleetOptions = {}): () => TestFleet {
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
-    const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
-    const { simulator = true, workers = 1, ephemeral = true } = options;
-    const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
-    const stack = await startStack({ state, ephemeral, simulator, worker: false, restarts: false, ...crds });
-    const temporal = await connectTemporal({ address: stack.temporalAddress });
+    const stack = await startServers(options);
+    const namespace = stack.env['TEMPORAL_NAMESPACE'];
+    const temporal = await connectTemporal({ address: stack.temporalAddress, namespace });
     fleet = new TestFleet(stack, temporal);
-    await setup({ kube: fleet.kube, temporal, cluster: 'default', say: () => {} });
-    for (let count = 0; count < workers; count++) await fleet.startWorker();
+    const kube = stack instanceof GivenStack ? stack.kube.plain : fleet.kube;
+    await setup({ kube, temporal, cluster: 'default', say: () => {} });
+    for (let count = 0; count < (options.workers ?? 1); count++) await fleet.startWorker();
   });
   afterAll(async () => {
     await fleet?.end();

@@ -7,12 +7,14 @@ import { DataVolumes, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineIn
 import type { healVm } from '../../workflows/heal-vm.ts';
 import { healVmIdOf, type poolIdOf } from '../../workflows/messages.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
+import { givenCluster } from '../cluster/given.ts';
 import { until, type TestFleet } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
-/** Makes KubeVirt's delays between starts a hundredth as long, in every test of the file. */
+/** Makes KubeVirt's delays between starts a hundredth as long, in every test of the file; those of a real KubeVirt are as they are. */
 export function withFastStarts(fleet: () => TestFleet): void {
   beforeAll(async () => {
+    if (givenCluster() !== undefined) return;
     const metadata = { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } };
     await until(async () => void (await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata })));
   });

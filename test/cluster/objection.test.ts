@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { Namespaces, Nodes, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { GivenCluster } from './given.ts';
+import { objection } from './objection.ts';
+
+const given = { hasStandIn: false, hasDisks: true } as GivenCluster;
+const own = new Set(['test-1']);
+const toVm = (annotations: Record<string, unknown>, cluster = given) =>
+  objection(cluster, own, VirtualMachines, { namespace: 'test-1', name: 'web-1' }, { spec: { template: { metadata: { annotations } } } });
+
+test('a test may write what it likes in namespaces that it made', () => {
+  expect(toVm({ team: 'shop' })).toBeUndefined();
+  expect(objection(given, own, Namespaces, { name: 'test-1' }, undefined)).toBeUndefined();
+});
+
+test.each([
+  [VirtualMachines, { namespace: 'default', name: 'db' }, 'VirtualMachine db'],
+  [VirtualMachines, { name: 'db' }, 'VirtualMachine db'],
+  [Nodes, { name: 'test-1' }, 'Node test-1'],
+  [Namespaces, { name: 'default' }, 'Namespace default'],
+])('a test may not write anything else: %o %o', (resource, key, what) => {
+  expect(objection(given, own, resource, key, {})).toBe(`it changes the cluster itself: ${what}`);
+});
+
+test.each([
+  [{ 'sim.drover.dev/unschedulable': 'true' }, 'it asks the simulator for sim.drover.dev/unschedulable'],
+  [{ 'sim.drover.dev/never-ready': 'true' }, 'its guests run and are not ready'],
+  [{ 'sim.drover.dev/boot-time': '25s' }, 'its guests take 25s to boot'],
+  [{ 'sim.drover.dev/run-end': 'Succeeded' }, 'its guests shut themselves down'],
+])('what only the simulator can play is told by its reason: %o', (annotations, reason) => {
+  expect(toVm(annotations)).toBe(reason);
+});
+
+test.each([{ 'sim.drover.dev/boot-time': '100ms' }, { 'sim.drover.dev/fail-starts': 'always' }, { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' }])(
+  'what real guests do as well is no reason: %o',
+  (annotations) => {
+    expect(toVm(annotations)).toBeUndefined();
+  },
+);
+
+test('if nothing looks after pods, guests can be made unready', () => {
+  expect(toVm({ 'sim.drover.dev/never-ready': 'true' }, { ...given, hasStandIn: true })).toBeUndefined();
+});

@@ -1,0 +1,11 @@
+import type { ObjectKey } from '../../kubernetes/client.ts';
+import { Namespaces, type Resource } from '../../kubernetes/resources.ts';
+import type { GivenCluster } from './given.ts';
+import { beyond } from './knobs.ts';
+
+/** Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it made. */
+export function objection(given: GivenCluster, own: ReadonlySet<string>, resource: Resource, { namespace, name }: ObjectKey, body: unknown): string | undefined {
+  const isOwn = resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
+  if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
+  return beyond(given, body);
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { Namespaces, VirtualMachines } from '../../kubernetes/resources.ts';
+import { aFleet, until } from '../fleet/fleet.ts';
+import { ClusterRoleBindings, ClusterRoles } from './ownership.ts';
+
+const fleet = aFleet({ workers: 0 });
+const PROJECT = resolve(import.meta.dirname, '../..');
+const labelSelector = 'drover.dev/test-run';
+
+/** `npm run test:cluster` on this file's servers, as if they were a user's. */
+function lane(...args: string[]) {
+  const program = join(PROJECT, 'test/cluster/run.ts');
+  const child = spawn(process.execPath, [program, '--kubeconfig', fleet().stack.kubeconfig, ...args], { cwd: PROJECT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = Promise.all([text(child.stdout), text(child.stderr)]).then((both) => both.join(''));
+  const ended = once(child, 'exit').then(async ([code]) => ({ code: code as number | null, said: await said }));
+  return { child, ended };
+}
+
+async function expectNothingLeft(): Promise<void> {
+  const left = await Promise.all([Namespaces, ClusterRoles, ClusterRoleBindings].map(async (kind) => (await fleet().kube.list(kind, { labelSelector })).items));
+  expect(left.flat().map(({ metadata }) => metadata.name)).toEqual([]);
+}
+
+test('a run that is interrupted removes what it made', async () => {
+  const run = lane('test/fleet/scale.int.test.ts');
+  await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]));
+  run.child.kill('SIGINT');
+  const { code, said } = await run.ended;
+  expect(said).toContain('interrupted');
+  expect(code).toBe(130);
+  await expectNothingLeft();
+});
+
+test('a test that wants what only the simulator does is skipped, with its reason', async () => {
+  const { code, said } = await lane('test/fleet/healing.int.test.ts', '-t', 'waits for a node').ended;
+  expect(said).toContain('it asks the simulator for');
+  expect(code).toBe(0);
+  await expectNothingLeft();
+});
+
+test("a cluster with pools of somebody's is refused, and nothing is touched", async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 0 });
+  const { code, said } = await lane().ended;
+  expect(said).toContain(`the cluster has 1 of drover's pools (${namespace}/web)`);
+  expect(code).toBe(1);
+  await expectNothingLeft();
+});

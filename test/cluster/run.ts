@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import { CustomResourceDefinitions } from '../../kubernetes/resources.ts';
+import { integrationTests } from './files.ts';
+import { environmentOf, type GivenCluster } from './given.ts';
+import { removeAll } from './ownership.ts';
+import { preflight, type Facts } from './preflight.ts';
+import { report } from './report.ts';
+import type { Skip } from './skip.ts';
+import { createWorkerAccount } from './worker-rights.ts';
+
+/** `npm run test:cluster -- --kubeconfig FILE`: every integration test that needs nothing of the simulator, on a cluster with KubeVirt. */
+
+const PROJECT = resolve(import.meta.dirname, '../..');
+const USAGE = `npm run test:cluster -- --kubeconfig FILE [--context NAME] [--temporal HOST:PORT] [FILE...] [-t PATTERN]
+
+  --kubeconfig FILE     the cluster, with the rights of an administrator
+  --context NAME        another than the file's current context
+  --temporal HOST:PORT  a Temporal to use, with namespaces of the tests' own; else each test file starts one
+  -t PATTERN            only tests whose names match
+  --stand-in            nothing looks after the cluster's pods but a stand-in for the kubelet
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    kubeconfig: { type: 'string' },
+    context: { type: 'string' },
+    temporal: { type: 'string' },
+    testNamePattern: { type: 'string', short: 't' },
+    'stand-in': { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+async function main(): Promise<number> {
+  if (values.help || values.kubeconfig === undefined) {
+    say(USAGE);
+    return values.help ? 0 : 2;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'drover-test-cluster-'));
+  const config = loadKubeConfig({ kubeconfig: values.kubeconfig, context: values.context });
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeFileSync(kubeconfig, config.exportConfig(), { mode: 0o600 });
+  const kube = new KubeClient(config, { fieldManager: 'test' });
+  try {
+    const facts = await preflight(kube);
+    const run = randomBytes(3).toString('hex');
+    say(`KubeVirt ${facts.kubevirt} at ${kube.server}; run ${run}`);
+    const given: GivenCluster = {
+      kubeconfig,
+      temporal: values.temporal ?? null,
+      run,
+      home: `drover-test-${run}`,
+      hasStandIn: values['stand-in'],
+      hasDisks: facts.hasDisks,
+      skips: join(folder, 'skips.jsonl'),
+    };
+    try {
+      await createWorkerAccount(kube, given);
+      const code = await runTests(given);
+      say(report(integrationTests(), skipsIn(given), positionals.length > 0));
+      return code;
+    } finally {
+      await cleanUp(kube, given, facts);
+    }
+  } finally {
+    await kube.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** In a process group of their own, so that Ctrl-C ends them and leaves this process to clean up. */
+async function runTests(given: GivenCluster): Promise<number> {
+  const names = values.testNamePattern === undefined ? [] : ['-t', values.testNamePattern];
+  const args = ['run', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];
+  const env = { ...process.env, ...environmentOf(given) };
+  const child = spawn(join(PROJECT, 'node_modules/.bin/vitest'), args, { cwd: PROJECT, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
+  const interrupt = (): void => {
+    say('interrupted: what the tests made is being removed');
+    process.kill(-child.pid!, 'SIGKILL');
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 130;
+}
+
+const skipsIn = ({ skips }: GivenCluster): Skip[] =>
+  existsSync(skips)
+    ? readFileSync(skips, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Skip)
+    : [];
+
+async function cleanUp(kube: KubeClient, { run }: GivenCluster, { installed }: Facts): Promise<void> {
+  // Whoever asks twice to end leaves the rest to a later hand.
+  await removeAll(kube, run);
+  for (const name of installed) {
+    await kube.delete(CustomResourceDefinitions, { name }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+  say(`removed: the namespaces and rights of run ${run}${installed.length === 0 ? '' : `, ${installed.join(', ')}`}`);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`test:cluster: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

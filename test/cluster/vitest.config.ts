@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+import { integrationTests } from './files.ts';
+
+/** Integration tests on a given cluster, one file after the other: each has a worker, and two at once would both tend the same pools. */
+export default defineConfig({
+  test: {
+    name: 'cluster',
+    root: new URL('../..', import.meta.url).pathname,
+    include: integrationTests().run,
+    globalSetup: ['test/bundle.ts'],
+    maxWorkers: 1,
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});

@@ -1,0 +1,202 @@
+import './real-code.ts';
+import { asyncLocalStorage } from '@temporalio/activity';
+import { expect, test } from 'vitest';
+import type { PoolStatus } from '../../api/pool.ts';
+import { Guarantees } from './guarantees.ts';
+import { aSpec, aTemplate } from './pools.ts';
+import { World, type WorldOptions } from './world.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Plays it with every seed: the ways between the parts take another time in each. */
+async function play(live: (world: World) => Promise<void>, options: Partial<WorldOptions> = {}, seeds = 2): Promise<void> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const world = new World({ seed, ...options });
+    const guarantees = new Guarantees(world);
+    await world.run(3 * HOUR_MS, async () => {
+      const end = watchTheClock(guarantees);
+      await live(world);
+      end();
+    });
+    if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
+  }
+}
+
+function watchTheClock(guarantees: Guarantees): () => void {
+  const timer = setInterval(() => guarantees.checkMissing(), 5_000);
+  return () => clearInterval(timer);
+}
+
+const statusOf = (world: World, name = 'web'): PoolStatus | undefined => world.pool(name)?.['status'] as PoolStatus | undefined;
+const isReady = (world: World, count: number, name = 'web') => (): boolean => statusOf(world, name)?.readyReplicas === count;
+
+/** Until all of its VMs are ready. */
+async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
+  const pool = aSpec(spec);
+  await world.createPool(name, pool);
+  expect(await world.until(isReady(world, pool.replicas, name), 120_000)).toBe(true);
+  await world.wait(2_000);
+}
+
+test('a VM that is deleted during its batch costs no other VM when the pool is scaled in, and is made anew before the batch is over', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 10, maxUnavailable: 2 });
+    await world.changePool('web', { template: aTemplate({ version: 2, bootMs: 300_000 }) });
+    await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 8, 30_000);
+    const down = world.vmsOf(world.pool('web')!.metadata.uid).map(({ metadata }) => metadata.name).find((name) => world.vmi(name)?.status?.phase !== 'Running')!;
+    await world.deleteVm(down);
+    await world.wait(3_000);
+    await world.changePool('web', { replicas: 9 });
+    await world.wait(200_000);
+  }));
+
+test('a scale-in during a rollout that fails takes the VMs that are down, not those that are ready', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 10, maxUnavailable: 3 });
+    await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
+    await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 7, 30_000);
+    await world.wait(30_000);
+    await world.changePool('web', { replicas: 7 });
+    await world.wait(30_000);
+  }));
+
+// waits for A4
+test.fails('a scale-in that begins late deletes no VM that is wanted again', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 10 });
+      await world.changePool('web', { replicas: 5 });
+      await world.wait(20_000);
+      await world.changePool('web', { replicas: 10 });
+      await world.wait(120_000);
+    },
+    { delays: { deleteVms: 60_000 } },
+  ));
+
+// waits for D2
+test.fails('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }, 'a');
+    await world.createPool('b', aSpec({ replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }));
+    await world.wait(60_000);
+    await world.changePool('a', { replicas: 0 });
+    await world.wait(60_000);
+  }));
+
+// waits for A5
+test.fails('a VM that ran while nobody watched keeps its disks when its guest fails to start', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 3, autohealing: { startupFailureThreshold: 3, maxUnhealthy: '100%' }, template: aTemplate({ disk: 'root' }) });
+    await world.changePool('web', { replicas: 4 });
+    await world.until(() => world.vm('web-4') !== undefined, 30_000);
+    for (const worker of world.workers) world.freeze(worker);
+    await world.wait(300_000);
+    expect(world.vmi('web-4')?.status?.phase).toBe('Running');
+    await corrupt(world, 'root-4');
+    world.crash('web-4');
+    await world.wait(300_000);
+    for (const worker of world.workers) world.thaw(worker);
+    await world.wait(600_000);
+  }));
+
+/** Guests that boot from the disk fail to start from now on. */
+async function corrupt(world: World, name: string): Promise<void> {
+  const { DataVolumes } = await import('../../kubernetes/resources.ts');
+  await world.client.patch(DataVolumes, { namespace: 'shop', name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
+}
+
+// waits for D4
+test.fails('a surplus that nobody will remove stops no healing', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 5, autohealing: { preserveStorage: false, maxUnhealthy: '100%' }, scaleInStrategy: { opportunistic: {} }, template: aTemplate({ disk: 'root' }) });
+    await world.changePool('web', { replicas: 4 });
+    await corrupt(world, 'root-5');
+    world.crash('web-5');
+    const { uid } = world.vm('web-5')!.metadata;
+    if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000))) world.break('G12: web-5 is sick for half an hour, and is not healed');
+  }));
+
+// waits for A15
+test.fails('a pool that is made anew under its name begins with nothing of the old one', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 5, maxUnavailable: 1, rollout: { maxFailures: 5, progressDeadlineSeconds: 30 } });
+    world.signal('web', 'pause', { by: 'ann', why: 'incident 42' });
+    await world.changePool('web', { template: aTemplate({ version: 2 }) });
+    await world.wait(5_000);
+    const { spec } = world.pool('web') as { spec?: never } as { spec: Parameters<World['createPool']>[1] };
+    for (const worker of world.workers) world.freeze(worker);
+    await world.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
+    await world.deletePool('web').catch(() => {});
+    await world.createPool('web', spec);
+    await world.wait(5_000);
+    for (const worker of world.workers) world.thaw(worker);
+    await world.wait(60_000);
+    if (!(await world.until(isReady(world, 5), 300_000))) world.break(`G14: the new pool has ${statusOf(world)?.readyReplicas} of 5 VMs ready`);
+  }));
+
+// waits for D15
+test.fails('one number that is refused blocks no other', () =>
+  play(async (world) => {
+    const { KubeError } = await import('../../kubernetes/errors.ts');
+    world.server.refuse = ({ plural }, { metadata }) => (plural === 'virtualmachines' && metadata.name === 'web-3' ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three') : null);
+    await world.createPool('web', aSpec({ replicas: 20 }));
+    if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 19, 600_000))) world.break('G11: VMs of other numbers than the one that is refused are not made');
+  }));
+
+test('a worker that was frozen in the midst of a batch brings no VM back to an older revision', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 8, maxUnavailable: 4, rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue' } });
+    for (const version of [2, 3, 4]) {
+      let frozen: (typeof world.workers)[number] | undefined;
+      world.onlookers.push({
+        // In the midst of its acts: the answer to this one is on its way.
+        onWrite: (_write, call) => {
+          if (frozen !== undefined || asyncLocalStorage.getStore()?.info.activityType !== 'updateVms') return;
+          frozen = world.workers.find(({ process }) => process === call?.process);
+          world.freeze(frozen!);
+        },
+      });
+      await world.changePool('web', { template: aTemplate({ version }) });
+      await world.until(() => frozen !== undefined, 10_000);
+      await world.wait(1_000);
+      await world.changePool('web', { template: aTemplate({ version: version + 10 }) });
+      await world.wait(60_000);
+      world.thaw(frozen!);
+      await world.wait(30_000);
+    }
+  }));
+
+// waits for A8
+test.fails('two runs of restarts and a rollout together keep to the budget of the pool', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 12, maxUnavailable: 1 });
+    const chosen = (from: number, to: number): Record<string, Record<string, string>> => ({ shop: Object.fromEntries(Array.from({ length: to - from + 1 }, (_, n) => [`web-${n + from}`, world.vmi(`web-${n + from}`)!.metadata.uid])) });
+    const run = (id: string, from: number, to: number): void => {
+      world.temporal.start('restartVms', `restart/model/${id}`, [{ chosen: chosen(from, to), maxUnavailable: 3, maxFailures: 5, deadlineMs: 120_000, askedBy: 'ann', reason: null }]);
+    };
+    run('a', 1, 4);
+    run('b', 5, 8);
+    run('c', 9, 12);
+    await world.wait(200_000);
+  }, { lag: 500 }, 4));
+
+// waits for A3
+test.fails('a worker that loses the API server is replaced within a minute, and calls no healthy VM failed', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 4, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 60 } });
+    for (const worker of world.workers) {
+      world.cutOff(worker, true);
+      await world.wait(40_000);
+      const wanted = world.pool('web')!['spec'] as { replicas: number };
+      await world.changePool('web', { replicas: wanted.replicas + 1 });
+      if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === wanted.replicas + 1, 60_000))) world.break(`G15: while ${worker.process.name} is cut off, nobody scales the pool`);
+      await world.changePool('web', { template: aTemplate({ version: wanted.replicas }) });
+      await world.wait(180_000);
+      world.cutOff(worker, false);
+      await world.wait(120_000);
+      const failed = statusOf(world)?.rollout?.failures ?? [];
+      if (failed.length > 0) world.break(`G15: ${JSON.stringify(failed)}`);
+    }
+  }));
+
+const poolKey = [{ group: 'drover.dev', version: 'v1alpha1', plural: 'virtualmachinepools', kind: 'VirtualMachinePool', namespaced: true }, { namespace: 'shop', name: 'web' }] as const;

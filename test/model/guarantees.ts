@@ -1,0 +1,354 @@
+import { asyncLocalStorage } from '@temporalio/activity';
+import { countOf } from '../../api/int-or-percent.ts';
+import { REMOVING_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
+import { revisionOf } from '../../decisions/revision.ts';
+import type { VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import { claimsOf } from '../../dev/simulator/volumes.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { Write } from './api-server.ts';
+import type { Call } from './model-client.ts';
+import type { Onlooker, World } from './world.ts';
+
+type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
+
+/** What a worker read of a pool, in one attempt of an activity. */
+interface Reading {
+  at: number;
+  replicas: number;
+  revision: string;
+}
+
+/** What was known of a VM. */
+interface Vm {
+  name: string;
+  pool: string | null;
+  createdAt: number;
+  /** It was ready once. */
+  hasRun: boolean;
+  /** Since when it is not ready; null while it is. */
+  downSince: number | null;
+  /** Who deleted it. */
+  deletedBy: string | null;
+}
+
+/** A watch is that late at most, and a call takes as long, in milliseconds. */
+const KNOWN_AFTER_MS = 3_000;
+/** Whoever has not been heard of for so long does nothing more. */
+const STALE_MS = 10_000;
+/** A name that is missing is made anew within so long, if a worker can. */
+const MADE_WITHIN_MS = 120_000;
+
+/** Says at each write of a worker which of the guarantees in `docs/guarantees.md` it breaks. */
+export class Guarantees implements Onlooker {
+  readonly #world: World;
+  readonly #off: ReadonlySet<string>;
+  readonly #vms = new Map<string, Vm>();
+  /** By attempt of an activity and pool. */
+  readonly #readings = new WeakMap<object, Map<string, Reading>>();
+  /** When people last took a VM from a pool, or changed what it wants, by the pool's UID. */
+  readonly #meddled = new Map<string, number>();
+  /** Limits of each pool, newest last. */
+  readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
+  /** VMs that drover took down and that are not back: the guests that went, by UID of their VMs. */
+  readonly #down = new Map<string, { pool: string; name: string; guest: string | undefined }>();
+  readonly #missingSince = new Map<string, number>();
+
+  /** `off`: numbers of guarantees that are not looked at. */
+  constructor(world: World, off: readonly string[] = []) {
+    this.#world = world;
+    this.#off = new Set(off);
+    world.onlookers.push(this);
+  }
+
+  onCall({ verb, resource, key, process }: Call): void {
+    const context = asyncLocalStorage.getStore();
+    if (context === undefined || resource !== VirtualMachinePools || (verb !== 'get' && verb !== 'list')) return;
+    const pool = verb === 'get' ? (this.#world.server.find(VirtualMachinePools, key as { name: string }) as Pool | undefined) : undefined;
+    if (pool === undefined || !process.name.startsWith('worker')) return;
+    const readings = this.#readings.get(context) ?? new Map<string, Reading>();
+    this.#readings.set(context, readings.set(pool.metadata.uid, { at: this.#now, replicas: pool.spec.replicas, revision: revisionOf(pool.spec.template) }));
+  }
+
+  onWrite(write: Write, call: Call | null): void {
+    const isWorker = call?.process.name.startsWith('worker') === true;
+    if (write.resource === VirtualMachinePools) this.#poolWritten(write);
+    if (write.resource === VirtualMachines) {
+      if (isWorker) this.#tell(write, call);
+      this.#vmWritten(write, isWorker, call);
+    }
+    if (write.resource === VirtualMachineInstances) this.#vmiWritten(write, isWorker);
+    if (write.resource === DataVolumes || write.resource === PersistentVolumeClaims) this.#diskWritten(write);
+    this.#forgetThoseBack();
+  }
+
+  get #now(): number {
+    return this.#world.time.now;
+  }
+
+  #broken(number: string, words: string): void {
+    if (!this.#off.has(number)) this.#world.break(`${number}: ${words}`);
+  }
+
+  #tell({ before, after }: Write, { process }: Call): void {
+    const object = (after ?? before)!;
+    const what = before === undefined ? 'creates' : after === undefined || (isGoing(after) && !isGoing(before)) ? 'deletes' : 'writes';
+    const from = before?.metadata.labels?.[REVISION_LABEL];
+    const to = after?.metadata.labels?.[REVISION_LABEL];
+    this.#world.say(`${process.name} ${activityNow() ?? ''} ${what} ${object.metadata.name}${from === to ? '' : ` ${from} -> ${to}`}`);
+  }
+
+  // Pools.
+
+  #poolWritten({ before, after }: Write): void {
+    const pool = after as Pool | undefined;
+    if (pool === undefined) return;
+    const { uid } = pool.metadata;
+    const was = (before as Pool | undefined)?.spec;
+    if (was?.replicas !== pool.spec.replicas) this.#meddled.set(uid, this.#now);
+    const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE, template } = pool.spec;
+    const limits = this.#limits.get(uid) ?? [];
+    this.#limits.set(uid, [...limits, { at: this.#now, replicas, most: countOf(maxUnavailable, replicas, 1), revision: revisionOf(template) }]);
+    this.#checkStatus(pool);
+  }
+
+  /** A new pool begins with nothing of an earlier one of its name. */
+  #checkStatus({ metadata, status }: Pool): void {
+    const made = Date.parse(metadata.creationTimestamp);
+    const { rollout, healing } = status ?? {};
+    const times = [rollout?.startedAt, rollout?.paused?.at, rollout?.halted?.at, ...(rollout?.failures ?? []).map(({ at }) => at), healing?.paused?.at, ...(healing?.cycles ?? []).map(({ startedAt }) => startedAt)];
+    const old = times.find((time) => time !== undefined && Date.parse(time) < made);
+    if (old !== undefined) this.#broken('G14', `pool ${metadata.name} was made at ${metadata.creationTimestamp}, and its status tells of ${old}`);
+  }
+
+  /** The limits that held at some moment of the last while. */
+  #lately(pool: Pool, since: number): { most: number; replicas: number; revision: string }[] {
+    const all = this.#limits.get(pool.metadata.uid) ?? [];
+    return all.filter((_limit, index) => (all[index + 1]?.at ?? Infinity) >= since);
+  }
+
+  #poolOf(vm: Stored | undefined): Pool | undefined {
+    const owner = vm === undefined ? undefined : controllerOf(vm);
+    if (owner?.kind !== 'VirtualMachinePool') return undefined;
+    const pool = this.#world.pool(owner.name);
+    return pool?.metadata.uid === owner.uid ? (pool as Pool) : undefined;
+  }
+
+  #readingOf(pool: string): Reading | undefined {
+    const context = asyncLocalStorage.getStore();
+    return context === undefined ? undefined : this.#readings.get(context)?.get(pool);
+  }
+
+  // VMs.
+
+  #vmWritten({ before, after }: Write, isWorker: boolean, call: Call | null): void {
+    const { uid, name } = (after ?? before)!.metadata;
+    const owner = after === undefined ? undefined : controllerOf(after);
+    if (before === undefined) {
+      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, hasRun: false, downSince: this.#now, deletedBy: null });
+      if (isWorker) this.#created(after!);
+      return;
+    }
+    const vm = this.#vms.get(uid)!;
+    const hasLeft = after === undefined || controllerOf(after)?.uid !== controllerOf(before)?.uid;
+    const isDeleted = !isGoing(before) && (after === undefined || isGoing(after));
+    if (((hasLeft && !isGoing(before)) || isDeleted) && vm.pool !== null && !isWorker) this.#meddled.set(vm.pool, this.#now);
+    if (isDeleted) vm.deletedBy = isWorker ? activityNow() : (call?.process.name ?? 'nobody');
+    vm.pool = owner?.uid ?? null;
+    if (!isWorker || after === undefined && !isDeleted) return;
+    if (isDeleted) this.#deletedByWorker(before);
+    else if (after !== undefined && isRemoved(after) && !isRemoved(before)) this.#leaves(before, 'halted to leave');
+    if (after !== undefined && !isDeleted) this.#changedByWorker(before, after);
+  }
+
+  #created(vm: Stored): void {
+    const pool = this.#poolOf(vm);
+    if (pool === undefined) return;
+    const count = this.#world.vmsOf(pool.metadata.uid).length;
+    const since = this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS;
+    const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
+    if (count > wanted) this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+  }
+
+  #deletedByWorker(vm: Stored): void {
+    const { name } = vm.metadata;
+    const owner = controllerOf(vm);
+    if (owner?.kind !== 'VirtualMachinePool') return this.#broken('G4', `${name} is deleted, and is no pool's`);
+    const activity = activityNow();
+    if (activity === 'removeSickVm') this.#healed(vm);
+    else if (activity === 'removeVms') this.#takenDown(vm, undefined);
+    else this.#leaves(vm, 'deleted');
+  }
+
+  /** By scale-in, or with its pool. */
+  #leaves(vm: Stored, how: string): void {
+    const pool = this.#poolOf(vm);
+    if (pool === undefined || isGoing(pool) || isRemoved(vm)) return;
+    const { name } = vm.metadata;
+    const { uid } = pool.metadata;
+    const staying = this.#world.vmsOf(uid).filter((other) => isStaying(other)).length;
+    const { replicas } = pool.spec;
+    // It is counted as gone already.
+    if (staying < replicas) {
+      const reading = this.#readingOf(uid);
+      const isExcused = reading !== undefined && reading.at > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= reading.at;
+      if (!isExcused) this.#broken('G1', `${name} is ${how}: ${staying} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`);
+    }
+    const policy = pool.spec.scaleInStrategy?.proactive?.selectionPolicy;
+    if (policy?.orderedPolicies !== undefined || !this.#isReady(name)) return;
+    const at = this.#now;
+    this.#world.time.in(KNOWN_AFTER_MS, () => {
+      if ((this.#meddled.get(uid) ?? 0) > at) return;
+      const worse = this.#world.vmsOf(uid).find((other) => isStaying(other) && runs(other) && this.#downMs(other) > 3 * KNOWN_AFTER_MS && this.#isSettledSince(other, at));
+      if (worse !== undefined) this.#broken('G2', `${name} was ready and is ${how} by scale-in, and ${worse.metadata.name} stays, which is not ready for ${this.#downMs(worse)} ms`);
+    });
+  }
+
+  #isSettledSince(vm: Stored, at: number): boolean {
+    const known = this.#vms.get(vm.metadata.uid);
+    return known !== undefined && known.createdAt < at - 2 * KNOWN_AFTER_MS;
+  }
+
+  #healed(vm: Stored): void {
+    const { name, uid } = vm.metadata;
+    const pool = this.#poolOf(vm);
+    if (this.#isReady(name)) this.#broken('G5', `${name} is deleted as sick, and is ready`);
+    if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] === 'true') this.#broken('G5', `${name} is deleted as sick, and its owner asked not to`);
+    const known = this.#vms.get(uid)!;
+    if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false) this.#world.say(`${name} is deleted as sick; it has ${known.hasRun ? '' : 'not '}run`);
+  }
+
+  #changedByWorker(before: Stored, after: Stored): void {
+    const from = before.metadata.labels?.[REVISION_LABEL];
+    const to = after.metadata.labels?.[REVISION_LABEL];
+    if (from === to || to === undefined) return;
+    const pool = this.#poolOf(after);
+    if (pool === undefined) return;
+    const { status } = pool;
+    const halted = status?.rollout?.halted?.kind;
+    const isUndo = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
+    const revisions = (this.#limits.get(pool.metadata.uid) ?? []).map(({ revision }) => revision);
+    const isOlder = from !== undefined && revisions.lastIndexOf(to) < revisions.lastIndexOf(from);
+    if (!isUndo && isOlder) this.#broken('G8', `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(pool.spec.template)}`);
+  }
+
+  // Guests.
+
+  #vmiWritten({ before, after }: Write, isWorker: boolean): void {
+    const vmi = (after ?? before) as Stored<VirtualMachineInstance>;
+    const vm = this.#world.vm(vmi.metadata.name);
+    const owner = controllerOf(vmi)?.uid;
+    const known = owner === undefined ? undefined : this.#vms.get(owner);
+    if (known !== undefined) {
+      const isReady = this.#isReady(vmi.metadata.name);
+      known.hasRun ||= isReady;
+      known.downSince = isReady ? null : (known.downSince ?? this.#now);
+    }
+    if (isWorker && before !== undefined && !isGoing(before) && (after === undefined || isGoing(after)) && vm !== undefined) this.#takenDown(vm, before);
+    if (before === undefined && after !== undefined) this.#checkSharing(after as Stored<VirtualMachineInstance>);
+  }
+
+  /** No two VMs on one disk. */
+  #checkSharing(vmi: Stored<VirtualMachineInstance>): void {
+    const claims = new Set(claimsOf(vmi.spec));
+    if (claims.size === 0) return;
+    for (const other of this.#world.server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
+      if (other.metadata.name === vmi.metadata.name || other.status?.phase === 'Succeeded' || other.status?.phase === 'Failed') continue;
+      const shared = claimsOf(other.spec).find((claim) => claims.has(claim));
+      if (shared !== undefined) this.#broken('G6', `${vmi.metadata.name} is started on disk ${shared}, which ${other.metadata.name} uses`);
+    }
+  }
+
+  /** A VM is taken down by choice: that must leave the pool within its budget. */
+  #takenDown(vm: Stored, vmi: Stored | undefined): void {
+    const pool = this.#poolOf(vm);
+    if (pool === undefined || isGoing(pool) || !runs(vm)) return;
+    const { name, uid } = vm.metadata;
+    const known = this.#vms.get(uid);
+    const wasDown = known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
+    this.#down.set(uid, { pool: pool.metadata.uid, name, guest: vmi?.metadata.uid });
+    if (wasDown) return;
+    this.#forgetThoseBack();
+    const names = new Set([...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name));
+    const since = Math.min(this.#readingOf(pool.metadata.uid)?.at ?? Infinity, this.#now - KNOWN_AFTER_MS);
+    const lately = this.#lately(pool, since);
+    const most = Math.max(...lately.map((limit) => limit.most));
+    for (const other of this.#world.vmsOf(pool.metadata.uid)) if (isStaying(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
+    if (names.size > most) this.#broken('G9', `${name} is taken down, and with it ${[...names].toSorted().join(', ')} are (${names.size}), of at most ${most}`);
+  }
+
+  /** The write that took it down may be this very one. */
+  #wasReadyBefore(known: Vm | undefined): boolean {
+    return known?.downSince === this.#now;
+  }
+
+  #forgetThoseBack(): void {
+    for (const [uid, { pool, name, guest }] of this.#down) {
+      const vm = this.#world.vm(name);
+      const owner = vm === undefined ? undefined : controllerOf(vm)?.uid;
+      const isBack = vm !== undefined && this.#isReady(name) && this.#world.vmi(name)?.metadata.uid !== guest && (guest !== undefined || vm.metadata.uid !== uid);
+      const hasLeft = vm !== undefined && (owner !== pool || !runs(vm) || isRemoved(vm) || (guest !== undefined && isGoing(vm)) || (guest !== undefined && vm.metadata.uid !== uid));
+      const isOver = vm === undefined && guest !== undefined;
+      const live = this.#world.server.all(VirtualMachinePools).find((one) => one.metadata.uid === pool) as Pool | undefined;
+      const isUnwanted = live === undefined || isGoing(live) || (vm === undefined && this.#world.vmsOf(pool).filter(isStaying).length >= live.spec.replicas);
+      if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
+    }
+  }
+
+  // Disks.
+
+  #diskWritten({ resource, before, after }: Write): void {
+    if (before === undefined || isGoing(before) || (after !== undefined && !isGoing(after))) return;
+    const { name } = before.metadata;
+    // Of a claim the DataVolume that owns it tells.
+    const owner = resource === DataVolumes ? controllerOf(before) : undefined;
+    const vm = owner === undefined ? undefined : this.#vms.get(owner.uid);
+    for (const vmi of this.#world.server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
+      const isOther = vm === undefined || vmi.metadata.name !== vm.name;
+      const isLive = vmi.status?.phase !== 'Succeeded' && vmi.status?.phase !== 'Failed' && !isGoing(vmi);
+      if (isOther && isLive && resource === DataVolumes && claimsOf(vmi.spec).includes(name)) this.#broken('G6', `disk ${name} is deleted with ${vm?.name ?? 'somebody'}, and ${vmi.metadata.name} runs on it`);
+    }
+    if (vm === undefined) return;
+    const pool = vm.pool === null ? undefined : (this.#world.server.all(VirtualMachinePools).find(({ metadata }) => metadata.uid === vm.pool) as Pool | undefined);
+    const rules = pool?.spec.autohealing;
+    if (vm.deletedBy === 'removeSickVm' && vm.hasRun && rules?.preserveStorage !== false) this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
+    const isOffline = pool?.spec.scaleInStrategy?.proactive?.statePreservation === 'Offline';
+    if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool)) this.#broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
+  }
+
+  // By the clock.
+
+  /** Missing names are made anew in time; to be asked now and then, while a worker can do it. */
+  checkMissing(): void {
+    const some = this.#world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff);
+    for (const object of this.#world.server.all(VirtualMachinePools)) {
+      const pool = object as Pool;
+      const { uid, name } = pool.metadata;
+      const held = (pool.status?.healing?.cycles ?? []).length;
+      const isFine = !some || isGoing(pool) || this.#world.vmsOf(uid).length + held >= pool.spec.replicas;
+      if (isFine) this.#missingSince.delete(uid);
+      else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.#now);
+      const since = this.#missingSince.get(uid);
+      if (since !== undefined && this.#now - Math.max(since, this.#meddled.get(uid) ?? 0) > MADE_WITHIN_MS) this.#broken('G11', `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`);
+    }
+  }
+
+  /** How long it has not been ready. */
+  #downMs(vm: Stored): number {
+    const since = this.#vms.get(vm.metadata.uid)?.downSince;
+    return since === null || since === undefined ? 0 : this.#now - since;
+  }
+
+  #isReady(name: string): boolean {
+    const vmi = this.#world.vmi(name);
+    return vmi !== undefined && !isGoing(vmi) && vmi.status?.phase === 'Running' && vmi.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  }
+}
+
+const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
+const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] === 'true';
+const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
+const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';

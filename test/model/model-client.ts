@@ -1,0 +1,226 @@
+import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import type { CallOptions, DeleteOptions, KubeClient, ListOptions, ObjectKey, PatchType, WatchEvent, WriteOptions } from '../../kubernetes/client.ts';
+import type { KubeList, KubeObject, Stored } from '../../kubernetes/objects.ts';
+import type { Resource } from '../../kubernetes/resources.ts';
+import type { HttpRequest } from '../../kubernetes/transport.ts';
+import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
+import { timeNow, type Process } from './virtual-time.ts';
+
+/** A call that a process makes, as the API server meets it. */
+export interface Call {
+  process: Process;
+  verb: 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete' | 'request';
+  resource: Resource | null;
+  key: { namespace?: string | undefined; name?: string };
+}
+
+export interface ModelClientOptions {
+  server: ApiServer;
+  process: Process;
+  /** How late watches are, at most, in milliseconds. */
+  lag: number;
+  /** Told of each call right before the server carries it out, in the caller's context. */
+  onCall?: (call: Call, act: () => unknown) => unknown;
+  /** Calls that are no verb on a resource. */
+  request?: (request: HttpRequest) => Promise<unknown>;
+}
+
+const GIVES_UP_MS = 10_000;
+const BOOKMARK_MS = 60_000;
+
+/** The API server's verbs for one process, each call with a way there and back that takes its time, and watches that may be late. */
+export class ModelClient {
+  readonly #in: ModelClientOptions;
+  readonly server = 'https://model';
+
+  constructor(options: ModelClientOptions) {
+    this.#in = options;
+  }
+
+  get asClient(): KubeClient {
+    return this as unknown as KubeClient;
+  }
+
+  get<T extends KubeObject>(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored<T>> {
+    return this.#call('get', resource, key, options, () => this.#in.server.get(resource, key) as Stored<T>);
+  }
+
+  async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<KubeList<T>> {
+    const { server } = this.#in;
+    return this.#call('list', resource, { namespace: options.namespace }, options, () => ({
+      metadata: { resourceVersion: server.version },
+      items: server.all<T>(resource).filter((object) => isSelected(object, options)),
+    }));
+  }
+
+  async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
+    yield await this.list<T>(resource, options);
+  }
+
+  create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    return this.#call('create', resource, object.metadata, options, () => {
+      if (resource.plural === 'events') return withoutUndefined(object) as Stored<T>;
+      if (resource.plural === 'selfsubjectaccessreviews') return { ...object, status: { allowed: true } } as unknown as Stored<T>;
+      if (options.dryRun === true) return { ...object, metadata: { ...object.metadata, uid: 'dry-run', resourceVersion: '', creationTimestamp: '' } };
+      return this.#in.server.create(resource, object) as Stored<T>;
+    });
+  }
+
+  update<T extends KubeObject>(resource: Resource, object: T, { subresource, ...options }: WriteOptions = {}): Promise<Stored<T>> {
+    const written = withoutUndefined(object);
+    return this.#call('update', resource, object.metadata, options, () => this.#in.server.write(resource, object.metadata, () => written, subresource) as Stored<T>);
+  }
+
+  patch<T extends KubeObject>(resource: Resource, key: ObjectKey, type: PatchType, patch: unknown, { subresource, dryRun, ...options }: WriteOptions = {}): Promise<Stored<T>> {
+    const sent = withoutUndefined(patch);
+    return this.#call('patch', resource, key, options, () => {
+      if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
+      return this.#in.server.write(resource, key, (before) => patched(before, type, sent), subresource) as Stored<T>;
+    });
+  }
+
+  delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+    return this.#call('delete', resource, key, options, () => this.#in.server.delete(resource, key, options) as Stored<T>);
+  }
+
+  async request<T>(request: HttpRequest): Promise<T> {
+    const { request: perform = () => Promise.resolve({}) } = this.#in;
+    return (await this.#call('request', null, { name: request.path }, request, () => perform(request))) as T;
+  }
+
+  async *watch<T extends KubeObject>(resource: Resource, options: { namespace?: string; query: Record<string, string>; signal: AbortSignal }): AsyncGenerator<WatchEvent<T>> {
+    const { server, process, lag } = this.#in;
+    const { signal, query, namespace } = options;
+    const time = timeNow();
+    await this.#way(signal);
+    const kind = server.kind(resource);
+    const selector = query['labelSelector'];
+    const selected = { ...(namespace === undefined ? {} : { namespace }), ...(selector === undefined ? {} : { labelSelector: selector }) };
+    let version = Number(query['resourceVersion'] ?? 0);
+    let cursor = kind.events.length;
+    while (cursor > 0 && kind.events[cursor - 1]!.version > version) cursor--;
+    let arrived = Promise.withResolvers<void>();
+    const queue: WatchEvent<T>[] = [];
+    let isOver = false;
+    let isDue = false;
+    let isLost = false;
+    const connection = process.connections;
+    let lastAt = 0;
+    const fetch = (): void => {
+      isDue = false;
+      // What is told while the way is broken comes when it is whole again, if the watch lives that long.
+      if (process.isCutOff) return;
+      if (process.connections !== connection) {
+        isLost = true;
+        return arrived.resolve();
+      }
+      for (; cursor < kind.events.length; cursor++) {
+        const { type, object, version: told } = kind.events[cursor]!;
+        version = told;
+        if (isSelected(object, selected)) queue.push({ type, object: withoutUndefined(object) as Stored<T> });
+      }
+      if (queue.length > 0) arrived.resolve();
+    };
+    const due = (): void => {
+      if (isDue) return;
+      isDue = true;
+      // In the order in which it was told.
+      lastAt = Math.max(time.now + time.between(1, 5) + (time.chance() < 0.3 ? time.between(0, lag) : 0), lastAt);
+      time.later(lastAt - time.now, process, fetch);
+    };
+    const bookmark = (): void =>
+      void time.later(BOOKMARK_MS, process, () => {
+        if (isOver) return;
+        bookmark();
+        if (process.isCutOff) return;
+        fetch();
+        queue.push({ type: 'BOOKMARK', object: { metadata: { resourceVersion: server.version } } as Stored<T> });
+        arrived.resolve();
+      });
+    const end = (): void => {
+      isOver = true;
+      arrived.resolve();
+    };
+    bookmark();
+    kind.listeners.add(due);
+    signal.addEventListener('abort', end, { once: true });
+    time.later(Number(query['timeoutSeconds'] ?? 300) * 1000, process, () => {
+      if (!process.isCutOff) end();
+    });
+    if (cursor < kind.events.length) due();
+    try {
+      for (;;) {
+        await arrived.promise;
+        arrived = Promise.withResolvers<void>();
+        for (let event = queue.shift(); event !== undefined; event = queue.shift()) yield event;
+        signal.throwIfAborted();
+        if (isLost) throw new KubeUnreachable('the connection was lost');
+        if (isOver) return;
+      }
+    } finally {
+      isOver = true;
+      kind.listeners.delete(due);
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #call<T>(verb: Call['verb'], resource: Resource | null, key: Call['key'], { signal, deadlineMs = GIVES_UP_MS }: CallOptions, act: () => T): Promise<T> {
+    const { process, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
+    await this.#way(signal, true, deadlineMs);
+    // The server carries it out, whoever waits for the answer.
+    let answer: T | undefined;
+    let failure: unknown;
+    try {
+      answer = (await onCall({ process, verb, resource, key }, act)) as T;
+    } catch (error) {
+      failure = error;
+    }
+    await this.#way(undefined, false);
+    if (failure !== undefined) throw failure as Error;
+    return structuredClone(answer as T);
+  }
+
+  /**
+   * One way takes a moment, and as long as the caller is willing to wait if the server can't be reached. What is on its way to the server
+   * arrives there, whatever becomes of its sender.
+   */
+  #way(signal: AbortSignal | undefined, isThere = true, deadlineMs = GIVES_UP_MS): Promise<void> {
+    const { process } = this.#in;
+    const time = timeNow();
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(signal.reason as Error);
+      const ended = (): void => reject(signal!.reason as Error);
+      signal?.addEventListener('abort', ended, { once: true });
+      const isLost = process.isCutOff;
+      const arrive = (): void => {
+        signal?.removeEventListener('abort', ended);
+        if (isLost || process.isCutOff) reject(new KubeUnreachable('the API server can not be reached'));
+        else resolve();
+      };
+      if (isThere && !isLost) time.in(time.between(0, 8), arrive);
+      else time.later(isLost ? deadlineMs : time.between(0, 8), process, arrive);
+    });
+  }
+}
+
+function patched(before: Stored, type: PatchType, patch: unknown): KubeObject {
+  if (type === 'json') return jsonPatch({ ...before }, patch as JsonPatch);
+  // What the patch does not name is not compared.
+  const { uid: _uid, resourceVersion: _version, ...metadata } = before.metadata;
+  return mergePatch({ ...before, metadata }, patch) as KubeObject;
+}
+
+function isSelected({ metadata }: Stored, { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string }): boolean {
+  if (namespace !== undefined && metadata.namespace !== namespace) return false;
+  if (labelSelector === undefined) return true;
+  return labelSelector.split(',').every((term) => {
+    const [key = '', value] = term.split('=');
+    if (term.includes(' ') || term.includes('!')) throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
+    const label = metadata.labels?.[key];
+    return value === undefined ? label !== undefined : label === value;
+  });
+}

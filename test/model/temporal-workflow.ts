@@ -1,0 +1,116 @@
+import { msToNumber, type Duration } from '@temporalio/common/lib/time.js';
+import { timeNow } from './virtual-time.ts';
+import type { Run} from './temporal.ts';
+import { ContinueAsNew, Scope, workflowNow, type ActivityOptions, type Temporal } from './temporal.ts';
+
+let server: Temporal | null = null;
+/** The server whose workflows run from now on. */
+export const serve = (temporal: Temporal): void => void (server = temporal);
+
+const here = (): { run: Run; scope: Scope; temporal: Temporal } => {
+  const store = workflowNow.getStore();
+  if (store === undefined || server === null) throw new Error('no workflow runs here');
+  return { ...store, temporal: server };
+};
+
+const activities = (options: ActivityOptions, isLocal: boolean): unknown =>
+  new Proxy(
+    {},
+    {
+      get(_target, type: string) {
+        const call = (more: ActivityOptions, args: unknown[]): Promise<unknown> => {
+          const { run, scope, temporal } = here();
+          return temporal.activity({ run, scope }, type, { ...options, ...more, isLocal }, args);
+        };
+        return Object.assign((...args: unknown[]) => call({}, args), { executeWithOptions: call });
+      },
+    },
+  );
+
+function condition(holds: () => boolean, timeout?: Duration): Promise<boolean | void> {
+  const { run, scope } = here();
+  return new Promise((resolve, reject) => {
+    if (scope.consideredCancelled) return void scope.cancelRequested.catch(reject);
+    const waiting = { holds, done: (held: boolean) => resolve(timeout === undefined ? undefined : held) };
+    run.waiting.add(waiting);
+    run.isDirty = true;
+    scope.cancelRequested.catch((error: unknown) => {
+      run.waiting.delete(waiting);
+      reject(error);
+    });
+    if (timeout === undefined) return;
+    here().temporal.enter(
+      run,
+      () => {
+        if (run.waiting.delete(waiting)) waiting.done(false);
+      },
+      msToNumber(timeout),
+    );
+  });
+}
+
+const handleOf = (temporal: Temporal, workflowId: string) => {
+  const { run: sender } = here();
+  return {
+    workflowId,
+    signal: (signal: { name: string } | string, ...args: unknown[]): Promise<void> =>
+      new Promise((resolve, reject) => {
+        timeNow().in(timeNow().between(1, 15), () => {
+          const isThere = temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args);
+          temporal.enter(sender, () => (isThere ? resolve() : reject(Object.assign(new Error(`no workflow ${workflowId} runs`), { name: 'ExternalWorkflowExecutionNotFound' }))));
+        });
+      }),
+    cancel: (): Promise<void> => Promise.resolve(),
+  };
+};
+
+/** What `@temporalio/workflow` offers, for workflows that run in a model of Temporal. */
+export const workflowApi = {
+  CancellationScope: Scope,
+  condition,
+  proxyActivities: (options: ActivityOptions) => activities(options, false),
+  proxyLocalActivities: (options: ActivityOptions) => activities(options, true),
+  sleep: async (duration: Duration): Promise<void> => void (await condition(() => false, duration)),
+  setHandler(definition: { type: 'signal' | 'query' | 'update'; name: string }, handler: (...args: unknown[]) => unknown): void {
+    const { run, temporal } = here();
+    run.handlers.set(`${definition.type} ${definition.name}`, handler);
+    temporal.redeliver(run);
+  },
+  continueAsNew: (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args)),
+  makeContinueAsNewFunc: ({ workflowType }: { workflowType?: string } = {}) => (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args, workflowType)),
+  startChild: (type: string | { name: string }, { workflowId, args = [] }: { workflowId: string; args?: unknown[] }): Promise<unknown> => {
+    const { run, temporal } = here();
+    return new Promise((resolve, reject) => {
+      timeNow().in(timeNow().between(1, 15), () => {
+        try {
+          const child = temporal.start(typeof type === 'string' ? type : type.name, workflowId, args);
+          const result = (): Promise<unknown> =>
+            new Promise((settled, failed) => {
+              child.result.promise.then(
+                (value) => temporal.enter(run, () => settled(value)),
+                (error: unknown) => temporal.enter(run, () => failed(error)),
+              );
+            });
+          temporal.enter(run, () => resolve({ workflowId, firstExecutionRunId: child.runId, result }));
+        } catch (error) {
+          temporal.enter(run, () => reject(error));
+        }
+      });
+    });
+  },
+  getExternalWorkflowHandle: (workflowId: string) => handleOf(here().temporal, workflowId),
+  workflowInfo: () => {
+    const { run, temporal } = here();
+    return { workflowId: run.id, runId: run.runId, workflowType: run.type, taskQueue: 'model', historyLength: run.events, continueAsNewSuggested: temporal.isLong(run), memo: {}, searchAttributes: {}, unsafe: { isReplaying: false }, startTime: new Date(0), attempt: 1 };
+  },
+  setCurrentDetails() {},
+  getCurrentDetails: () => '',
+  upsertSearchAttributes() {},
+  upsertMemo() {},
+  allHandlersFinished: () => true,
+  patched: () => true,
+  deprecatePatch() {},
+  inWorkflowContext: () => workflowNow.getStore() !== undefined,
+  uuid4: () => `00000000-0000-4000-8000-${Math.floor(Math.random() * 2 ** 40).toString(16).padStart(12, '0')}`,
+  log: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+};

@@ -1,0 +1,362 @@
+import { createAwaitActivities } from '../../activities/await-vms.ts';
+import { ChosenGuests } from '../../activities/chosen-guests.ts';
+import { withFailures } from '../../activities/failure.ts';
+import { Fleet } from '../../activities/fleet.ts';
+import { createHealActivities } from '../../activities/heal.ts';
+import { createMachineTypeActivities } from '../../activities/machine-types.ts';
+import { createPoolActivities } from '../../activities/pool.ts';
+import { createRestartActivities } from '../../activities/restarts.ts';
+import { Revisions } from '../../activities/revisions.ts';
+import { createUpdateActivities } from '../../activities/update.ts';
+import { createWatchActivities } from '../../activities/watch.ts';
+import type { PoolSpec } from '../../api/pool.ts';
+import { admitInstance, admitMachine } from '../../dev/simulator/admission.ts';
+import { ClaimController } from '../../dev/simulator/claim-controller.ts';
+import { Cluster } from '../../dev/simulator/cluster.ts';
+import { DataVolumeController } from '../../dev/simulator/data-volume-controller.ts';
+import { GarbageCollector } from '../../dev/simulator/garbage-collector.ts';
+import { InstanceController } from '../../dev/simulator/instance-controller.ts';
+import { MachineController } from '../../dev/simulator/machine-controller.ts';
+import { MigrationController } from '../../dev/simulator/migration-controller.ts';
+import { NodeController } from '../../dev/simulator/node-controller.ts';
+import { OwnedKinds } from '../../dev/simulator/owned-kinds.ts';
+import { Refusal } from '../../dev/simulator/power.ts';
+import { perform } from '../../dev/simulator/subresources.ts';
+import type { VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import { WorkloadUpdates } from '../../dev/simulator/workload-updates.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
+import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { HttpRequest } from '../../kubernetes/transport.ts';
+import { nudgePool, tellGone } from '../../workers/nudge-pool.ts';
+import * as workflows from '../../workflows/index.ts';
+import { poolIdOf, watchIdOf, type PoolRef } from '../../workflows/messages.ts';
+import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
+import { ModelClient, type Call } from './model-client.ts';
+import { Temporal, type ModelWorker } from './temporal.ts';
+import { serve } from './temporal-workflow.ts';
+import { Process, processNow, runAs, VirtualTime } from './virtual-time.ts';
+
+export const NAMESPACE = 'shop';
+const CLUSTER = 'model';
+const BEGINNING = Date.UTC(2026, 0, 1);
+
+export interface WorldOptions {
+  seed: number;
+  /** How late watches are at most, in milliseconds. */
+  lag?: number;
+  workers?: number;
+  burst?: number;
+  /** Milliseconds before an activity begins, by its type. */
+  delays?: Record<string, number>;
+  /** Events after which a workflow continues as new. */
+  longHistory?: number;
+}
+
+/** Told of what happens in the world, at the moment in which it does. */
+export interface Onlooker {
+  onWrite?: (write: Write, by: Call | null) => void;
+  onCall?: (call: Call) => void;
+}
+
+export interface Worker extends ModelWorker {
+  fleet: Fleet;
+  stopping: AbortController;
+}
+
+/**
+ * A whole installation in one process and in virtual time. Everything of drover's is its own code, and so are the simulator's controllers;
+ * of the model are the API server, Temporal, the ways between them, and people.
+ */
+export class World {
+  readonly time: VirtualTime;
+  readonly server: ApiServer;
+  readonly temporal: Temporal;
+  readonly workers: Worker[] = [];
+  readonly onlookers: Onlooker[] = [];
+  readonly trail: string[] = [];
+  /** What went wrong, first things first. */
+  readonly broken: string[] = [];
+  readonly #options: Required<WorldOptions>;
+  readonly #kubevirt = new Process('kubevirt');
+  readonly #people = new Process('people');
+  readonly #client: ModelClient;
+  #cluster!: Cluster;
+  #call: Call | null = null;
+  #workers = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = { lag: 20, workers: 2, burst: 250, delays: {}, longHistory: 400, ...options };
+    this.time = new VirtualTime(BEGINNING, options.seed);
+    this.server = new ApiServer(() => this.time.now);
+    this.temporal = new Temporal(workflows, { delayOf: (activity) => this.#options.delays[activity] ?? 0 }, this.#options.longHistory);
+    this.time.afterEach = this.temporal.checkConditions;
+    this.server.onWrite = (write) => {
+      for (const onlooker of this.onlookers) onlooker.onWrite?.(write, this.#call);
+    };
+    this.server.admit = (resource, object, before) => this.#admit(resource.plural, object, before);
+    this.#client = this.clientOf(this.#people, 0);
+  }
+
+  /** Lets the world go on for so long at most, in virtual time, or until `isOver`. */
+  async run(ms: number, live: (world: World) => Promise<void>): Promise<void> {
+    serve(this.temporal);
+    let hasEnded = false;
+    let failure: unknown;
+    const begin = (): void => {
+      runAs(this.#people, () => {
+        this.#begin()
+          .then(() => live(this))
+          .catch((error: unknown) => (failure = error))
+          .finally(() => (hasEnded = true));
+      });
+    };
+    const end = BEGINNING + ms;
+    await this.time.simulate(begin, () => hasEnded || this.time.now > end || this.broken.length > 0 || this.temporal.stuck !== null);
+    const { stuck } = this.temporal;
+    if (stuck !== null) this.broken.push(`workflow ${stuck.run.id} is stuck: ${(stuck.error as Error).stack ?? String(stuck.error)}`);
+    if (failure !== undefined && this.broken.length === 0) throw failure;
+    if (!hasEnded && this.broken.length === 0) this.broken.push('it does not end');
+    if (this.broken.length > 0) throw new Broken(`${this.broken.join('\n')}\n${this.trail.slice(-(Number(process.env['MODEL_TELLS'] ?? 0) || 60)).join('\n')}`);
+  }
+
+  say(words: string): void {
+    this.trail.push(`${((this.time.now - BEGINNING) / 1000).toFixed(3)} ${words}`);
+  }
+
+  break(words: string): void {
+    this.say(`!! ${words}`);
+    this.broken.push(words);
+  }
+
+  /** People wait. */
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.time.later(ms, this.#people, resolve));
+  }
+
+  /** Waits until it is so; false if it is not within so long. */
+  async until(isSo: () => boolean, ms: number): Promise<boolean> {
+    const end = this.time.now + ms;
+    while (!isSo()) {
+      if (this.time.now >= end) return false;
+      await this.wait(200);
+    }
+    return true;
+  }
+
+  clientOf(process: Process, lag = this.#options.lag): ModelClient {
+    return new ModelClient({
+      server: this.server,
+      process,
+      lag,
+      onCall: (call, act) => {
+        for (const onlooker of this.onlookers) onlooker.onCall?.(call);
+        this.#call = call;
+        try {
+          return act();
+        } finally {
+          this.#call = null;
+        }
+      },
+      request: (request) => this.#request(request),
+    });
+  }
+
+  // Workers.
+
+  async addWorker(): Promise<Worker> {
+    const process = new Process(`worker-${++this.#workers}`);
+    const client = this.clientOf(process).asClient;
+    const worker = runAs(process, (): Worker => {
+      const fleet = new Fleet({ client });
+      const revisions = new Revisions({ client, fleet });
+      const stopping = new AbortController();
+      const common = { client, fleet, revisions, concurrency: 3, stopping: stopping.signal };
+      const activities = withFailures({
+        ...createPoolActivities({ ...common, burst: this.#options.burst }),
+        ...createUpdateActivities(common),
+        ...createHealActivities(common),
+        ...createRestartActivities({ ...common, chosenGuests: new ChosenGuests() }),
+        ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
+        ...createAwaitActivities(common),
+        ...createWatchActivities({ fleet, burst: this.#options.burst, nudgePool, tellGone, stopping: stopping.signal }),
+      });
+      return { process, activities: activities, fleet, stopping };
+    });
+    this.workers.push(worker);
+    await runAs(process, () => worker.fleet.start());
+    this.temporal.workers.add(worker);
+    this.temporal.workersChanged();
+    return worker;
+  }
+
+  kill(worker: Worker): void {
+    this.say(`-- ${worker.process.name} is killed`);
+    worker.process.state = 'dead';
+    this.temporal.workers.delete(worker);
+    this.temporal.workersChanged();
+  }
+
+  freeze(worker: Worker): void {
+    this.say(`-- ${worker.process.name} is frozen`);
+    this.time.freeze(worker.process);
+    this.temporal.workersChanged();
+  }
+
+  thaw(worker: Worker): void {
+    this.say(`-- ${worker.process.name} goes on`);
+    this.time.thaw(worker.process);
+    this.temporal.workersChanged();
+  }
+
+  /** From the API server, not from Temporal. */
+  cutOff(worker: Worker, isCutOff: boolean): void {
+    this.say(`-- ${worker.process.name} is ${isCutOff ? 'cut off' : 'back'}`);
+    worker.process.isCutOff = isCutOff;
+  }
+
+  // What people do.
+
+  get client() {
+    return this.#client;
+  }
+
+  refOf(name: string): PoolRef {
+    return { cluster: CLUSTER, namespace: NAMESPACE, name };
+  }
+
+  async createPool(name: string, spec: PoolSpec): Promise<Stored> {
+    this.say(`-- pool ${name} with ${spec.replicas}`);
+    return this.#client.create(VirtualMachinePools, { metadata: { name, namespace: NAMESPACE }, spec: { ...spec } });
+  }
+
+  async changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
+    this.say(`-- pool ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
+    await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', { spec });
+  }
+
+  async deletePool(name: string): Promise<void> {
+    this.say(`-- pool ${name} is deleted`);
+    await this.#client.delete(VirtualMachinePools, { namespace: NAMESPACE, name });
+  }
+
+  async deleteVm(name: string): Promise<void> {
+    this.say(`-- ${name} is deleted by a person`);
+    await this.#client.delete(VirtualMachines, { namespace: NAMESPACE, name }).catch(ignored);
+  }
+
+  /** Takes the VM out of its pool. */
+  async detach(name: string): Promise<void> {
+    this.say(`-- ${name} is detached`);
+    await this.#client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: null } }).catch(ignored);
+  }
+
+  /** Puts a detached VM back into its pool. */
+  async adopt(name: string, poolName: string): Promise<void> {
+    const pool = this.pool(poolName);
+    const vm = this.vm(name);
+    if (pool === undefined || vm === undefined || vm.metadata.ownerReferences !== undefined) return;
+    this.say(`-- ${name} is adopted`);
+    const owner = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: poolName, uid: pool.metadata.uid, controller: true, blockOwnerDeletion: true };
+    await this.#client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: [owner] } }).catch(ignored);
+  }
+
+  async power(name: string, action: 'start' | 'stop' | 'restart'): Promise<void> {
+    this.say(`-- ${name}: ${action}`);
+    await this.#client.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines/${name}/${action}`, body: {} }).catch(ignored);
+  }
+
+  /** Its guest ends as a crash does. */
+  crash(name: string): void {
+    if (this.vmi(name)?.status?.phase !== 'Running') return;
+    this.say(`-- ${name} crashes`);
+    this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({ ...vmi, metadata: { ...vmi.metadata, annotations: { ...vmi.metadata.annotations, 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } }));
+  }
+
+  signal(name: string, signal: string, ...args: unknown[]): void {
+    this.say(`-- ${name}: ${signal} ${JSON.stringify(args)}`);
+    this.temporal.signal(poolIdOf(this.refOf(name)), signal, args);
+  }
+
+  // What is.
+
+  pool(name: string): Stored | undefined {
+    return this.server.find(VirtualMachinePools, { namespace: NAMESPACE, name });
+  }
+
+  vm(name: string): Stored | undefined {
+    return this.server.find(VirtualMachines, { namespace: NAMESPACE, name });
+  }
+
+  vmi(name: string): Stored<VirtualMachineInstance> | undefined {
+    return this.server.find<VirtualMachineInstance>(VirtualMachineInstances, { namespace: NAMESPACE, name });
+  }
+
+  vmsOf(uid: string): Stored[] {
+    return this.server.all(VirtualMachines).filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller === true) === true);
+  }
+
+  // The cluster.
+
+  async #begin(): Promise<void> {
+    this.server.create(CustomResourceDefinitions, {
+      metadata: { name: 'virtualmachinepools.drover.dev' },
+      spec: { group: 'drover.dev', scope: 'Namespaced', names: { plural: 'virtualmachinepools', kind: 'VirtualMachinePool' }, versions: [{ name: 'v1alpha1', served: true, storage: true }] },
+      status: { conditions: [{ type: 'Established', status: 'True' }] },
+    });
+    await runAs(this.#kubevirt, () => this.#beginKubeVirt());
+    for (let n = 0; n < this.#options.workers; n++) await this.addWorker();
+    this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);
+  }
+
+  async #beginKubeVirt(): Promise<void> {
+    const client = this.clientOf(this.#kubevirt, 0).asClient;
+    const cluster = new Cluster(client, { info() {}, warn: (words: string) => this.say(`kubevirt: ${words}`) });
+    this.#cluster = cluster;
+    const kinds = new OwnedKinds(cluster);
+    const nodes = new NodeController(cluster);
+    const controllers = [
+      new GarbageCollector(cluster, kinds, 8),
+      new MachineController(cluster, 8),
+      new InstanceController(cluster, 8),
+      new DataVolumeController(cluster, 8),
+      new MigrationController(cluster, 8),
+      new WorkloadUpdates(cluster),
+      new ClaimController(cluster, 8),
+      nodes,
+    ];
+    await nodes.create(2);
+    await Promise.all([...cluster.stores.map((store) => store.start()), kinds.start()]);
+    for (const controller of controllers) controller.start();
+  }
+
+  /** What KubeVirt's and Kubernetes' admission does. */
+  #admit(plural: string, object: KubeObject, before: Stored | undefined): KubeObject {
+    const isKubeVirt = processNow() === this.#kubevirt;
+    const request = { uid: object.metadata.uid!, operation: before === undefined ? 'CREATE' : 'UPDATE', object, oldObject: before };
+    if (plural === 'virtualmachines' && !isKubeVirt) return jsonPatch(object, admitMachine({ request }, undefined) as JsonPatch);
+    if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt) return jsonPatch(object, admitInstance({ request }) as JsonPatch);
+    if (plural === 'persistentvolumeclaims' && before === undefined) return { ...object, metadata: { ...object.metadata, finalizers: [...(object.metadata.finalizers ?? []), 'kubernetes.io/pvc-protection'] } };
+    return object;
+  }
+
+  async #request({ path, body }: HttpRequest): Promise<unknown> {
+    const found = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/(virtualmachines|virtualmachineinstances)\/([^/]+)\/(\w+)$/.exec(path);
+    if (found === null) return {};
+    const [, namespace = '', resource, name = '', action = ''] = found;
+    try {
+      await runAs(this.#kubevirt, () => perform(this.#cluster, { resource: resource as 'virtualmachines', action, namespace, name, body: (body ?? {}) as Record<string, unknown> }));
+    } catch (error) {
+      if (error instanceof Refusal) throw new KubeError(error.code, error.reason, error.message);
+      throw error;
+    }
+    return {};
+  }
+}
+
+/** drover did what it must never do. */
+export class Broken extends Error {}
+
+const ignored = (error: unknown): void => {
+  if (!(error instanceof KubeError)) throw error;
+};

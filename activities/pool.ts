@@ -6,6 +6,7 @@ import type { HealingState } from '../decisions/healing-state.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { planPool, type PoolPlan } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
+import { poolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
@@ -130,7 +131,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         const pool = await poolOf(key);
         if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
         // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
-        if (revisionOf(pool.spec.template) === revision && !(await revisions.keep(pool))) return nothingDone;
+        if (revisionOf(poolTemplate(pool.spec)) === revision && !(await revisions.keep(pool))) return nothingDone;
         const template = await revisions.find(key, revision);
         if (template === undefined) return nothingDone;
         const created: string[] = [];

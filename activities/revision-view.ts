@@ -1,11 +1,11 @@
-import type { VmTemplate } from '../api/pool.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import type { PoolTemplate } from '../decisions/pool-template.ts';
 
 /** Kubernetes' ControllerRevision, as drover writes it; the API server lets nobody change its `data`. */
 export interface ControllerRevision extends KubeObject {
   revision: number;
-  data?: { template?: VmTemplate };
+  data?: { template?: PoolTemplate };
 }
 
 /** A template that a pool has, or had. */
@@ -20,7 +20,7 @@ export interface RevisionView {
   revision: string;
   /** Counts up: the highest of a pool's numbers is its newest revision. */
   number: number;
-  template: VmTemplate;
+  template: PoolTemplate;
   /** Milliseconds since the epoch. */
   createdAt: number;
   askedBy: string | null;

@@ -1,7 +1,7 @@
 import { askerOf } from '../api/asked-by.ts';
 import { API_VERSION, ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
-import type { VmTemplate } from '../api/pool.ts';
 import { canonical } from '../decisions/canonical.ts';
+import { poolTemplate, type PoolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
@@ -38,7 +38,7 @@ export class Revisions {
    * ControllerRevision has its name.
    */
   async keep(pool: StoredPool): Promise<boolean> {
-    const revision = revisionOf(pool.spec.template);
+    const revision = revisionOf(poolTemplate(pool.spec));
     const known = this.#fleet.revisionsOf(pool.metadata.uid);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
@@ -56,11 +56,11 @@ export class Revisions {
   }
 
   /** The pool's template of this revision, from wherever it is known; undefined where it is lost, or was never this pool's. */
-  async find(key: Key, revision: string): Promise<VmTemplate | undefined> {
+  async find(key: Key, revision: string): Promise<PoolTemplate | undefined> {
     const cached = this.#fleet.revisionsOf(key.uid).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
     const pool = this.#fleet.pools.get(`${key.namespace}/${key.name}`);
-    if (pool?.metadata.uid === key.uid && revisionOf(pool.spec.template) === revision) return pool.spec.template;
+    if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision) return poolTemplate(pool.spec);
     const live = await this.#get(key.namespace, nameOf(key.name, revision));
     return live !== undefined && controllerOf(live)?.uid === key.uid ? live.data?.template : undefined;
   }
@@ -76,7 +76,7 @@ export class Revisions {
 
   async #isWanted({ metadata: { namespace, name, uid } }: StoredPool, revision: string): Promise<boolean> {
     const live = await livePool(this.#client, { namespace, name, uid });
-    return live !== undefined && revisionOf(live.spec.template) === revision;
+    return live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
   }
 
   /** Throws a conflict, "already exists" or "not found" where another hand came between. */
@@ -109,7 +109,7 @@ export class Revisions {
       ...(changeCause === undefined ? {} : { [CHANGE_CAUSE_ANNOTATION]: changeCause }),
     };
     const ownerReferences = [ownerOf(pool)];
-    const data = { template: pool.spec.template };
+    const data = { template: poolTemplate(pool.spec) };
     await this.#client.create<ControllerRevision>(ControllerRevisions, { metadata: { namespace, name, labels, annotations, ownerReferences }, revision: newest + 1, data });
   }
 
@@ -119,7 +119,7 @@ export class Revisions {
     const askedBy = askerOf(stamp, revision);
     if (askedBy !== undefined) return { askedBy, changeCause };
     const live = await this.#client.get<KubeObject>(VirtualMachinePools, pool.metadata).catch(unless(isNotFound));
-    const isSame = live?.metadata.uid === pool.metadata.uid && revisionOf((live as unknown as StoredPool).spec.template) === revision;
+    const isSame = live?.metadata.uid === pool.metadata.uid && revisionOf(poolTemplate((live as unknown as StoredPool).spec)) === revision;
     return { askedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
   }
 
@@ -141,7 +141,7 @@ const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
 
 /** True for what `keep` would have made of this pool's template. */
 const isOf = (pool: StoredPool, existing: Stored<ControllerRevision>): boolean =>
-  controllerOf(existing)?.uid === pool.metadata.uid && canonical(existing.data?.template) === canonical(pool.spec.template);
+  controllerOf(existing)?.uid === pool.metadata.uid && canonical(existing.data?.template) === canonical(poolTemplate(pool.spec));
 
 /** What a pool has left behind may be replaced, and what nobody has marked as drover's or owns otherwise may not. */
 function refuseForeign({ metadata, ...rest }: Stored<ControllerRevision>): void {

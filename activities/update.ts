@@ -4,12 +4,12 @@ import type { HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { effortBetween } from '../decisions/effort.ts';
 import { grownDisks, mergePatch, mergeVm } from '../decisions/merge-vm.ts';
 import { numberOf } from '../decisions/naming.ts';
+import { poolTemplate, type PoolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { takeVm, type OtherVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
-import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
@@ -75,7 +75,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
         await fleet.catchUp(seen);
         const pool = await livePool(client, key, cancellationSignal());
         if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
-        if (revisionOf(pool.spec.template) === revision) await revisions.keep(pool);
+        if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
         const template = await revisions.find(key, revision);
         if (template === undefined) {
           // It was the pool's for a moment alone: no VM has failed for that.
@@ -98,7 +98,7 @@ interface HandOptions {
   key: PoolKey;
   revision: string;
   rollout: string;
-  template: VmTemplate;
+  template: PoolTemplate;
   startedAt: number;
   others: UpdateRequest['others'];
 }

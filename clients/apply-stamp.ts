@@ -1,5 +1,6 @@
 import { askedByStamp } from '../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../api/names.ts';
+import { poolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import type { Pool } from './fleet.ts';
@@ -24,10 +25,10 @@ export function stampOf(pool: Stored | undefined, manager: string): string | und
 
 /** True where somebody asks for other VMs than there were. */
 export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
-  before?.metadata.uid !== after.metadata.uid || revisionOf((before as Pool).spec.template) !== revisionOf((after as Pool).spec.template);
+  before?.metadata.uid !== after.metadata.uid || revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
 
 /** The stamp of who asks for the pool's template as the server has it. */
-export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, revisionOf((pool as Pool).spec.template));
+export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
 
 /** Kubernetes' FieldsV1. */
 interface Fields {

@@ -1,10 +1,11 @@
 import { RESTARTED_AT_ANNOTATION } from '../api/names.ts';
-import type { Disruption, VmTemplate } from '../api/pool.ts';
+import type { Disruption } from '../api/pool.ts';
 import { canonical } from './canonical.ts';
 import { diskEffort } from './disks/disk-template.ts';
 import { field, isObject, type Json } from './json.ts';
 import { powerOf } from './power.ts';
 import { amountOf } from './quantity.ts';
+import type { PoolTemplate } from './pool-template.ts';
 
 /** What a change does to a running guest, in the words that a pool's `disruption` limits it by. */
 export type Effort = Disruption;
@@ -21,8 +22,8 @@ const BESIDE_THE_GUEST = new Set(['template', 'dataVolumeTemplates', 'running', 
  * What a guest that was started from `from` needs to run `to`, under the cluster's rollout strategy.
  * How the VM is powered is no part of it: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
  */
-export function effortBetween(from: VmTemplate, to: VmTemplate, strategy: 'Stage' | 'LiveUpdate'): Effort {
-  const differs = (part: (template: VmTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
+export function effortBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Effort {
+  const differs = (part: (template: PoolTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
   const disks = diskEffort(from, to);
   if (disks === 'Replace') return 'Replace';
   if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
@@ -32,28 +33,28 @@ export function effortBetween(from: VmTemplate, to: VmTemplate, strategy: 'Stage
 }
 
 /** True where KubeVirt starts or stops guests for the change alone. */
-export const startsOrStops = (from: VmTemplate, to: VmTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
+export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
 
-const restartedAt = ({ spec }: VmTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
+const restartedAt = ({ spec }: PoolTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
 
-const vmiSpec = ({ spec }: VmTemplate): Json => asObject(field(spec, 'template', 'spec'));
+const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 
 /** What KubeVirt can change under a running guest. A quantity is its amount, not how it is written. */
-function live(template: VmTemplate): Json {
+function live(template: PoolTemplate): Json {
   const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
   return { nodeSelector, affinity, tolerations, sockets: field(domain, 'cpu', 'sockets'), guest: amountOf(guest)?.toString() ?? guest };
 }
 
 /** All that a guest takes only as it starts. */
-function fixed(template: VmTemplate): Json {
+function fixed(template: PoolTemplate): Json {
   const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, domain, ...rest } = vmiSpec(template);
   const { cpu, memory, ...devices } = asObject(domain);
   const { guest: _guest, ...otherMemory } = asObject(memory);
   const others = Object.entries(template.spec).filter(([key]) => !BESIDE_THE_GUEST.has(key));
   // KubeVirt plugs sockets only where there was a `cpu` to begin with, memory in any case.
-  return { vm: Object.fromEntries(others), rest, devices, cpu: withoutSockets(cpu), memory: otherMemory };
+  return { vm: Object.fromEntries(others), rest, devices, cpu: withoutSockets(cpu), memory: otherMemory, nameGeneration: template.nameGeneration };
 }
 
 function withoutSockets(cpu: unknown): unknown {
@@ -63,7 +64,7 @@ function withoutSockets(cpu: unknown): unknown {
 }
 
 /** Without a number of its own a guest gets KubeVirt's, and that only as it starts. */
-const takesAway = (from: VmTemplate, to: VmTemplate): boolean =>
+const takesAway = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [
     ['cpu', 'sockets'],
     ['memory', 'guest'],

@@ -1,6 +1,6 @@
 import { DEFAULT_REVISION_HISTORY_LIMIT } from '../api/pool-defaults.ts';
-import type { VmTemplate } from '../api/pool.ts';
 import type { StoredPool } from './vm-from-template.ts';
+import type { PoolTemplate } from './pool-template.ts';
 
 /** A template of a pool that is kept as a ControllerRevision. */
 export interface KeptRevision {
@@ -10,7 +10,7 @@ export interface KeptRevision {
   /** The newest has the highest. */
   number: number;
   /** Null where somebody else put something else there. */
-  template: VmTemplate | null;
+  template: PoolTemplate | null;
 }
 
 /** Names of those that no VM, no guest and no rollout uses, beyond the newest `revisionHistoryLimit`. */

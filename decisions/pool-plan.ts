@@ -1,5 +1,5 @@
 import { updateRules } from '../api/pool-defaults.ts';
-import type { PoolStatus, RolloutStatus, VmTemplate } from '../api/pool.ts';
+import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { batchHold } from './batch-hold.ts';
@@ -8,6 +8,7 @@ import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type Healing
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
 import { namesInWords, vmName } from './naming.ts';
+import { poolTemplate, type PoolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import type { PlannedBatch } from './rollout-batch.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
@@ -99,9 +100,9 @@ export interface PoolCounts {
 /** The next steps towards what the pool's spec says: never more than the limits allow, none where all is as it should be. */
 export function planPool(input: PoolPlanInput): PoolPlan {
   const { pool, vms, vmiOf, strategy, batches, underWay, burst, now, batchesNotBefore } = input;
-  const templates = new Map<string, VmTemplate>();
+  const templates = new Map<string, PoolTemplate>();
   for (const { revision, template } of input.revisions) if (template !== null) templates.set(revision, template);
-  templates.set(revisionOf(pool.spec.template), pool.spec.template);
+  templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
@@ -171,7 +172,7 @@ function comingIn({ pool, vms, underWay }: PoolPlanInput, steps: readonly ScaleS
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */
 function unprovenRevision({ pool, vms, vmiOf, rollout }: PoolPlanInput): string | null {
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
-  const newest = revisionOf(pool.spec.template);
+  const newest = revisionOf(poolTemplate(pool.spec));
   const { currentRevision = newest, rollout: told } = pool.status ?? {};
   if (newest === currentRevision || isOver(rollout ?? told, newest)) return null;
   return vms.some((vm) => vm.revision === newest && isReady(vm, vmiOf(vm))) ? null : newest;

@@ -2,6 +2,7 @@ import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
 import { namesInWords } from './naming.ts';
 import { PassedOverVms, type PassedOver } from './passed-over.ts';
 import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from './restart-budget.ts';
+import { poolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import { standingOfRestart } from './standing.ts';
 import { untouchable } from './update-need.ts';
@@ -100,7 +101,7 @@ function isRollingOut({ pool }: OwningPool): boolean {
   if (known !== undefined) return known;
   const { spec, status } = pool;
   const reason = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
-  const found = status?.updateRevision !== revisionOf(spec.template) || reason === 'RollingOut' || reason === 'Undoing';
+  const found = status?.updateRevision !== revisionOf(poolTemplate(spec)) || reason === 'RollingOut' || reason === 'Undoing';
   rolling.set(pool, found);
   return found;
 }

@@ -1,3 +1,4 @@
+import { poolTemplate } from './pool-template.ts';
 import type { RolloutScene } from './rollout-scene.ts';
 import { standingOf } from './standing.ts';
 
@@ -16,7 +17,7 @@ export function inHandOf(scene: RolloutScene): InHand {
   const all = new Set<string>();
   const unsettled = new Set<string>();
   for (const { revision, vms } of batches) {
-    const template = templateOf(revision) ?? pool.spec.template;
+    const template = templateOf(revision) ?? poolTemplate(pool.spec);
     for (const held of vms) {
       const standing = standingOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
       if (standing.state === 'well' || standing.state === 'gone') continue;

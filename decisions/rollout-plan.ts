@@ -1,6 +1,7 @@
 import type { RolloutStatus } from '../api/pool.ts';
 import { isReady } from './availability.ts';
 import type { Batch } from './batch.ts';
+import { poolTemplate } from './pool-template.ts';
 import { batchOf, nextVms, type PlannedBatch } from './rollout-batch.ts';
 import { inHandOf } from './rollout-hand.ts';
 import { rolloutNeeds } from './rollout-needs.ts';
@@ -104,7 +105,7 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
 function goalOf({ input, spec, newest, current }: RolloutScene, { halted: stop }: RolloutStatus): Goal {
   const { templateOf, pool } = input;
   const back = stop?.kind === 'Undoing' || stop?.kind === 'UndoFailed' ? templateOf(current) : undefined;
-  const [revision, template] = back === undefined ? [newest, pool.spec.template] : [current, back];
+  const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
   const limit = spec.update.kind === 'proactive' ? spec.update.disruption : null;
   return { revision, template, templateOf, strategy: spec.vmRolloutStrategy ?? input.strategy, limit };
 }

@@ -1,7 +1,8 @@
 import { withDefaults, type CompletePoolSpec } from '../api/pool-defaults.ts';
-import type { RolloutStatus, VmTemplate } from '../api/pool.ts';
+import type { RolloutStatus } from '../api/pool.ts';
 import { isStaying, liveVmi, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
+import { poolTemplate, type PoolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import { RolloutWaits } from './rollout-waits.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -13,7 +14,7 @@ export interface RolloutInput {
   vms: readonly VmView[];
   vmiOf: VmiOf;
   /** Template of a revision of the pool; undefined where it is no longer kept. */
-  templateOf: (revision: string) => VmTemplate | undefined;
+  templateOf: (revision: string) => PoolTemplate | undefined;
   /** How KubeVirt takes changes in running VMs, where the pool itself says nothing. */
   strategy: 'Stage' | 'LiveUpdate';
   /** How the rollout stands; null where nobody knows of one. */
@@ -49,7 +50,7 @@ export class RolloutScene {
     this.input = input;
     this.spec = withDefaults(input.pool.spec);
     this.staying = input.vms.filter(isStaying);
-    this.newest = revisionOf(this.spec.template);
+    this.newest = revisionOf(poolTemplate(this.spec));
     this.current = input.pool.status?.currentRevision ?? this.#mostCommon();
     this.now = new Date(input.now).toISOString();
     this.waits = new RolloutWaits(input.now);

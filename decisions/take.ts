@@ -1,5 +1,6 @@
 import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runningGuest, unavailability, type VmiOf } from './availability.ts';
 import type { HeldVm } from './batch.ts';
+import { poolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import { standingOf } from './standing.ts';
 import { untouchable } from './update-need.ts';
@@ -80,7 +81,7 @@ function whyNot(input: TakeInput, pool: StoredPool, vm: VmView): string | null {
 /** Why no VM may be taken for this rollout now; null where it may. */
 function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredPool): string | null {
   if (spec.paused === true) return 'spec.paused is true';
-  if (revisionOf(spec.template) !== rollout) return 'the template has changed';
+  if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';
   const { paused, halted, revision: told } = status?.rollout ?? {};
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
   return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt ? `the rollout has ended: ${halted.kind}` : null;

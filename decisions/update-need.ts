@@ -1,4 +1,4 @@
-import type { Disruption, VmTemplate } from '../api/pool.ts';
+import type { Disruption } from '../api/pool.ts';
 import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
 import { disksMadeAnew } from './disks/disk-template.ts';
@@ -7,6 +7,7 @@ import { liveRefusal } from './live-update.ts';
 import { numberOf } from './naming.ts';
 import { powerOf } from './power.ts';
 import type { VmView } from './vm.ts';
+import type { PoolTemplate } from './pool-template.ts';
 
 /** What one VM needs to be of a revision. */
 export type UpdateNeed =
@@ -19,9 +20,9 @@ export type UpdateNeed =
 
 export interface Goal {
   revision: string;
-  template: VmTemplate;
+  template: PoolTemplate;
   /** Template of a revision; undefined where it is no longer kept. */
-  templateOf: (revision: string) => VmTemplate | undefined;
+  templateOf: (revision: string) => PoolTemplate | undefined;
   strategy: 'Stage' | 'LiveUpdate';
   /** The most that may be done to a VM that runs; null where only those may be touched that don't. */
   limit: Disruption | null;

@@ -1,8 +1,10 @@
 import { API_VERSION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
-import type { NameGeneration, VirtualMachinePool, VmTemplate } from '../api/pool.ts';
+import type { NameGeneration, VirtualMachinePool } from '../api/pool.ts';
 import { field, isObject, type Json } from './json.ts';
 import { vmName } from './naming.ts';
+import type { PoolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
+import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './template-references.ts';
 
 /** A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this number's. */
 export interface NewVirtualMachine {
@@ -27,12 +29,11 @@ export interface StoredPool extends VirtualMachinePool {
  * The VM that `number` of `pool` stands for, made from `template`: the pool's own or that of another of its revisions.
  * Fields of the template that drover doesn't know go through untouched.
  */
-export function vmFromTemplate(pool: StoredPool, template: VmTemplate, number: number): NewVirtualMachine {
-  const { nameGeneration = {} } = pool.spec;
+export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number: number): NewVirtualMachine {
   const { name, namespace, uid } = pool.metadata;
   const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;
-  nameDisks(spec, String(number), nameGeneration);
+  nameDisks(spec, String(number), template.nameGeneration);
   const vmi = (spec['template'] ??= {}) as Json;
   const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
   vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
@@ -52,14 +53,13 @@ export function vmFromTemplate(pool: StoredPool, template: VmTemplate, number: n
 }
 
 /** Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get `-<number>`. */
-function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration): void {
+function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration = {}): void {
   const ownDisks = new Set<unknown>();
   for (const { metadata } of asList(spec['dataVolumeTemplates'])) {
     ownDisks.add(field(metadata, 'name'));
     append(metadata, 'name', postfix);
   }
-  const vmiSpec = field(spec['template'], 'spec');
-  for (const volume of asList(field(vmiSpec, 'volumes'))) {
+  for (const volume of volumesOf(spec)) {
     for (const [holder, key] of diskReferences(volume)) if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
     if (nameGeneration.appendPostfixToSecretReferences === true) {
       for (const [holder, key] of secretReferences(volume)) append(holder, key, postfix);
@@ -69,30 +69,6 @@ function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration):
     }
   }
 }
-
-type Reference = readonly [holder: unknown, key: string];
-
-const diskReferences = (volume: Json): Reference[] => [
-  [volume['dataVolume'], 'name'],
-  [volume['persistentVolumeClaim'], 'claimName'],
-  [field(volume['ephemeral'], 'persistentVolumeClaim'), 'claimName'],
-];
-
-const secretReferences = (volume: Json): Reference[] => [
-  [volume['secret'], 'secretName'],
-  [field(volume['sysprep'], 'secret'), 'name'],
-  ...[volume['cloudInitNoCloud'], volume['cloudInitConfigDrive']].flatMap((source): Reference[] => [
-    [field(source, 'secretRef'), 'name'],
-    [field(source, 'networkDataSecretRef'), 'name'],
-  ]),
-];
-
-const configMapReferences = (volume: Json): Reference[] => [
-  [volume['configMap'], 'name'],
-  [field(volume['sysprep'], 'configMap'), 'name'],
-];
-
-const asList = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 function append(holder: unknown, key: string, postfix: string): void {
   if (isObject(holder) && typeof holder[key] === 'string') holder[key] = `${holder[key]}-${postfix}`;

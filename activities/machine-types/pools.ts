@@ -5,6 +5,7 @@ import { field, isObject } from '../../decisions/json.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import { poolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { later, type Seen } from '../../decisions/versions.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -53,7 +54,7 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
 
 /** What the rollout of the new template tells of it: who asked for it, and why. What stands there is of the template before. */
 function stamps({ spec }: StoredPool, to: string | null, { ref: { id }, transition: { askedBy, reason } }: Scene['rules']): Operation[] {
-  const template = structuredClone(spec.template);
+  const template = structuredClone(poolTemplate(spec));
   const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
   if (!isObject(machine)) return [];
   if (to === null) delete machine['type'];

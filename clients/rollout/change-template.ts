@@ -1,7 +1,7 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import type { VmTemplate } from '../../api/pool.ts';
+import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
@@ -19,7 +19,7 @@ import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
 const TRIES = 20;
 
 export interface TemplateChange {
-  template: VmTemplate;
+  template: PoolTemplate;
   /** Why, as the history shows it. */
   cause: string;
 }
@@ -42,7 +42,7 @@ export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, chang
     } catch (error) {
       if (!isConflict(error) || tries === TRIES) throw error;
       newest = await kube.get<Pool>(Pools.resource, key);
-      if (newest.metadata.uid === uid && revisionOf(newest.spec.template) === revisionOf(pool.spec.template)) continue;
+      if (newest.metadata.uid === uid && revisionOf(poolTemplate(newest.spec)) === revisionOf(poolTemplate(pool.spec))) continue;
       throw new Failure(`pool ${name} has just got another template by somebody else, and keeps that: look again`, { cause: error });
     }
   }
@@ -60,12 +60,15 @@ export function remarksOn(pool: Stored<Pool>): string[] {
 }
 
 /** A merge patch would keep what the other template has and this one has not. */
-function patchOf({ metadata }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
+function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
   const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
+  const fields = specOf(template, spec.nameGeneration);
+  const isSame = revisionOf(poolTemplate({ ...fields, nameGeneration: spec.nameGeneration ?? {} })) === revisionOf(template);
   return [
     // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
     { op: 'add', path: '/metadata/annotations', value: annotations },
-    { op: 'replace', path: '/spec/template', value: template },
+    { op: 'replace', path: '/spec/template', value: fields.template },
+    ...(isSame ? [] : [{ op: 'add', path: '/spec/nameGeneration', value: fields.nameGeneration }]),
   ];
 }

@@ -1,6 +1,6 @@
 import { FILE_HEADERS_ONLY, createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
-import type { VmTemplate } from '../../api/pool.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
@@ -10,7 +10,7 @@ import { findRevision, inWords, type Revision } from './revisions.ts';
 /** One side of a comparison. */
 export interface Side {
   title: string;
-  template: VmTemplate;
+  template: PoolTemplate;
 }
 
 /** What is asked for, by number or hash. */
@@ -24,9 +24,9 @@ export interface Compared {
  * Throws `Failure` for a revision that is not kept.
  */
 export function sidesOf({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], { from, to }: Compared): [Side, Side] {
-  const now = revisionOf(spec.template);
+  const now = revisionOf(poolTemplate(spec));
   const kept = revisions.find(({ hash }) => hash === now);
-  const template: Side = { title: `the template now, revision ${inWords(kept ?? { hash: now, number: null })}`, template: spec.template };
+  const template: Side = { title: `the template now, revision ${inWords(kept ?? { hash: now, number: null })}`, template: poolTemplate(spec) };
   const first = from ?? status?.currentRevision;
   return [
     first === undefined ? template : sideOf(findRevision(revisions, first, name)),
@@ -44,7 +44,7 @@ export function templateDiff(from: Side, to: Side): string[] {
   return patch.trimEnd().split('\n').map(coloured);
 }
 
-const yamlOf = (template: VmTemplate): string => stringify(template, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
+const yamlOf = (template: PoolTemplate): string => stringify(template, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 
 function coloured(line: string): string {
   if (line.startsWith('---') || line.startsWith('+++')) return paint('bold', line);

@@ -1,5 +1,6 @@
 import { askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { poolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
@@ -49,7 +50,7 @@ export function history(
   vms: ReadonlyMap<string, number>,
   guests: ReadonlyMap<string, number>,
 ): HistoryEntry[] {
-  const target = revisionOf(spec.template);
+  const target = revisionOf(poolTemplate(spec));
   const kept = new Set(revisions.map(({ hash }) => hash));
   const lost = [...new Set([...vms.keys(), ...guests.keys()])].filter((hash) => !kept.has(hash) && hash !== target).sort();
   const unknown = { number: null, createdAt: null, askedBy: null, changeCause: null };

@@ -1,12 +1,12 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
-import type { VmTemplate } from '../../api/pool.ts';
+import type { PoolTemplate } from '../../decisions/pool-template.ts';
 
 interface VmiTemplate {
   metadata?: { annotations?: Record<string, string> };
 }
 
 /** The template with the wish that every guest that was started before `at` (RFC 3339) is restarted. */
-export function restarted(template: VmTemplate, at: string): VmTemplate {
+export function restarted(template: PoolTemplate, at: string): PoolTemplate {
   const vmi = template.spec.template as VmiTemplate;
   const annotations = { ...vmi.metadata?.annotations, [RESTARTED_AT_ANNOTATION]: at };
   return { ...template, spec: { ...template.spec, template: { ...vmi, metadata: { ...vmi.metadata, annotations } } } };

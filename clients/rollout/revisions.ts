@@ -1,10 +1,10 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
-import type { VmTemplate } from '../../api/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../kubernetes/objects.ts';
 import { ControllerRevisions } from '../../kubernetes/resources.ts';
 import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
+import type { PoolTemplate } from '../../decisions/pool-template.ts';
 
 /** A template that a pool has or had, as its ControllerRevision keeps it. */
 export interface Revision {
@@ -12,7 +12,7 @@ export interface Revision {
   number: number;
   /** Of the template, as on the VMs that were made from it. */
   hash: string;
-  template: VmTemplate;
+  template: PoolTemplate;
   createdAt: string;
   askedBy: string | null;
   changeCause: string | null;
@@ -20,7 +20,7 @@ export interface Revision {
 
 interface ControllerRevision extends KubeObject {
   revision: number;
-  data?: { template?: VmTemplate };
+  data?: { template?: PoolTemplate };
 }
 
 /** Those that the pool owns, the oldest first. */

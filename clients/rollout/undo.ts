@@ -1,3 +1,4 @@
+import { poolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { Failure } from '../failure.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
@@ -10,7 +11,7 @@ import { findRevision, type Revision } from './revisions.ts';
  */
 export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], asked?: string): Revision {
   if (asked !== undefined) return findRevision(revisions, asked, name);
-  const others = revisions.filter(({ hash }) => hash !== revisionOf(spec.template));
+  const others = revisions.filter(({ hash }) => hash !== revisionOf(poolTemplate(spec)));
   const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
   if (target === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
   return target;

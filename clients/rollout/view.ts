@@ -1,3 +1,4 @@
+import { poolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
@@ -45,7 +46,7 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
 
 export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] = []): RolloutView {
   const { metadata, spec, status } = pool;
-  const target = revisionOf(spec.template);
+  const target = revisionOf(poolTemplate(spec));
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) && status?.updateRevision === target;
   const named = (hash: string): NamedRevision => ({ hash, number: revisions.find((one) => one.hash === hash)?.number ?? null });
   const { phase, message } = phaseOf(pool, isSeen);

@@ -3,6 +3,7 @@ import { isStaying } from '../availability.ts';
 import { field } from '../json.ts';
 import { vmName } from '../naming.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
+import { poolTemplate } from '../pool-template.ts';
 import { revisionOf } from '../revision.ts';
 import type { StoredPool } from '../vm-from-template.ts';
 import type { VmView } from '../vm.ts';
@@ -61,7 +62,7 @@ function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): P
   const held = undoes === null ? whoHolds(rules, record?.id) : null;
   if (held !== null) return { stand: 'parked', why: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
-  return bringsType ? { stand: 'rolls', revision: revisionOf(pool.spec.template), isOurs } : { stand: 'apart' };
+  return bringsType ? { stand: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { stand: 'apart' };
 }
 
 interface OldTemplate {

@@ -22,7 +22,7 @@ const spec = {
   template: { metadata: { labels: { tier: 'front' } }, spec: { domain: { unheardOf: { x: 1 } }, volumes } },
 };
 const namedLike = (nameGeneration: object) =>
-  (vmFromTemplate(aPool({ nameGeneration }), { spec }, 7).spec as typeof spec).template.spec.volumes;
+  (vmFromTemplate(aPool(), { spec, nameGeneration }, 7).spec as typeof spec).template.spec.volumes;
 
 describe('postfixes', () => {
   test('a VM has disks of its own, and what is no disk template keeps its name', () => {
@@ -74,7 +74,7 @@ test('the pool is the controller, by its UID', () => {
 
 test('the template itself is left as it is', () => {
   const before = structuredClone(spec);
-  vmFromTemplate(aPool({ nameGeneration: { appendPostfixToSecretReferences: true } }), { spec }, 3);
+  vmFromTemplate(aPool(), { spec, nameGeneration: { appendPostfixToSecretReferences: true } }, 3);
   expect(spec).toEqual(before);
 });
 

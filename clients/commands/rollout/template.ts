@@ -29,12 +29,13 @@ export const undoCommand = (): Command =>
     );
 
 async function undo(session: Session, words: string[], { toRevision, dryRun }: UndoOptions): Promise<void> {
-  const [{ namedPools }, { inWords, readRevisions }, { undoTarget }, { changeTemplate, remarksOn }, { revisionOf }] = await Promise.all([
+  const [{ namedPools }, { inWords, readRevisions }, { undoTarget }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/revisions.ts'),
     import('../../rollout/undo.ts'),
     import('../../rollout/change-template.ts'),
     import('../../../decisions/revision.ts'),
+    import('../../../decisions/pool-template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
@@ -42,7 +43,7 @@ async function undo(session: Session, words: string[], { toRevision, dryRun }: U
     const { name } = pool.metadata;
     const target = undoTarget(pool, await readRevisions(kube, pool), toRevision);
     const label = labelOf(Pools.resource, name);
-    if (target.hash === revisionOf(pool.spec.template)) {
+    if (target.hash === revisionOf(poolTemplate(pool.spec))) {
       print(`${label} unchanged: its template is that of revision ${inWords(target)} already`);
       continue;
     }
@@ -74,16 +75,17 @@ export const restartCommand = (): Command =>
     );
 
 async function restart(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
-  const [{ namedPools }, { restarted }, { changeTemplate, remarksOn }] = await Promise.all([
+  const [{ namedPools }, { restarted }, { changeTemplate, remarksOn }, { poolTemplate }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/restart.ts'),
     import('../../rollout/change-template.ts'),
+    import('../../../decisions/pool-template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
   const at = new Date().toISOString();
   for (const pool of pools) {
-    const template = restarted(pool.spec.template, at);
+    const template = restarted(poolTemplate(pool.spec), at);
     await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
     print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}`);
     for (const remark of remarksOn(pool)) note(remark);

@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../api/names.ts';
 import type { VmRolloutStrategy } from '../api/pool.ts';
+import type { Witness } from '../decisions/healing-proof.ts';
 import type { NodeView } from '../decisions/node.ts';
 import { strategyOf, type KubeVirtView } from '../decisions/rollout-strategy.ts';
 import type { Seen } from '../decisions/versions.ts';
@@ -18,6 +19,7 @@ import { OwnerIndex } from './owner-index.ts';
 import { revisionView, type ControllerRevision, type RevisionView } from './revision-view.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
+import { Witnesses } from './witnesses.ts';
 
 /** How long a decision waits for the watch to catch up before it lists for itself. */
 const CATCH_UP_MS = 2_000;
@@ -53,6 +55,7 @@ export class Fleet {
   readonly nodes: ListWatch<Node, NodeView>;
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
   readonly #failedGuests = new FailedGuests();
+  readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #listeners = new Set<(change: FleetChange) => void>();
@@ -78,8 +81,12 @@ export class Fleet {
       view: vmView,
       onChange: (_key, before, after) => {
         this.#vmsByOwner.change(before, after);
-        if (before !== undefined && before.uid !== after?.uid) this.#failedGuests.forget(before.uid);
+        if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
         this.#tell({ kind: 'vm', before, after });
+      },
+      onTold: (type, { metadata }) => {
+        if (type === 'ADDED') this.#witnesses.made(metadata.uid, BigInt(metadata.resourceVersion));
+        if (type === 'DELETED') this.#witnesses.forget(metadata.uid);
       },
     });
     this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
@@ -89,6 +96,11 @@ export class Fleet {
         if (after !== undefined && this.#failedGuests.note(after)) onGuestFailed?.(after);
         this.#tell({ kind: 'vmi', before, after });
       },
+      onTold: (type, vmi) => {
+        const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
+        if (hasEnded) this.#witnesses.ended(vmiView(vmi), Date.now());
+      },
+      onGap: (version) => this.#witnesses.gap(version),
     });
     this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
       ...common(ControllerRevisions),
@@ -165,6 +177,11 @@ export class Fleet {
     return this.#failedGuests.troubleOf(vmUid);
   }
 
+  /** What has become of all guests of the VM of this UID; null where this worker has not followed them since the VM was made. */
+  witnessOf(vmUid: string): Witness | null {
+    return this.#witnesses.of(vmUid);
+  }
+
   /** The templates that the pool of this UID has and had, in no order. */
   revisionsOf(poolUid: string): RevisionView[] {
     return this.#revisionsByPool.of(poolUid);
@@ -195,6 +212,11 @@ export class Fleet {
   subscribe(listener: (change: FleetChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #forget(vmUid: string): void {
+    this.#failedGuests.forget(vmUid);
+    this.#witnesses.forget(vmUid);
   }
 
   #readStrategy(): void {

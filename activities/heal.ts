@@ -1,11 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal, log } from '@temporalio/activity';
-import { EVENT_REPORTER, HAS_RUN_ANNOTATION, REMOVING_ANNOTATION } from '../api/names.ts';
+import { EVENT_REPORTER, NOT_YET_RUN_ANNOTATION, REMOVING_ANNOTATION } from '../api/names.ts';
 import { withDefaults, type HealingRules } from '../api/pool-defaults.ts';
+import type { RunNote } from '../decisions/healing-plan.ts';
+import { proofOf } from '../decisions/healing-proof.ts';
 import type { SickVm } from '../decisions/healing-state.ts';
 import { healthOf, isLeftAlone } from '../decisions/sickness.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
+import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError, orNothing } from '../kubernetes/errors.ts';
+import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -19,6 +23,9 @@ import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 /** KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was looked at. */
 const TRIES = 10;
 const EVENTS_TOLD = 5;
+/** How long a worker waits to hear of a guest that has ended, and how often it looks. */
+const BEHIND_MS = 2_000;
+const LOOK_AGAIN_MS = 50;
 
 export type Removal =
   /** It goes, or is gone. `events`: what Kubernetes last said of it, oldest first. */
@@ -44,13 +51,18 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
      */
     removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => beating(() => removeSickVm(key, sick, at)),
 
-    /** Notes on VMs that they have run well once. */
-    async markHasRun(key: PoolKey, vms: { name: string; uid: string }[]): Promise<void> {
-      const mark = async ({ name, uid }: { name: string; uid: string }): Promise<void> => {
-        const patch = { metadata: { uid, annotations: { [HAS_RUN_ANNOTATION]: 'true' } } };
-        await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
+    /** Notes on VMs that they have run well, or which of their starts have come to nothing. What is refused for one holds up no other. */
+    async noteRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
+      const note = async ({ name, uid, start }: RunNote): Promise<void> => {
+        const patch = { metadata: { uid, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
+        try {
+          await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
+        } catch (error) {
+          if (!(error instanceof KubeError) || isTransient(error)) throw error;
+          log.warn('it could not be noted on a VM whether it has run', { vm: `${key.namespace}/${name}`, error: error.message });
+        }
       };
-      await beating(() => inBurst(vms, mark, { most: concurrency, signal: cancellationSignal() }));
+      await beating(() => inBurst(notes, note, { most: concurrency, signal: cancellationSignal() }));
     },
 
     /** Says on the pool how its healing goes. */
@@ -70,7 +82,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
       const verdict = await judge(vm, pool, key, sick, at);
       if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
       if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm) };
-      const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || (await holdsSomething(vm)));
+      const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
       if (!(await isDone(() => remove(vm, keepDisks)))) {
         if (tries < TRIES) continue;
         throw new Error(`${name} changes too often to be deleted as it was seen`);
@@ -84,8 +96,10 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
 
   async function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
     const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
-    const pool = cached ?? ((await orNothing(client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined);
-    return pool?.metadata.uid === key.uid ? pool : undefined;
+    if (cached?.metadata.uid === key.uid) return cached;
+    // The cache may not know it yet: only the API server can say that it is gone.
+    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }))) as StoredPool | undefined;
+    return live?.metadata.uid === key.uid ? live : undefined;
   }
 
   /** Looks once more, right before the act: what was seen when it was planned may be long ago. */
@@ -93,16 +107,17 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     const view = vmView(vm);
     if (view.owner?.uid !== key.uid) return { do: 'keep', why: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
-    const rules = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec).autohealing;
-    if (rules === null) return { do: 'keep', why: 'the pool heals no more' };
+    const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
+    const rules = spec?.autohealing ?? null;
+    if (spec === null || rules === null) return { do: 'keep', why: 'the pool heals no more' };
     const stored = await orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }));
     const guest = stored && vmiView(stored);
     const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: fleet.isLost(guest.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
     // Not before it was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
-    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: sick.holdsData || sick.attempt > 1, rules, now });
-    return health.sick ? { do: 'remove', rules } : { do: 'keep', why: 'it is no longer sick' };
+    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: view.notYetRun === null || sick.attempt > 1, rules, now });
+    return health.sick ? { do: 'remove', rules, vmi, minReadyMs: spec.rollout.minReadySeconds * 1000 } : { do: 'keep', why: 'it is no longer sick' };
   }
 
   async function remove({ metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
@@ -110,6 +125,16 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     if (!keepDisks) return client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion, propagationPolicy: 'Foreground', ...options });
     const patch = { metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } }, spec: { running: null, runStrategy: 'Halted' } };
     return client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
+  }
+
+  /** True where this worker is certain of it. Of a guest that KubeVirt speaks of already it may hear in a moment. */
+  async function hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
+    const view = vmView(vm);
+    for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
+      const proof = proofOf({ vm: view, vmi, witness: fleet.witnessOf(view.uid), minReadyMs, now: Date.now() });
+      if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'proven';
+      await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
+    }
   }
 
   /** True where a disk of it is older than the VM itself: an earlier VM of its name has left it. */
@@ -139,7 +164,15 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   }
 }
 
-type Judgement = { do: 'remove'; rules: HealingRules } | { do: 'keep'; why: string } /** It goes already. */ | { do: 'nothing' };
+type Judgement = Doomed | { do: 'keep'; why: string } /** It goes already. */ | { do: 'nothing' };
+
+/** It is to be removed, by these rules. */
+interface Doomed {
+  do: 'remove';
+  rules: HealingRules;
+  vmi: VmiView | undefined;
+  minReadyMs: number;
+}
 
 /** The fields of `events.k8s.io/v1` that are told. */
 interface KubernetesEvent extends KubeObject {

@@ -3,7 +3,7 @@ import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 
 /** All that a plan reads of the cluster, from this worker's caches. */
-export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'failedGuestsOf' | 'lastTroubleOf' | 'isHeldByOther' | 'revisions' | 'strategy'> {
+export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'failedGuestsOf' | 'lastTroubleOf' | 'witnessOf' | 'isHeldByOther' | 'revisions' | 'strategy'> {
   const { namespace, uid } = pool.metadata;
   return {
     pool,
@@ -11,6 +11,7 @@ export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, '
     vmiOf: (vm) => fleet.vmiOf(vm),
     failedGuestsOf: (vm) => fleet.failedGuestsOf(vm.uid),
     lastTroubleOf: (vm) => fleet.lastTroubleOf(vm.uid),
+    witnessOf: (vm) => fleet.witnessOf(vm.uid),
     isHeldByOther: (name) => fleet.isHeldByOther(namespace, name, uid),
     revisions: fleet.revisionsOf(uid),
     strategy: fleet.rolloutStrategy(),

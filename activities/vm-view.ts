@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION, HAS_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, NOT_YET_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import { placementOf } from '../decisions/live-update.ts';
 import { recordOf } from '../decisions/machine-types/record.ts';
 import type { VmView } from '../decisions/vm.ts';
@@ -19,7 +19,7 @@ export interface VirtualMachine extends KubeObject {
     desiredGeneration?: number;
     ready?: boolean;
     printableStatus?: string;
-    startFailure?: { consecutiveFailCount?: number };
+    startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
     conditions?: Condition[];
     stateChangeRequests?: unknown[];
     snapshotInProgress?: string;
@@ -57,8 +57,9 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
     startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+    lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
     notReadySince: notReadySince(status?.conditions),
-    hasRun: metadata.annotations?.[HAS_RUN_ANNOTATION] !== undefined,
+    notYetRun: notYetRun(metadata.annotations),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
@@ -80,6 +81,12 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
   const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
   return sharedText(`${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`);
 }
+
+/** KubeVirt's, on a VM that was restored from a snapshot: others than its guest have written to its disks. */
+const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
+
+const notYetRun = (annotations: Record<string, string> = {}): string | null =>
+  annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
 
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');

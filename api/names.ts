@@ -20,8 +20,11 @@ export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 
 /** On a VM: with the value "true", no update and no healing may touch it. */
 export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
-/** On a VM of a pool that heals: it has run well once, so that its disks hold something. */
-export const HAS_RUN_ANNOTATION = `${GROUP}/has-run`;
+/**
+ * On a VM that its pool made while it heals, until it has run well: empty, or the UID of the newest of its guests' VMIs, as long as it is
+ * certain that no guest of it ever ran. A VM without it holds data.
+ */
+export const NOT_YET_RUN_ANNOTATION = `${GROUP}/not-yet-run`;
 /** In a template's `spec.template.metadata.annotations`: a new time there is a wish to restart every VM, as `drover rollout restart` makes it. */
 export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
 /** On a pool, and on the ControllerRevision made of its template: who asked for the change, as `drover` writes it. */

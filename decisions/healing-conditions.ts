@@ -31,8 +31,7 @@ function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed 
 }
 
 /** What the status keeps of the healing: enough for another run of the workflow to take it up. */
-export const healingStatus = ({ state: { since, paused, cycles, spent } }: HealingTold): HealingStatus => ({
-  ...(since === undefined ? {} : { since }),
+export const healingStatus = ({ state: { paused, cycles, spent } }: HealingTold): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
   cycles: underWay(cycles)
     .slice(0, CYCLES_KEPT)

@@ -3,6 +3,7 @@ import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
 import { fadesAt } from './healing-backoff.ts';
 import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { proofOf, startToNote } from './healing-proof.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
@@ -15,8 +16,8 @@ export interface HealingPlan {
   verdicts: ToldVerdict[];
   /** VMs whose cycles have been silent for long: they may be there no more. */
   ask: string[];
-  /** VMs that run well for the first time, to be marked so. */
-  mark: { name: string; uid: string }[];
+  /** What is to be noted on VMs. */
+  mark: RunNote[];
   state: HealingState;
   /** Why nothing more is removed; null where it may be. */
   suspended: string | null;
@@ -27,6 +28,13 @@ export interface HealingPlan {
   wakeAt: number | null;
 }
 
+/** To be noted on a VM: `start` is the UID of a VMI up to which none of its starts came to anything; null where it has run well. */
+export interface RunNote {
+  name: string;
+  uid: string;
+  start: string | null;
+}
+
 /** A cycle tells of itself at each of its steps; what it waits for in between may take this long. */
 const SILENCE_MS = 10 * 60_000;
 /** What could not be marked is tried again. */
@@ -35,7 +43,7 @@ const WAITS_TOLD = 20;
 
 /** Which VMs to replace, and what to tell those whose cycle is under way. Empty where the pool does not heal. */
 export function planHealing(input: HealingInput): HealingPlan {
-  const { pool, vms, vmiOf, now, burst } = input;
+  const { pool, now, burst } = input;
   const { autohealing: rules, rollout } = withDefaults(pool.spec);
   if (rules === null || pool.metadata.deletionTimestamp !== undefined) return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
   const view: HealingView = { ...input, rules, minReadyMs: rollout.minReadySeconds * 1000, patienceMs: rollout.progressDeadlineSeconds * 1000 };
@@ -50,16 +58,13 @@ export function planHealing(input: HealingInput): HealingPlan {
   const begin = found.sick.slice(0, room.count);
   const waits = [...found.waits, ...found.sick.slice(room.count).map(({ name, why: words }) => `${name} is sick (${words}): ${room.full}`)];
   const asked = ask(view, verdicts, { ...told, spent: found.spent, hold });
-  const mark = vms
-    .filter((vm) => isStaying(vm) && !vm.hasRun && runsWell(vm, vmiOf(vm), view.minReadyMs, now))
-    .map(({ name, uid }) => ({ name, uid }))
-    .toSorted((one, other) => byName(pool, one.name, other.name));
+  const mark = notesOf(view);
   const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
   return {
     begin,
     verdicts,
     ask: asked.names,
-    mark: mark.slice(0, burst),
+    mark: inTurn(mark, burst, now),
     state: { ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] },
     suspended,
     waits: shortened(waits),
@@ -70,8 +75,31 @@ export function planHealing(input: HealingInput): HealingPlan {
 
 const shortened = (words: string[]): string[] => (words.length > WAITS_TOLD ? [...words.slice(0, WAITS_TOLD), `and ${words.length - WAITS_TOLD} more`] : words);
 
-/** Which VMs have run well is no longer known from here on, for none is marked. */
-function healsNoMore({ since: _since, ...state }: HealingState, why: string): HealingPlan {
+/** What is still to be noted on VMs; nothing of starts where the pool says itself what becomes of disks. */
+function notesOf(view: HealingView): RunNote[] {
+  const { pool, vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
+  const notes: RunNote[] = [];
+  for (const vm of vms) {
+    const { name, uid } = vm;
+    if (!isStaying(vm) || vm.notYetRun === null) continue;
+    const vmi = vmiOf(vm);
+    if (runsWell(vm, vmi, minReadyMs, now)) notes.push({ name, uid, start: null });
+    else if (rules.preserveStorage === null && proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven') {
+      const start = startToNote({ vm, vmi });
+      if (start !== null) notes.push({ name, uid, start });
+    }
+  }
+  return notes.toSorted((one, other) => byName(pool, one.name, other.name));
+}
+
+/** So many at a time that those which are refused again and again keep nobody waiting: each turn of a minute begins with others. */
+function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[] {
+  if (notes.length <= most) return [...notes];
+  const from = (Math.floor(now / MARK_AGAIN_MS) * most) % notes.length;
+  return [...notes.slice(from), ...notes.slice(0, from)].slice(0, most);
+}
+
+function healsNoMore(state: HealingState, why: string): HealingPlan {
   const verdicts = underWay(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
   const left = withVerdicts({ ...state, earlyEnds: [] }, verdicts);
   return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], spared: [], wakeAt: null };
@@ -79,7 +107,7 @@ function healsNoMore({ since: _since, ...state }: HealingState, why: string): He
 
 /** Forgets what has faded, what concerns VMs that are no more, and failures of guests that run well again. */
 function remember(view: HealingView): HealingState {
-  const { pool, vms, vmiOf, state, rules, minReadyMs, now } = view;
+  const { vms, vmiOf, state, rules, minReadyMs, now } = view;
   const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
   const failedBefore = new Map(state.failing?.map(({ vmUid, since }) => [vmUid, since]));
   const pausedBefore = new Map(state.guestPauses?.map((pause) => [pause.vmUid, pause]));
@@ -107,9 +135,7 @@ function remember(view: HealingView): HealingState {
       spent.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one);
     } else if (fadesAt(Date.parse(one.at), rules.backoff) > now) spent.push(one);
   }
-  // The pool's own time is the API server's, as that of its VMs.
-  const since = state.since ?? (vms.length === 0 ? pool.metadata.creationTimestamp : undefined) ?? new Date(now).toISOString();
-  return { ...state, since, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid), guestPauses: guestPauses.toSorted(byVmUid) };
+  return { ...state, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid), guestPauses: guestPauses.toSorted(byVmUid) };
 }
 
 /** A person who skips a VM that was deleted already means the one that takes its place. */
@@ -150,7 +176,7 @@ function roomFor(view: HealingView, state: HealingState): { count: number; full:
   const limits = [{ count: burst - leaving - cycles.length, full: 'others are in flight' }];
   if (rules.maxConcurrent !== null) limits.push({ count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length, full: 'others are healed first' });
   // Where none has ever run, the fault is hardly in one of them: one is tried.
-  const hasProven = vms.some((vm) => isReady(vm, vmiOf(vm)) || holdsData(vm, state));
+  const hasProven = vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
   if (!hasProven) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
   return { ...least, count: Math.max(least.count, 0) };
@@ -178,12 +204,11 @@ function findSick(view: HealingView, state: HealingState): Found {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
     if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)) continue;
     const earlyEnds = ends.get(vm.uid) ?? 0;
-    const holds = holdsData(vm, state);
     const since = failing.get(vm.uid) ?? null;
-    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: holds, rules, now });
+    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: vm.notYetRun === null, rules, now });
     const { name, uid } = vm;
     if (health.sick && vm.optedOut) spared.push({ name, why: `its owner asked that nothing disrupts it (${health.why})` });
-    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holds, earlyEnds, failingSince: since } });
+    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(view, vm), earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }
@@ -245,7 +270,7 @@ function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): 
 /** When the next guest is ready for long enough of a VM that is to be marked, or to be healed again when it fails: no event tells it. */
 function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly Spent[]): number | null {
   const settled = new Set(spent.filter(isFinal).map(({ uid }) => uid));
-  const unnoted = vms.filter((vm) => isStaying(vm) && (!vm.hasRun || settled.has(vm.uid)));
+  const unnoted = vms.filter((vm) => isStaying(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));
   const times = unnoted.map((vm) => wellAt(vm, vmiOf(vm), minReadyMs, now));
   return times.filter((at) => at !== null && at > now).reduce<number | null>(earlier, null);
 }

@@ -73,7 +73,7 @@ class Judge {
     const failedSince = failingSince(this.#state, vm.uid);
     const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: failedSince, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
     if (health.sick) {
-      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(vm, this.#state), earlyEnds, failingSince: failedSince };
+      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(this.#view, vm), earlyEnds, failingSince: failedSince };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);

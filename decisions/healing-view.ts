@@ -1,5 +1,6 @@
 import type { HealingRules } from '../api/pool-defaults.ts';
 import { isStaying, type VmiOf } from './availability.ts';
+import { proofOf, type Witness } from './healing-proof.ts';
 import { underWay, type HealingState, type SickVm } from './healing-state.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
@@ -14,6 +15,8 @@ export interface HealingInput {
   failedGuestsOf: (vm: VmView) => readonly VmiView[];
   /** What was the matter with the last guest of a VM that failed; null where it is not known. */
   lastTroubleOf: (vm: VmView) => string | null;
+  /** What has become of all guests of a VM; null where this worker has not followed them since the VM was made. */
+  witnessOf: (vm: VmView) => Witness | null;
   /** A VM of this name exists in the pool's namespace and is not the pool's. */
   isHeldByOther: (name: string) => boolean;
   state: HealingState;
@@ -37,8 +40,10 @@ export interface HealingView extends HealingInput {
 
 export const cycleRules = ({ backoff, maxAttempts }: HealingRules): SickVm['rules'] => ({ backoff, maxAttempts });
 
-/** True for a VM that has run well, or may have before anybody noted such things. */
-export const holdsData = (vm: VmView, { since }: HealingState): boolean => vm.hasRun || since === undefined || vm.createdAt < Date.parse(since);
+/** True unless it is certain that no guest of the VM has ever run. */
+export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
+  return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
+}
 
 /** How many VMs the pool has too many, those included that are being replaced: they come back, unless they are told not to. */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {

@@ -3,7 +3,8 @@ import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { batchHold } from './batch-hold.ts';
-import { planHealing, type HealingPlan } from './healing-plan.ts';
+import { planHealing, type HealingPlan, type RunNote } from './healing-plan.ts';
+import type { Witness } from './healing-proof.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
@@ -36,8 +37,8 @@ export type PoolStep =
   | ({ kind: 'update' } & PlannedBatch)
   /** The template is kept as a ControllerRevision, should it change. */
   | { kind: 'keep'; reason: string }
-  /** VMs that have run well for the first time. */
-  | { kind: 'mark'; vms: { name: string; uid: string }[]; reason: string }
+  /** VMs of which something is to be noted: that they have run well, or which starts are known to have failed. */
+  | { kind: 'mark'; vms: RunNote[]; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'prune'; revisions: string[]; reason: string };
 
@@ -54,6 +55,8 @@ export interface PoolPlanInput {
   failedGuestsOf?: (vm: VmView) => readonly VmiView[];
   /** In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody knows. */
   lastTroubleOf?: (vm: VmView) => string | null;
+  /** What has become of all its guests; null, or absent, where nobody has followed them. */
+  witnessOf?: (vm: VmView) => Witness | null;
   /** The revisions of the pool's template that are kept. */
   revisions: readonly KeptRevision[];
   /** How KubeVirt takes changes in running VMs. */
@@ -112,6 +115,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     vmiOf,
     failedGuestsOf: input.failedGuestsOf ?? (() => []),
     lastTroubleOf: input.lastTroubleOf ?? (() => null),
+    witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
     busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches.held]),
@@ -142,7 +146,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
   const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
-  if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note that ${namesInWords(mark.map(({ name }) => name))} run well` });
+  if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note which of ${namesInWords(mark.map(({ name }) => name))} have run` });
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);

@@ -89,7 +89,7 @@ export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
 
 /** How long a guest runs until its start counts as well done: it has been ready for long enough, and its liveness probe has judged it. */
-const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number => Math.max(probationMs ?? 0, minReadyMs);
+export const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number => Math.max(probationMs ?? 0, minReadyMs);
 
 /** True for a guest that ended while it was still to show that it runs well. */
 export function endedEarly(guest: VmiView, minReadyMs: number): boolean {

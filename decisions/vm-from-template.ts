@@ -1,4 +1,4 @@
-import { API_VERSION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
+import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../api/names.ts';
 import type { NameGeneration, VirtualMachinePool } from '../api/pool.ts';
 import { field, isObject, type Json } from './json.ts';
 import { vmName } from './naming.ts';
@@ -37,7 +37,10 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
   const vmi = (spec['template'] ??= {}) as Json;
   const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
   vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
-  const annotations = template.metadata?.annotations;
+  const annotations = { ...template.metadata?.annotations };
+  // What a template says of it is true of none of its VMs for long.
+  if (pool.spec.autohealing === undefined) delete annotations[NOT_YET_RUN_ANNOTATION];
+  else annotations[NOT_YET_RUN_ANNOTATION] = '';
   return {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
@@ -45,7 +48,7 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
       name: vmName(name, number),
       namespace,
       labels: { ...template.metadata?.labels, ...ours },
-      ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [{ apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true }],
     },
     spec,

@@ -41,10 +41,12 @@ export interface VmView {
   state: string;
   /** KubeVirt's `status.startFailure.consecutiveFailCount`. */
   startFailures: number;
+  /** KubeVirt's `status.startFailure.lastFailedVMIUID`. */
+  lastFailedVmi: string | null;
   /** Since when KubeVirt says that it is not ready, in milliseconds since the epoch; null where it is, or nothing is said. */
   notReadySince: number | null;
-  /** Marked by drover as having run well once. */
-  hasRun: boolean;
+  /** Drover's mark of a VM that has not run well yet: empty, or the UID of a VMI (`NOT_YET_RUN_ANNOTATION`); null without. */
+  notYetRun: string | null;
   /** Its owner asked by annotation that nothing disrupts it. */
   optedOut: boolean;
   /** KubeVirt's RestartRequired: since when (milliseconds since the epoch, null where it doesn't say), and why. */

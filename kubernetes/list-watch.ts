@@ -13,6 +13,10 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   view: (object: Stored<T>) => V;
   /** Called after the cache has changed; `undefined` stands for "was not there" and "is gone". */
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
+  /** Each change that the watch tells, in the order in which they were, also one that a list has shown meanwhile. */
+  onTold?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
+  /** The watch begins at `version`, and what changed before then it has not told. */
+  onGap?: (version: bigint) => void;
   /** A watch that broke, and is being made again. */
   onError?: (error: Error) => void;
   /** A relist found this many changes that no watch event had told. */
@@ -51,6 +55,8 @@ export class ListWatch<T extends KubeObject, V> {
   readonly #buried = new Map<string, bigint>();
   #listing = 0;
   #version = 0n;
+  /** What the watch has told goes without a gap up to here: a list knows what is, and not what has been in between. Null before it begins. */
+  #told: bigint | null = null;
   #synced = false;
   #running: Promise<void> | undefined;
   #current: Promise<void> = Promise.resolve();
@@ -148,6 +154,10 @@ export class ListWatch<T extends KubeObject, V> {
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (isGone(error)) {
+          const isBehind = this.#told !== null && this.#told < this.#version;
+          this.#told = null;
+          // A list has been on since: the watch can go on from there.
+          if (isBehind) continue;
           const justListed = Date.now() - listed < FRESH_MS;
           listed = -Infinity;
           if (!justListed) continue;
@@ -197,13 +207,17 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   async #watch(onProgress: () => void): Promise<void> {
-    const { client, resource, namespace, labelSelector, relistMs = 600_000 } = this.#options;
+    const { client, resource, namespace, labelSelector, relistMs = 600_000, onTold, onGap } = this.#options;
+    if (this.#told === null) {
+      this.#told = this.#version;
+      onGap?.(this.#told);
+    }
     const seconds = Math.ceil(Math.min(WATCH_SECONDS.least + Math.random() * WATCH_SECONDS.more, relistMs / 1000));
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
     const events = client.watch<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
       query: {
-        resourceVersion: String(this.#version),
+        resourceVersion: String(this.#told),
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
         ...(labelSelector === undefined ? {} : { labelSelector }),
@@ -220,6 +234,8 @@ export class ListWatch<T extends KubeObject, V> {
         const version = BigInt(event.object.metadata.resourceVersion);
         if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
         else if (event.type !== 'BOOKMARK') this.#put(keyOf(event.object), event.object);
+        if (event.type !== 'BOOKMARK') onTold?.(event.type, event.object);
+        this.#told = version;
         this.#advance(version);
       }
     } catch (error) {
@@ -252,6 +268,7 @@ export class ListWatch<T extends KubeObject, V> {
   #forget(version: bigint): void {
     for (const key of this.#entries.keys()) this.#remove(key);
     this.#version = version;
+    this.#told = null;
   }
 
   #advance(version: bigint): void {

@@ -27,7 +27,7 @@ const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
-export const { writeStatus, markHasRun } = proxyActivities<PoolActivities & HealActivities>({
+export const { writeStatus, noteRuns } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
@@ -78,7 +78,7 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'keep':
       return tidy(context, reason, () => keepRevision.executeWithOptions({ summary }, [key]));
     case 'mark':
-      return tidy(context, reason, () => markHasRun.executeWithOptions({ summary }, [key, step.vms]));
+      return tidy(context, reason, () => noteRuns.executeWithOptions({ summary }, [key, step.vms]));
     case 'prune':
       return tidy(context, reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
     case 'hold':

@@ -55,7 +55,6 @@ export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
 /** How the healing of a pool's VMs stands. It outlives the workflow that leads it: a new run takes up from here. */
 export const HealingStatus = z.strictObject({
-  since: time('Since when VMs that run well are marked so; older ones are taken to have run.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom healing was paused.').exactOptional(),
   cycles: z
     .array(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createHealActivities, type Removal } from '../../activities/heal.ts';
 import type { VirtualMachine } from '../../activities/vm-view.ts';
 import { healingRules } from '../../api/pool-defaults.ts';
@@ -8,31 +8,43 @@ import type { Autohealing } from '../../api/pool.ts';
 import type { SickVm } from '../../decisions/healing-state.ts';
 import { vmFromTemplate, type StoredPool } from '../../decisions/vm-from-template.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
-import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Fate } from '../fleet/chaos-proxy.ts';
 import { aFleet } from '../fleet/fleet.ts';
 import { withDisk } from '../fleet/healings.ts';
-import { aPicture } from './a-picture.ts';
+import { aPicture, type Picture } from './a-picture.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
+
+/** A worker that begins to watch now, behind a server that does with each call what `fate` says. */
+async function aWorker(fate?: (method: string, path: string) => Fate | Promise<Fate>): Promise<Picture> {
+  const picture = await aPicture(cluster().stack.kubeconfig, fate);
+  await picture.fleet.start();
+  return picture;
+}
 
 /** A pool with one VM, `web-1`, that has failed to start three times; nobody but the test acts on it. */
 class Scene {
   readonly pool: StoredPool;
   readonly vm: Stored<VirtualMachine>;
   readonly replaced: string[] = [];
+  /** A worker that watches since before the VM was made. */
+  readonly worker: Picture;
 
-  private constructor(pool: StoredPool, vm: Stored<VirtualMachine>) {
+  private constructor(pool: StoredPool, vm: Stored<VirtualMachine>, worker: Picture) {
     this.pool = pool;
     this.vm = vm;
+    this.worker = worker;
   }
 
   static async make({ autohealing = {}, prepare }: { autohealing?: Autohealing; prepare?: (namespace: string) => Promise<unknown> } = {}): Promise<Scene> {
+    const worker = await aWorker();
     const namespace = await cluster().namespace();
     const pool = (await cluster().createPool(namespace, 'web', { autohealing, template: withDisk() })) as unknown as StoredPool;
     await prepare?.(namespace);
     const made = await cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(pool, pool.spec.template, 1));
-    const scene = new Scene(pool, made);
+    const scene = new Scene(pool, made, worker);
+    await vi.waitFor(() => expect(worker.fleet.witnessOf(made.metadata.uid)).not.toBeNull());
     await scene.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return scene;
   }
@@ -49,11 +61,9 @@ class Scene {
     await cluster().kube.patch(VirtualMachinePools, this.pool.metadata, 'merge', patch);
   }
 
-  /** What a worker does that is asked to remove it, behind a server that does with each call what `fate` says. */
-  async remove(sick: Partial<SickVm> = {}, fate?: (method: string, path: string) => Promise<Fate>): Promise<Removal> {
-    const picture = await aPicture(cluster().stack.kubeconfig, fate);
-    await picture.fleet.start();
-    const activities = createHealActivities({ ...picture, concurrency: 8, onReplaced: ({ name }) => void this.replaced.push(name) });
+  /** What a worker does that is asked to remove it: the one that has watched all the time, if none is given. */
+  async remove(sick: Partial<SickVm> = {}, worker = this.worker): Promise<Removal> {
+    const activities = createHealActivities({ ...worker, concurrency: 8, onReplaced: ({ name }) => void this.replaced.push(name) });
     const { name, namespace, uid } = this.pool.metadata;
     const rules = healingRules({});
     const whole: SickVm = { name: 'web-1', uid: this.vm.metadata.uid, attempt: 1, why: 'it is sick', rules, holdsData: false, earlyEnds: 0, ...sick };
@@ -134,7 +144,7 @@ test.each([
     if (isAct && ++met === 1) await scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
     return 'pass';
   };
-  expect(await scene.remove({ holdsData }, fate)).toEqual({ end: 'Kept', why: 'it is not to be touched now' });
+  expect(await scene.remove({ holdsData }, await aWorker(fate))).toEqual({ end: 'Kept', why: 'it is not to be touched now' });
   expect(met).toBe(1);
   await scene.expectUntouched();
 });
@@ -171,13 +181,64 @@ test('a VM that has never run keeps a disk that is older than itself, and loses 
   expect(await own.became()).toBe('deleted');
 });
 
+test.each<[string, object, 'deleted' | 'halted']>([
+  ['keeps its disks: nobody was there to see it run', {}, 'halted'],
+  ['keeps its disks, where starts have failed since that nobody followed', { mark: 'first', lastFailedVMIUID: 'third' }, 'halted'],
+  ['loses them, where KubeVirt still speaks of the start up to which nothing had run', { mark: 'third', lastFailedVMIUID: 'third' }, 'deleted'],
+])('a VM of a time in which no worker watched %s', async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
+  const scene = await Scene.make();
+  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
+  await scene.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
+  await scene.remove({}, await aWorker());
+  expect(await scene.became()).toBe(became);
+});
+
+test('a VM keeps its disks where the worker has not heard of the guest that KubeVirt speaks of', async () => {
+  const scene = await Scene.make();
+  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
+  await scene.remove();
+  expect(await scene.became()).toBe('halted');
+});
+
+test.each<[string, object, 'deleted' | 'halted']>([
+  ['ran keeps its disks, though nobody has noted that', [{ phase: 'Running', phaseTransitionTimestamp: '2026-01-02T03:04:05Z' }], 'halted'],
+  ['never came to run loses them', [], 'deleted'],
+])('a VM whose guest, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
+  const scene = await Scene.make();
+  const { namespace, name, uid } = scene.vm.metadata;
+  const guest = await cluster().kube.create(VirtualMachineInstances, {
+    metadata: { namespace: namespace!, name, ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }] },
+    spec: { domain: { devices: {} } },
+  });
+  await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Scheduled', phaseTransitionTimestamps } });
+  await cluster().kube.delete(VirtualMachineInstances, guest.metadata);
+  await vi.waitFor(() => expect(scene.worker.fleet.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
+  await scene.remove();
+  expect(await scene.became()).toBe(became);
+});
+
+const markOf = async (scene: Scene): Promise<string | undefined> => (await scene.now()).metadata.annotations?.['drover.dev/not-yet-run'];
+
 test('a VM that runs well is noted to have, and another that took its name is not', async () => {
   const scene = await Scene.make();
-  const picture = await aPicture(cluster().stack.kubeconfig);
-  const activities = createHealActivities({ ...picture, concurrency: 8 });
-  const mark = (uid: string): Promise<void> => new MockActivityEnvironment().run(() => activities.markHasRun(scene.pool.metadata, [{ name: 'web-1', uid }, { name: 'gone', uid }]));
-  await mark('that-of-the-one-before');
-  expect((await scene.now()).metadata.annotations ?? {}).not.toHaveProperty('drover.dev/has-run');
-  await mark(scene.vm.metadata.uid);
-  expect((await scene.now()).metadata.annotations).toMatchObject({ 'drover.dev/has-run': 'true' });
+  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const note = (uid: string): Promise<void> => {
+    const notes = [{ name: 'web-1', uid, start: null }, { name: 'gone', uid, start: null }];
+    return new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
+  };
+  await note('that-of-the-one-before');
+  expect(await markOf(scene)).toBe('');
+  await note(scene.vm.metadata.uid);
+  expect(await markOf(scene)).toBeUndefined();
+});
+
+test('a note that is refused for one VM holds up no other', async () => {
+  const scene = await Scene.make();
+  const { namespace } = scene.pool.metadata;
+  const others = await Promise.all([2, 3].map((number) => cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(scene.pool, scene.pool.spec.template, number))));
+  const worker = await aWorker((method, path) => (method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass'));
+  const notes = [scene.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
+  await new MockActivityEnvironment().run(() => createHealActivities({ ...worker, concurrency: 8 }).noteRuns(scene.pool.metadata, notes));
+  const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run']);
+  expect(marks).toEqual(['', undefined, undefined]);
 });

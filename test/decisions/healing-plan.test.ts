@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { heldBack, noHealing, underWay, type Cycle, type HealingState, type Spent } from '../../decisions/healing-state.ts';
+import type { Witness } from '../../decisions/healing-proof.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { VmView } from '../../decisions/vm.ts';
@@ -15,7 +16,7 @@ const NOW = 1_000 * HOUR;
 const at = (ms: number): string => new Date(ms).toISOString();
 
 /** A VM of the pool that has run well; its disks hold something. */
-const well = (n: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${n}`, { createdAt: NOW - HOUR, hasRun: true, ...fields });
+const well = (n: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${n}`, { createdAt: NOW - HOUR, notYetRun: null, ...fields });
 const sick = (n: number, fields: Partial<VmView> = {}): VmView =>
   well(n, { ready: false, state: 'CrashLoopBackOff', startFailures: 3, notReadySince: NOW - MINUTE, ...fields });
 const numbered = (make: (n: number) => VmView, from: number, to: number): VmView[] => Array.from({ length: to - from + 1 }, (_, index) => make(from + index));
@@ -48,7 +49,7 @@ function poolOf({ rules = {}, spec = {}, status, deleted = false, vms = [] }: Gi
 
 function plan(given: Given): PoolPlan {
   const { rules: _rules, spec: _spec, status: _status, deleted: _deleted, state = {}, vms = [], ...rest } = given;
-  const healing: HealingState = { ...noHealing, since: at(NOW - 2 * HOUR), ...state };
+  const healing: HealingState = { ...noHealing, ...state };
   return planPool({ ...quiet, pool: poolOf(given), vms, healing, burst: 250, allowance: 250, now: NOW, vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined), ...rest });
 }
 
@@ -179,7 +180,7 @@ describe('at once are healed at most', () => {
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 
   test('one, where none of the pool has ever run', () => {
-    const never = { rules: { maxUnhealthy: '100%' }, vms: numbered((n) => sick(n, { hasRun: false }), 1, 6) };
+    const never = { rules: { maxUnhealthy: '100%' }, vms: numbered((n) => sick(n, { notYetRun: '' }), 1, 6) };
     expect(begun(plan(never))).toEqual(['web-1']);
     expect(begun(plan({ ...never, vms: [...never.vms, well(7)] })).length).toBe(6);
   });
@@ -214,7 +215,7 @@ describe('a cycle is told', () => {
     const state = { cycles: [cycle(1, 'Removing', one)] };
     return plan({ vms: vm === null ? others : [vm, ...others], spec: { replicas: 5 }, state, ...given });
   };
-  const fresh = (fields: Partial<VmView> = {}): VmView => well(1, { uid: 'new', hasRun: false, createdAt: NOW - MINUTE, ...fields });
+  const fresh = (fields: Partial<VmView> = {}): VmView => well(1, { uid: 'new', notYetRun: '', createdAt: NOW - MINUTE, ...fields });
   const provisioning = { phase: 'Provisioning' as const };
   const failing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
 
@@ -251,7 +252,7 @@ describe('a cycle is told', () => {
   });
 
   test('with what the next attempt goes by', () => {
-    const planned = judged(fresh(failing), { ...provisioning, attempt: 4 }, { rules: { maxAttempts: 9, preserveStorage: true } });
+    const planned = judged(fresh(failing), { ...provisioning, attempt: 4 }, { rules: { maxAttempts: 9, preserveStorage: true }, vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)), witnessOf: () => ({ longestRunMs: 0, lastEnded: null }) });
     expect(planned.healing.verdicts).toMatchObject([{ vm: 'web-1', verdict: 'Sick', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } }]);
     expect(planned.healing.state.cycles).toMatchObject([{ phase: 'Removing', attempt: 5, uid: 'new' }]);
   });
@@ -359,11 +360,9 @@ describe('memory', () => {
 
 const marked = (given: Given): string[] => plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));
 
-const holds = (vm: VmView, state: Partial<HealingState>): boolean | undefined => plan({ vms: [vm, ...numbered(well, 2, 5)], state }).healing.begin[0]?.holdsData;
-
-describe('whether a VM has run', () => {
-  test('is noted once on each that runs well', () => {
-    const vms = [well(2, { hasRun: false }), well(1, { hasRun: false }), well(3), sick(4, { hasRun: false })];
+describe('whether a VM has run well', () => {
+  test('is noted once on each that does', () => {
+    const vms = [well(2, { notYetRun: '' }), well(1, { notYetRun: '' }), well(3), sick(4, { notYetRun: '' })];
     expect(marked({ vms })).toEqual(['web-1', 'web-2']);
     expect(marked({ vms, spec: { rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - MINUTE + 1 }) })).toEqual([]);
   });
@@ -372,32 +371,60 @@ describe('whether a VM has run', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
     const wakeAt = (vm: VmView, spent: Spent[] = []): number | null => plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).wakeAt;
-    expect(wakeAt(well(1, { hasRun: false }))).toBe(NOW + 59_000);
+    expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
     expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
     expect(wakeAt(well(1))).toBeNull();
-    expect(marked({ vms: [well(1, { hasRun: false })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual(['web-1']);
+    expect(marked({ vms: [well(1, { notYetRun: '' })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual(['web-1']);
   });
 
   test('is tried again in a while, where it could not be noted', () => {
-    expect(plan({ vms: [well(1, { hasRun: false })] }).wakeAt).toBe(NOW + MINUTE);
+    expect(plan({ vms: [well(1, { notYetRun: '' })] }).wakeAt).toBe(NOW + MINUTE);
   });
 
-  test('is taken for granted of VMs that are older than the notes', () => {
-    const young = sick(1, { hasRun: false, createdAt: NOW - MINUTE });
-    expect(holds(young, { since: at(NOW - HOUR) })).toBe(false);
-    expect(holds(young, { since: at(NOW) })).toBe(true);
+  test('is noted in the end of all, though so many as one step takes are refused for ever', () => {
+    const vms = numbered((n) => well(n, { notYetRun: '' }), 1, 11);
+    const seen = new Set([0, 1, 2, 3].flatMap((minute) => marked({ vms, burst: 4, now: NOW + minute * MINUTE })));
+    expect(seen.size).toBe(11);
+  });
+});
+
+const down = { ready: false, phase: 'Scheduling', runningSince: null } as const;
+
+/** What is to be noted on this VM, which is one of five. */
+const notes = (vm: VmView, witness: Witness | null, vmiOf = (one: VmView): VmiView | undefined => aVmi(one, { ...down, uid: 'fourth' }), rules: Autohealing = {}): object[] =>
+  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => (one === vm ? vmiOf(one) : aVmi(one)), witnessOf: () => witness, rules }).steps.flatMap((step) => (step.kind === 'mark' ? step.vms : []));
+
+const young = (fields: Partial<VmView> = {}): VmView => sick(1, { notYetRun: '', lastFailedVmi: 'third', createdAt: NOW - 35 * MINUTE, ...fields });
+const seenAll: Witness = { longestRunMs: 0, lastEnded: 'third' };
+const holds = (vm: VmView, witness: Witness | null, given: Given = {}): boolean | undefined =>
+  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, down), witnessOf: () => witness, ...given }).healing.begin[0]?.holdsData;
+
+describe('the disks of a VM', () => {
+  test.each<[string, VmView, Witness | null, boolean]>([
+    ['hold nothing where a worker has followed it since it was made, and no guest ran', young(), seenAll, false],
+    ['hold something where nobody was there to follow it, though nothing says that it ran', young(), null, true],
+    ['hold something where a guest ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
+    ['hold something where the VM has run well, or was not made by its pool', young({ notYetRun: null }), seenAll, true],
+    ['hold nothing where KubeVirt still speaks of the failed start up to which nothing had run', young({ notYetRun: 'third' }), null, false],
+    ['hold something where starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
+  ])('%s', (_what, vm, witness, expected) => expect(holds(vm, witness)).toBe(expected));
+
+  test('hold something where its guest has run, ready or not, for longer than a start takes to pass', () => {
+    const ran = (probationMs: number | null) => ({ vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }) });
+    expect(holds(young(), seenAll, ran(null))).toBe(true);
+    expect(holds(young(), seenAll, ran(2 * MINUTE))).toBe(false);
+    expect(holds(young(), seenAll, { ...ran(null), spec: { replicas: 5, rollout: { minReadySeconds: 120 } } })).toBe(false);
   });
 
-  test('is noted from when the pool began to heal; of a new pool, from its own beginning', () => {
-    const first = (vms: VmView[]): string | undefined =>
-      planPool({ ...quiet, pool: poolOf({ vms }), vms, healing: noHealing, burst: 9, allowance: 9, now: NOW }).healing.state.since;
-    expect(first([])).toBe(at(NOW - 2 * HOUR));
-    expect(first([well(1)])).toBe(at(NOW));
-  });
-
-  test('is forgotten where the pool heals no more', () => {
-    const vms = [well(1)];
-    expect(planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, healing: { ...noHealing, since: at(0) }, burst: 9, allowance: 9 }).healing.state.since).toBeUndefined();
+  test('are proven empty for the next worker by a note of the newest start, of VMs that have failed to start', () => {
+    const note = (start: string): object[] => [{ name: young().name, uid: young().uid, start }];
+    expect(notes(young(), seenAll)).toEqual(note('fourth'));
+    expect(notes(young(), seenAll, () => undefined)).toEqual(note('third'));
+    expect(notes(young({ notYetRun: 'third' }), null)).toEqual(note('fourth'));
+    expect(notes(young({ notYetRun: 'fourth' }), null)).toEqual([]);
+    expect(notes(young({ notYetRun: 'second' }), null)).toEqual([]);
+    expect(notes(young({ lastFailedVmi: null, startFailures: 0 }), { longestRunMs: 0, lastEnded: null })).toEqual([]);
+    expect(notes(young(), seenAll, undefined, { preserveStorage: true })).toEqual([]);
   });
 });
 
@@ -531,7 +558,7 @@ describe('cycles that are silent', () => {
 });
 
 test('what a plan tells stays short, however many are sick', () => {
-  const vms = numbered((n) => sick(n, { hasRun: false }), 1, 600);
+  const vms = numbered((n) => sick(n, { notYetRun: '' }), 1, 600);
   const planned = plan({ vms });
   expect(planned.healing.waits.length).toBe(21);
   expect(planned.healing.waits.at(-1)).toBe('and 580 more');
@@ -547,7 +574,7 @@ const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | 
         .record({
           make: fc.constantFrom(well, well, sick),
           fields: fc.record(
-            { deleting: fc.boolean(), removing: fc.boolean(), optedOut: fc.boolean(), hasRun: fc.boolean(), uid: fc.constantFrom(`uid-of-web-${n}`, `another-${n}`), runStrategy: fc.constantFrom('Always', 'Halted', 'Manual') },
+            { deleting: fc.boolean(), removing: fc.boolean(), optedOut: fc.boolean(), notYetRun: fc.constantFrom(null, ''), uid: fc.constantFrom(`uid-of-web-${n}`, `another-${n}`), runStrategy: fc.constantFrom('Always', 'Halted', 'Manual') },
             { requiredKeys: [] },
           ),
         })

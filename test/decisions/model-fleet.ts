@@ -585,7 +585,7 @@ export class ModelFleet {
         const rules = withDefaults(spec).autohealing;
         if (rules === null) return done('the pool heals no more');
         if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
-        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: sick.holdsData || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
+        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: vm.notYetRun === null || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
         if (!health.sick) return done('it is no longer sick');
         then(() => {
           const machine = cluster.machines.get(name);
@@ -1133,7 +1133,7 @@ export class ModelFleet {
     if (rules === null) return;
     for (const { view: vm, guest } of this.#members()) {
       const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
-      const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.hasRun, rules, now: this.clock.now });
+      const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.notYetRun === null, rules, now: this.clock.now });
       const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
       if (sick && !isTold && !isLeftAlone(vm, guest?.view)) this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
     }

@@ -140,7 +140,7 @@ export class ModelKubeVirt {
 
   /** It has run well. */
   mark(name: string, uid: string): void {
-    this.#note(this.#get(name, uid), { hasRun: true });
+    this.#note(this.#get(name, uid), { notYetRun: null });
   }
 
   /** False where the VMI of that UID is not there any more. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, until, type TestWorker } from './fleet.ts';
-import { HealedPool, QUICK, withFastStarts, type Lives } from './healings.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts, type Lives } from './healings.ts';
 
 const fleet = aFleet({ ephemeral: false, workers: 0 });
 withFastStarts(fleet);
@@ -56,6 +56,22 @@ test('the worker is killed while a VM goes whose disk stays: one VM of that name
   await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ replicas: 3, readyReplicas: 3 });
   expect([lives.of('vm', 'web-2').length, lives.of('disk', 'disk-2').length, lives.of('claim', 'disk-2').length]).toEqual([2, 1, 1]);
+  await second.stop();
+});
+
+test('all workers are away while a VM runs for the first time, and then its starts fail: its disk stays', async () => {
+  const first = await fleet().startWorker();
+  const { preserveStorage: _, ...rules } = QUICK;
+  const pool = await HealedPool.made(fleet(), { replicas: 1, template: withDisk({ provisionTime: '3s' }), autohealing: rules });
+  await until(async () => expect(await pool.pool.vms()).toHaveLength(1));
+  const lives = await pool.lives();
+  await first.kill();
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  await pool.break(1);
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }));
+  const second = await fleet().startWorker();
+  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  expect([lives.of('vm', 'web-1').length, lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([2, 1, 1]);
   await second.stop();
 });
 

@@ -58,7 +58,7 @@ export class HealedPool {
   static async ready(fleet: TestFleet, { autohealing = QUICK, template = withDisk(), ...spec }: Partial<PoolSpec> = {}): Promise<HealedPool> {
     const healed = new HealedPool(await TestPool.ready(fleet, { autohealing, template, ...spec }));
     await until(async () => {
-      for (const vm of (await healed.pool.vms()).values()) expect(vm.metadata.annotations).toMatchObject({ 'drover.dev/has-run': 'true' });
+      for (const vm of (await healed.pool.vms()).values()) expect(vm.metadata.annotations?.['drover.dev/not-yet-run']).toBeUndefined();
     });
     return healed;
   }

@@ -102,8 +102,8 @@ export class FakeCluster {
       return { outcomes: [], seen: {} };
     },
     awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), seen: {} }),
-    markHasRun: async (_, vms) => {
-      for (const { name } of vms) this.vms.set(name, { ...this.vms.get(name)!, hasRun: true });
+    noteRuns: async (_, notes) => {
+      for (const { name, start } of notes) this.vms.set(name, { ...this.vms.get(name)!, notYetRun: start });
     },
     writeStatus: async (_, status) => {
       this.pool = { ...this.pool, status };

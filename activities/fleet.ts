@@ -59,11 +59,13 @@ export class Fleet {
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #onListenerFailed: (error: Error) => void;
   readonly #noKubeVirt = Promise.withResolvers<void>();
   #strategy: VmRolloutStrategy = strategyOf(undefined);
 
   constructor(options: FleetOptions) {
     const { client, relistMs, onError, onMissed, onGuestFailed } = options;
+    this.#onListenerFailed = (error) => onError?.('listener', error);
     const common = (resource: Resource) => ({
       client,
       resource,
@@ -227,7 +229,14 @@ export class Fleet {
   }
 
   #tell(change: FleetChange): void {
-    for (const listener of this.#listeners) listener(change);
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        // One change that a listener can't take must not break the watch that tells all of them.
+        this.#onListenerFailed(error as Error);
+      }
+    }
   }
 }
 

@@ -4,7 +4,8 @@ import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
-import { planPool, type PoolPlan } from '../decisions/pool-plan.ts';
+import { containedPlan } from '../decisions/contained-plan.ts';
+import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import { poolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
@@ -81,9 +82,11 @@ export interface PoolActivityOptions {
   burst: number;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
+  /** Told that a decision about this pool has thrown. */
+  onPlanFailed?: (pool: { namespace: string; name: string }) => void;
 }
 
-export function createPoolActivities({ client, fleet, revisions, burst, concurrency }: PoolActivityOptions) {
+export function createPoolActivities({ client, fleet, revisions, burst, concurrency, onPlanFailed }: PoolActivityOptions) {
   const poolOf = async (key: { namespace: string; name: string; uid?: string }): Promise<StoredPool | undefined> => {
     const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
     if (cached !== undefined && (key.uid === undefined || cached.metadata.uid === key.uid)) return cached;
@@ -116,7 +119,11 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       const pool = await poolOf({ namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      const plan = planPool({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst });
+      const { plan, error } = containedPlan({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst });
+      if (error !== null) {
+        onPlanFailed?.({ namespace, name });
+        log.error('no plan could be made for a pool: its condition Stalled says so', { pool: `${namespace}/${name}`, error: error.stack ?? error.message });
+      }
       return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
     },
 

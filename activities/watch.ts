@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { planPool } from '../decisions/pool-plan.ts';
+import { containedPlan } from '../decisions/contained-plan.ts';
 import type { Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
@@ -34,7 +34,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
     const idle = { underWay: { creating: [], deleting: [] }, failure: null, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
-    const { steps, status, healing } = planPool({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() });
+    const { steps, status, healing } = containedPlan({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() }).plan;
     return steps.length === 0 && status === null && healing.begin.length === 0 && healing.verdicts.length === 0;
   };
 

@@ -72,7 +72,7 @@ function failedCell(pool: Stored<Pool>): Cell {
 }
 
 function troubleCell({ status }: Pool): Cell {
-  const failure = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  const failure = status?.conditions?.find(({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True');
   return failure === undefined ? '<none>' : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
 }
 

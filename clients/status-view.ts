@@ -17,7 +17,7 @@ export interface PoolView {
 const BAR = 20;
 const TROUBLES = 3;
 /** Conditions that say why VMs are missing or not ready. */
-const TOLD = new Set(['ReplicaFailure', 'Healing', 'HealingSuspended']);
+const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
 const CONDITION_LENGTH = 300;
 
 /** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
@@ -51,7 +51,7 @@ const conditionLines = ({ status }: Pool): string[] =>
   (status?.conditions ?? [])
     .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
     .map(({ type, status, reason, message }) => {
-      const style = type === 'ReplicaFailure' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+      const style = type === 'ReplicaFailure' || type === 'Stalled' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
       return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
     });

@@ -1,9 +1,39 @@
-/** JSON with sorted keys, so that equal values have equal texts; a key without a value is as good as none. */
+/** Text between values, told apart from a value that is a text. */
+class Mark {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const COMMA = new Mark(',');
+
+/**
+ * JSON with sorted keys, so that equal values have equal texts; a key without a value is as good as none. Without recursion: what
+ * the API server takes may be nested deeper than a stack.
+ */
 export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const entries = Object.entries(value)
-    .filter(([, field]) => field !== undefined)
-    .toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`;
+  let text = '';
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (next instanceof Mark) text += next.text;
+    else if (typeof next !== 'object' || next === null) text += JSON.stringify(next) ?? 'null';
+    else if (Array.isArray(next)) {
+      text += '[';
+      open.push(new Mark(']'));
+      for (let index = next.length - 1; index >= 0; index--) {
+        open.push(next[index]);
+        if (index > 0) open.push(COMMA);
+      }
+    } else {
+      const fields = next as Record<string, unknown>;
+      const keys = Object.keys(fields).filter((key) => fields[key] !== undefined).toSorted().toReversed();
+      text += '{';
+      open.push(new Mark('}'));
+      for (const [index, key] of keys.entries()) open.push(fields[key], new Mark(`${index === keys.length - 1 ? '' : ','}${JSON.stringify(key)}:`));
+    }
+  }
+  return text;
 }

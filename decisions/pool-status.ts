@@ -16,7 +16,7 @@ export interface Failure {
   since: string;
 }
 
-const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded', 'Healing', 'HealingSuspended']);
+const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled']);
 
 export interface StatusInput {
   pool: StoredPool;

@@ -1,3 +1,5 @@
+/** More digits than any amount has that Kubernetes can tell, which is 64 bits: they would only cost time. */
+const MOST_LENGTH = 64;
 const SCALE = 9;
 const TEN = 10n;
 const KIBI = 1024n;
@@ -7,7 +9,9 @@ const BINARY = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 /** A Kubernetes quantity in billionths, the smallest part that Kubernetes keeps (it rounds away from zero); null for what is none. */
 export function amountOf(quantity: unknown): bigint | null {
   if (typeof quantity !== 'string' && typeof quantity !== 'number') return null;
-  const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2})|(n|u|m|k|[KMGTPE]i|[MGTPE]))?$/.exec(String(quantity));
+  const text = String(quantity);
+  if (text.length > MOST_LENGTH) return null;
+  const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2})|(n|u|m|k|[KMGTPE]i|[MGTPE]))?$/.exec(text);
   if (parts === null) return null;
   const [, sign, whole = '', fraction = '', exponent, suffix = ''] = parts;
   if (whole + fraction === '') return null;

@@ -25,6 +25,12 @@ export function createMetrics() {
       labelNames: ['namespace'],
       registers,
     }),
+    failedPlans: new Counter({
+      name: 'drover_failed_plans_total',
+      help: 'Plans of a pool that could not be made for an error in a decision; its condition Stalled says why.',
+      labelNames: ['namespace', 'pool'],
+      registers,
+    }),
     healing: new HealingGauges(registry),
     healingReplacements: new Counter({
       name: 'drover_healing_replacements_total',

@@ -59,7 +59,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       taskQueue: taskQueueOf(config.cluster),
       ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
       activities: withFailures({
-        ...createPoolActivities({ client, fleet, revisions, burst: config.burst, concurrency: config.concurrency }),
+        ...createPoolActivities({
+          client,
+          fleet,
+          revisions,
+          burst: config.burst,
+          concurrency: config.concurrency,
+          onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
+        }),
         ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
         ...createHealActivities({
           client,

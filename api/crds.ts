@@ -104,8 +104,8 @@ function rootSchema(schema: z.ZodType, description: string): StructuralSchema {
     apiVersion: { type: 'string' },
     kind: { type: 'string' },
     metadata: { type: 'object' },
-    ...(spec && { spec }),
-    ...(status && { status }),
+    ...(spec && { spec: { description: 'What the pool should be.', ...spec } }),
+    ...(status && { status: { description: 'What the pool is, as drover saw it last.', ...status } }),
   };
   return { ...root, description, properties, required: ['spec'] };
 }

@@ -4,6 +4,7 @@ import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import type { Resource } from '../kubernetes/resources.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './apply-stamp.ts';
 import { askedBy } from './asked-by.ts';
+import { checkVm } from './check-vm.ts';
 import { Failure, sentenceOf } from './failure.ts';
 import type { Pool } from './fleet.ts';
 import { ofKnownKind } from './known-kind.ts';
@@ -23,6 +24,8 @@ export interface ApplyOptions {
   force: boolean;
   /** Leaves the number of VMs as it is where somebody else has set it. */
   keepReplicas: boolean;
+  /** Has KubeVirt try a VM of each template that is new. */
+  checksVms: boolean;
 }
 
 export interface Applied {
@@ -35,6 +38,11 @@ export interface Applied {
 export interface Rehearsed extends Planned, Applied {
   /** Who asks for other VMs than there are; undefined where the VMs stay as they are. */
   askedBy: string | undefined;
+  /** The pool as it is, and as it would be. */
+  before: Stored<Pool> | undefined;
+  after: Stored<Pool>;
+  /** Why KubeVirt could not be asked whether it takes the template; undefined if it takes it, or was not to be asked. */
+  unchecked?: string;
 }
 
 /** Field manager of `drover apply`. */
@@ -58,9 +66,20 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
-  const by = asksForOtherVms(before, after) ? await askedBy(async () => options.kube) : undefined;
-  const stamp = by === undefined ? undefined : newStamp(by, after);
-  return { ...kept, object: stamped(kept.object, stamp), ...appliedTo(before, after), askedBy: by };
+  const pools = { before: before as Stored<Pool> | undefined, after: after as Stored<Pool> };
+  if (!asksForOtherVms(before, after)) return { ...kept, ...appliedTo(before, after), ...pools, askedBy: undefined };
+  const by = await askedBy(async () => options.kube);
+  const unchecked = options.checksVms ? await checkTemplate(planned, pools.after, options.kube) : undefined;
+  const object = stamped(kept.object, newStamp(by, after));
+  return { ...kept, object, ...appliedTo(before, after), ...pools, askedBy: by, ...(unchecked === undefined ? {} : { unchecked }) };
+}
+
+/** Why KubeVirt could not be asked; undefined if it takes the template. Throws `Failure` if it refuses a VM of it. */
+async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeClient): Promise<string | undefined> {
+  const check = await checkVm(kube, pool);
+  if (check.result === 'right') return undefined;
+  if (check.result === 'unchecked') return check.why;
+  throw new Failure(`${where}: no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`);
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */

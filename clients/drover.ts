@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { applyCommand } from './commands/apply.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
+import { diffCommand } from './commands/diff.ts';
 import { devCommand } from './commands/dev.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal.ts';
@@ -32,7 +33,7 @@ function droverProgram(): Command {
       ),
     );
   program.commandsGroup('Pools:');
-  for (const command of [applyCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), healCommand(), historyCommand(), deleteCommand()]) {
+  for (const command of [applyCommand(), diffCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), healCommand(), historyCommand(), deleteCommand()]) {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');

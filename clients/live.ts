@@ -5,25 +5,18 @@ const SHOW_CURSOR = '\u001B[?25h';
 const CLEAR_TO_END = '\u001B[0J';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
-export interface LiveOptions {
-  /** Sentences that are too long for a terminal go on in the next line; without, their ends are left out. */
-  folds?: boolean;
-}
-
 /**
  * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time
- * at which it was taken, and only when something is new.
+ * at which it was taken, and only when something is new. A sentence that is too long for a terminal goes on in the next line.
  */
 export class Live {
   readonly #stream: NodeJS.WriteStream;
-  readonly #folds: boolean;
   #drawn = 0;
   #last = '';
   readonly #restore = (): void => void this.#stream.write(SHOW_CURSOR);
 
-  constructor(stream: NodeJS.WriteStream = process.stdout, { folds = false }: LiveOptions = {}) {
+  constructor(stream: NodeJS.WriteStream = process.stdout) {
     this.#stream = stream;
-    this.#folds = folds;
     if (!stream.isTTY) return;
     stream.write(HIDE_CURSOR);
     process.once('exit', this.#restore);
@@ -35,7 +28,8 @@ export class Live {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
     } else {
       const columns = this.#stream.columns || 80;
-      const shown = (this.#folds ? lines.flatMap((line) => folded(line, columns)) : lines)
+      const shown = lines
+        .flatMap((line) => folded(line, columns))
         .slice(0, Math.max(1, (this.#stream.rows || 24) - 1))
         .map((line) => fit(line, columns));
       this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
@@ -58,7 +52,7 @@ function fit(line: string, columns: number): string {
   return bare.length <= columns ? line : `${bare.slice(0, columns - 1)}…`;
 }
 
-/** A line that is too long as several, broken between words, the further ones set in. It loses its colours. */
+/** A line that is too long as several, broken between words, the further ones set in. Such a line loses its colours. */
 function folded(line: string, columns: number): string[] {
   const bare = stripVTControlCharacters(line);
   if (bare.length <= columns) return [line];

@@ -12,6 +12,8 @@ export interface PoolView {
   vms: Stored<Vm>[];
   /** `undefined` where nobody has asked yet, or Temporal is not known. */
   progress: Progress | undefined;
+  /** One of many, as the pool changes. */
+  isLive: boolean;
 }
 
 const BAR = 20;
@@ -21,9 +23,9 @@ const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended'
 const CONDITION_LENGTH = 300;
 
 /** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
-export function statusLines({ pool, vms, progress }: PoolView, now: number): string[] {
+export function statusLines({ pool, vms, progress, isLive }: PoolView, now: number): string[] {
   // In a log, a rollout that waits all night should not say so every second.
-  const rollout = noteworthyLines(rolloutView(pool), process.stdout.isTTY ? now : undefined).map((line) => `  ${line}`);
+  const rollout = noteworthyLines(rolloutView(pool), isLive && !process.stdout.isTTY ? undefined : now).map((line) => `  ${line}`);
   return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...rollout, ...conditionLines(pool), ...underWay(progress, now)];
 }
 

@@ -19,6 +19,8 @@ export interface StatusChoice {
   /** All pools where there are none. */
   names: string[];
   withProgress: boolean;
+  /** Drawn again and again as the pools change, or once. */
+  isLive: boolean;
 }
 
 /** Draws pools again and again as they change, until it is stopped. */
@@ -50,6 +52,7 @@ export class StatusWatch {
     };
     this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError }).start();
     await this.#ask();
+    if (!this.#choice.isLive) return this;
     this.draw();
     this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void this.#ask(), ASK_MS)];
     return this;
@@ -89,7 +92,7 @@ export class StatusWatch {
     const now = Date.now();
     const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
     const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
-    this.#live.draw([...statusOf(this.#fleet!, this.#progress, now), ...remark]);
+    this.#live.draw([...statusOf(this.#fleet!, this.#progress, this.#choice.isLive, now), ...remark]);
   }
 
   /** A query costs a worker something: only pools that something happens to are asked. */
@@ -109,13 +112,13 @@ export class StatusWatch {
 const isBusy = (progress: Progress | undefined): boolean =>
   progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;
 
-function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>, now: number): string[] {
+function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>, isLive: boolean, now: number): string[] {
   const vms = vmsByPool(fleet.vms());
   const blocks = fleet.pools().map((pool) => {
     const { uid } = pool.metadata;
     const answer = progress.get(uid);
     const current = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
-    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: current }, now);
+    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: current, isLive }, now);
   });
   return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }

@@ -97,11 +97,13 @@ export class KubeClient {
     } while (next);
   }
 
-  create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
-    const { dryRun, subresource, fieldManager, ...call } = options;
+  /** `strict`: refused if it has fields that the API server's schema doesn't know, which would be dropped in silence. */
+  create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions & { strict?: boolean } = {}): Promise<Stored<T>> {
+    const { dryRun, strict, subresource, fieldManager, ...call } = options;
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
-    return this.#transport.json({ method: 'POST', path: path + this.#writeQuery(dryRun, fieldManager), body: typed(resource, object), ...call });
+    const query = this.#writeQuery(dryRun, fieldManager) + (strict === true ? '&fieldValidation=Strict' : '');
+    return this.#transport.json({ method: 'POST', path: path + query, body: typed(resource, object), ...call });
   }
 
   /** Replaces the whole object; with its `resourceVersion` in the metadata, only that version of it. */

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Rehearsed } from '../apply.ts';
 import { UsageError } from '../failure.ts';
 import { examples, dryRunOption, dryRunRemark } from '../options.ts';
 import { note, print } from '../output.ts';
@@ -12,6 +14,7 @@ interface ApplyOptions {
   recursive?: boolean;
   forceConflicts?: boolean;
   keepReplicas?: boolean;
+  vmCheck: boolean;
   dryRun: DryRun;
 }
 
@@ -26,6 +29,7 @@ export const applyCommand = (): Command =>
     .option('-R, --recursive', 'look into the folders below a folder, too')
     .option('--force-conflicts', 'take over fields that somebody else has set')
     .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
+    .option('--no-vm-check', 'do not have KubeVirt try a VM of the template first')
     .addOption(dryRunOption())
     .addHelpText(
       'after',
@@ -56,6 +60,7 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
     kube: await session.kube(),
     force: options.forceConflicts === true,
     keepReplicas: options.keepReplicas === true,
+    checksVms: options.vmCheck,
   };
   const rehearsed = await rehearse(planned, choices);
   const isDry = options.dryRun === 'server';
@@ -63,10 +68,19 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
     const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);
     const { name } = each.object.metadata;
     print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+    if (each.unchecked !== undefined) note(`pool ${name}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
+    if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
     if (isDry && each.askedBy !== undefined) note(`pool ${name}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
     if (isGoing) note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
   if (!isDry) await remarkOnWorkers(session);
+}
+
+/** What the change would do to the VMs of a pool that is there. */
+async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
+  if (before === undefined) return [];
+  const { changeInWords } = await import('../rollout/outlook.ts');
+  return changeInWords(kube, before, after);
 }
 
 /** Applying needs no Temporal; but a pool that nobody works on stays as it is, and nothing else would say so. */

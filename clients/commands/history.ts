@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../failure.ts';
+import { ofKnownKind } from '../known-kind.ts';
 import { examples, formatOption } from '../options.ts';
 import { note, print } from '../output.ts';
 import type { DataFormat } from '../rollout/data.ts';
@@ -51,5 +52,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
+  // Throws if there is no such object either: a name that was mistyped.
+  await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
   note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
 }

@@ -39,7 +39,7 @@ async function status(session: Session, names: string[], options: StatusOptions)
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
   const { StatusWatch } = await import('../status-watch.ts');
-  const watch = new StatusWatch({ session, namespace, names, withProgress: await session.knowsTemporal() });
+  const watch = new StatusWatch({ session, namespace, names, withProgress: await session.knowsTemporal(), isLive: options.watch === true });
   await watch.start();
   if (options.watch === true) await new Promise(() => {});
   await watch.stop();

@@ -84,7 +84,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
       given: undefined,
       byDefault: NAMESPACE,
     });
-    const choices = { kube, force: false, keepReplicas: false };
+    const choices = { kube, force: false, keepReplicas: false, checksVms: true };
 
     say(`Applying examples/pool.yaml: a pool of 10 VMs (drover apply -f examples/pool.yaml).`);
     for (const each of await rehearse(planned, choices)) await applyOne(each, choices);
@@ -111,7 +111,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
 /** Shows the pool as it changes until it is as its spec says. */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
   const timeout = AbortSignal.timeout(STAGE_TIMEOUT_MS);
-  const watch = await new StatusWatch({ session, namespace: NAMESPACE, names: [POOL], withProgress: true }).start();
+  const watch = await new StatusWatch({ session, namespace: NAMESPACE, names: [POOL], withProgress: true, isLive: true }).start();
   try {
     await watch.until(settled, AbortSignal.any([signal, timeout]));
   } catch (error) {

@@ -4,7 +4,7 @@ import { poolTemplate, type PoolTemplate } from '../../decisions/pool-template.t
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
-import { paint } from '../output.ts';
+import { paint, plain } from '../output.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */
@@ -40,11 +40,23 @@ const sideOf = (revision: Revision): Side => ({ title: `revision ${inWords(revis
 export function templateDiff(from: Side, to: Side): string[] {
   const [before, after] = [yamlOf(from.template), yamlOf(to.template)];
   if (before === after) return [];
-  const patch = createTwoFilesPatch(from.title, to.title, before, after, undefined, undefined, { context: 3, headerOptions: FILE_HEADERS_ONLY });
-  return patch.trimEnd().split('\n').map(coloured);
+  return patchLines(from.title, to.title, before, after);
 }
 
-const yamlOf = (template: PoolTemplate): string => stringify(template, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
+function patchLines(from: string, to: string, before: string, after: string): string[] {
+  const options = { context: 3, headerOptions: FILE_HEADERS_ONLY };
+  const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, options);
+  return patch.trimEnd().split('\n').map((line) => coloured(plain(line)));
+}
+
+/** The lines in which two pools' specs differ; all lines of the second if there was none before. */
+export function poolDiff(label: string, before: Stored<Pool> | undefined, after: Stored<Pool>): string[] {
+  const [from, to] = [before === undefined ? '' : yamlOf(before.spec), yamlOf(after.spec)];
+  const title = before === undefined ? `${label} does not exist yet` : `${label} now`;
+  return from === to ? [] : patchLines(title, `${label} as the manifest says`, from, to);
+}
+
+const yamlOf = (value: object): string => stringify(value, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 
 function coloured(line: string): string {
   if (line.startsWith('---') || line.startsWith('+++')) return paint('bold', line);

@@ -73,14 +73,14 @@ export function historyTable(entries: HistoryEntry[], now: number): string[] {
   const rows = entries.map(({ number, hash, createdAt, askedBy, changeCause, vms, guests, ...marks }): Cell[] => [
     number ?? (marks.isTarget ? '<next>' : '<gone>'),
     hash,
-    createdAt === null ? '<unknown>' : ageOf(createdAt, now),
+    createdAt === null ? '<unknown>' : `${ageOf(createdAt, now)} ago`,
     vms,
     guests,
     markOf(marks),
     askedBy ?? '<unknown>',
     changeCause ?? '<none>',
   ]);
-  return table(['REVISION', 'HASH', 'AGE', 'VMS', 'GUESTS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'], rows);
+  return table(['REVISION', 'HASH', 'FIRST USED', 'VMS', 'GUESTS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'], rows);
 }
 
 function markOf({ isCurrent, isTarget }: Pick<HistoryEntry, 'isCurrent' | 'isTarget'>): Cell {

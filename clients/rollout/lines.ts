@@ -35,8 +35,10 @@ function fromTo({ target, current, end }: RolloutView): string {
   return `revision ${inWords(target)}${isAlone ? '' : `, from ${inWords(current)}`}`;
 }
 
-function stepLines({ step, end }: RolloutView, now: Now): string[] {
+function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
   if (step === null || end !== null || step.passed >= step.of) return [];
+  // The message names the step already.
+  if (step.reachedAt !== null && phase.startsWith('Waiting')) return [`reached ${whenOf(step.reachedAt, now)}`];
   const at = `step ${step.passed + 1} of ${step.of}`;
   return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`];
 }

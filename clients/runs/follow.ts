@@ -27,7 +27,7 @@ export interface Followed<P> {
 export async function followRun<P>(session: Session, handle: WorkflowHandle, followed: Followed<P>): Promise<P> {
   const { workflowId: id } = handle;
   process.prependOnceListener('SIGINT', () => note(`\n${id} goes on: ${followed.commands(id)}`));
-  const live = new Live(process.stdout, { folds: true });
+  const live = new Live();
   const over = new AbortController();
   const seen = new AbortController();
   try {

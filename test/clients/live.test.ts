@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { Live, type LiveOptions } from '../../clients/live.ts';
+import { Live } from '../../clients/live.ts';
 
 function stream(terminal: { columns: number; rows: number } | undefined): { stream: NodeJS.WriteStream; written: () => string } {
   const through = new PassThrough();
@@ -13,9 +13,9 @@ function stream(terminal: { columns: number; rows: number } | undefined): { stre
   return { stream, written: () => written };
 }
 
-function live(terminal?: { columns: number; rows: number }, options: LiveOptions = {}): { live: Live; written: () => string } {
+function live(terminal?: { columns: number; rows: number }): { live: Live; written: () => string } {
   const { stream: target, written } = stream(terminal);
-  const live = new Live(target, options);
+  const live = new Live(target);
   onTestFinished(() => live.end());
   return { live, written };
 }
@@ -43,8 +43,8 @@ test('on a terminal, no line wraps and none scrolls away, or the next drawing wo
   expect(written()).not.toContain('three');
 });
 
-test('where it folds, a sentence goes on in the next line, and what is drawn over it knows of that', () => {
-  const { live: view, written } = live({ columns: 16, rows: 6 }, { folds: true });
+test('a sentence that is too long goes on in the next line, and is drawn over as a whole', () => {
+  const { live: view, written } = live({ columns: 16, rows: 6 });
   view.draw(['  2/7 done, 3 waiting: Waiting', 'short', 'averyverylongword here', 'five', 'six']);
   expect(written()).toContain('  2/7 done, 3\n      waiting:\n      Waiting\nshort\naveryverylongwo…\n');
   expect(written()).not.toContain('here');

@@ -132,9 +132,9 @@ describe('the history', () => {
 
   test('is a table for people', () =>
     expect(historyTable(entries, Date.parse('2026-01-01T01:00:00Z')).map((line) => stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '))).toEqual([
-      'REVISION | HASH | AGE | VMS | GUESTS | STATE | ASKED BY | CHANGE CAUSE',
+      'REVISION | HASH | FIRST USED | VMS | GUESTS | STATE | ASKED BY | CHANGE CAUSE',
       '<gone> | lost | <unknown> | 1 | 0 | <unknown> | <none>',
-      `3 | ${hashOf(1)} | 60m | 7 | 6 | current | <unknown> | <none>`,
-      `4 | ${hashOf(2)} | 60m | 3 | 0 | target | ada@desk | more cores`,
+      `3 | ${hashOf(1)} | 60m ago | 7 | 6 | current | <unknown> | <none>`,
+      `4 | ${hashOf(2)} | 60m ago | 3 | 0 | target | ada@desk | more cores`,
     ]));
 });

@@ -176,7 +176,7 @@ describe('revisions', () => {
     await fleet().patchPool(namespace, 'web', { paused: true, template: templateWith(3) });
     await until(async () => expect((await rolloutIn(namespace)('history')).stdout).toContain('target'));
     const [headers, ...rows] = (await rolloutIn(namespace)('history')).stdout.trimEnd().split('\n');
-    expect(headers).toMatch(/^REVISION +HASH +AGE +VMS +GUESTS +STATE +ASKED BY +CHANGE CAUSE$/);
+    expect(headers).toMatch(/^REVISION +HASH +FIRST USED +VMS +GUESTS +STATE +ASKED BY +CHANGE CAUSE$/);
     expect(rows).toEqual([
       expect.stringMatching(/^1 +[0-9a-f]{10} +\S+ +0 +0 +test +<none>$/),
       expect.stringMatching(/^2 +[0-9a-f]{10} +\S+ +3 +3 +current +test +<none>$/),

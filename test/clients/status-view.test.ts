@@ -33,7 +33,7 @@ test('a pool is told in numbers that leave out what is going', () => {
     vm('web-2', 'Starting'),
     vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' }),
   ];
-  const [head, states] = statusLines({ pool, vms, progress: undefined }, NOW);
+  const [head, states] = statusLines({ pool, vms, progress: undefined, isLive: true }, NOW);
   expect(head).toMatch(/^default\/web {2}█{5}░{15} 1\/4 ready, 2 there, 2 updated$/);
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
@@ -41,7 +41,7 @@ test('a pool is told in numbers that leave out what is going', () => {
 test('what is under way, the next try and the last three errors follow', () => {
   const troubles = [1, 2, 3, 4].map((n) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message: `quota ${n}` }));
   const progress = { creating: [], deleting: [], doing: ['create web-5'], troubles, retryAt: '2026-01-01T00:01:09.5Z', updating: [], rollout: null };
-  const lines = statusLines({ pool, vms: [], progress: { known: true, progress } }, NOW).slice(2);
+  const lines = statusLines({ pool, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2);
   expect(lines).toEqual([
     '  under way: create web-5',
     '  next try in 10s',
@@ -59,12 +59,12 @@ test('a pool that cannot make its VMs says why', () => {
       conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Forbidden', message: 'exceeded quota' }],
     },
   };
-  expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined }, NOW)).toContain(
+  expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined, isLive: true }, NOW)).toContain(
     '  ReplicaFailure: Forbidden: exceeded quota',
   );
 });
 
-const withConditions = (...conditions: object[]): string[] => statusLines({ pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>, vms: [], progress: undefined }, NOW).slice(2);
+const withConditions = (...conditions: object[]): string[] => statusLines({ pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>, vms: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a pool whose VMs are healed, or are sick and are not, says so', () => {
   const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
@@ -75,7 +75,7 @@ test('a pool whose VMs are healed, or are sick and are not, says so', () => {
   expect(long).toMatch(/^ {2}Healing: ReplacingVms: web-1 [^]{200,400}…$/);
 });
 
-const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined }, NOW).slice(2);
+const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a rollout is told while there is something to tell of it', () => {
   const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];

@@ -21,12 +21,14 @@ export const pauseCommand = (): Command =>
 export const resumeCommand = (): Command =>
   control('resume', ({ resume }) => resume)
     .description('go on after a pause, a failure or an abort')
+    .addOption(reasonOption())
     .addHelpText('after', examples(['Go on', 'drover rollout resume pool web']));
 
 export const promoteCommand = (): Command =>
   control('promote', ({ promote }, { full }) => promote(full === true))
     .description('pass the step at which the rollout waits')
     .option('--full', 'pass all steps, also those that are not reached yet')
+    .addOption(reasonOption())
     .addHelpText(
       'after',
       examples(

@@ -7,6 +7,7 @@ import type { DryRun } from '../../values.ts';
 
 interface UndoOptions {
   toRevision?: string;
+  reason?: string;
   dryRun: DryRun;
 }
 
@@ -16,6 +17,7 @@ export const undoCommand = (): Command =>
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
     .option('--to-revision <number|hash>', 'this one (default: the last one that all VMs had, or else the newest before)')
+    .addOption(reasonOption())
     .addOption(dryRunOption())
     .addHelpText(
       'after',
@@ -28,7 +30,7 @@ export const undoCommand = (): Command =>
       inSession(command, (session) => undo(session, [word, ...words], options)),
     );
 
-async function undo(session: Session, words: string[], { toRevision, dryRun }: UndoOptions): Promise<void> {
+async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
   const [{ namedPools }, { inWords, readRevisions }, { undoTarget }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/revisions.ts'),
@@ -47,7 +49,8 @@ async function undo(session: Session, words: string[], { toRevision, dryRun }: U
       print(`${label} unchanged: its template is that of revision ${inWords(target)} already`);
       continue;
     }
-    const cause = `undo to revision ${inWords(target)}${target.changeCause === null ? '' : `: ${target.changeCause}`}`;
+    const why = reason ?? target.changeCause;
+    const cause = `undo to revision ${inWords(target)}${why === null ? '' : `: ${why}`}`;
     await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
     print(`${label} has the template of revision ${inWords(target)} again${dryRunRemark(dryRun)}`);
     for (const remark of remarksOn(pool)) note(remark);
@@ -87,7 +90,9 @@ async function restart(session: Session, words: string[], { reason, dryRun }: Re
   for (const pool of pools) {
     const template = restarted(poolTemplate(pool.spec), at);
     await changeTemplate(kube, pool, { template, cause: reason ?? 'restart of all VMs' }, dryRun);
-    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}`);
+    const { replicas = 0 } = pool.status ?? {};
+    const vms = dryRun === 'none' ? '' : `: ${replicas} ${replicas === 1 ? 'VM' : 'VMs'}, those that run`;
+    print(`${labelOf(Pools.resource, pool.metadata.name)} restarted${dryRunRemark(dryRun)}${vms}`);
     for (const remark of remarksOn(pool)) note(remark);
   }
 }

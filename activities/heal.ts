@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal, log } from '@temporalio/activity';
-import { EVENT_REPORTER, NOT_YET_RUN_ANNOTATION, REMOVING_ANNOTATION } from '../api/names.ts';
+import { EVENT_REPORTER, NOT_YET_RUN_ANNOTATION, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../api/names.ts';
 import { withDefaults, type HealingRules } from '../api/pool-defaults.ts';
 import type { RunNote } from '../decisions/healing-plan.ts';
 import { proofOf } from '../decisions/healing-proof.ts';
@@ -123,7 +123,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   async function remove({ metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
     const options = { signal: cancellationSignal() };
     if (!keepDisks) return client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion, propagationPolicy: 'Foreground', ...options });
-    const patch = { metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } }, spec: { running: null, runStrategy: 'Halted' } };
+    const patch = { metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } }, spec: { running: null, runStrategy: 'Halted' } };
     return client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
   }
 

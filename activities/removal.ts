@@ -8,6 +8,7 @@ import type { DeleteOptions, KubeClient } from '../kubernetes/client.ts';
 import { orNothing } from '../kubernetes/errors.ts';
 import { VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
+import { deleteKeepingDisks } from './disks/leave.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import { orChanged } from './or-changed.ts';
@@ -35,9 +36,8 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
         const going: Target[] = [];
         let version: string | undefined;
         const { count, refused } = await each(vms, async (target) => {
-          // Orphaned disks outlive the VM, and the next VM of its number takes them. One whose disks are kept goes only as it was
-          // planned: somebody may have started it meanwhile.
-          const done = keepDisks ? await deleteVm(key, target, 'Orphan', 0) : await deleteVm(key, target, 'Background');
+          // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
+          const done = keepDisks ? await deleteKeepingDisks(client, key, target, Date.now()) : await deleteVm(key, target, 'Background');
           if (done === 'done') going.push(target);
           else version = later(version, done.left);
         }, concurrency);

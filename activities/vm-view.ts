@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION, NOT_YET_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { DISKS_FINALIZER, DO_NOT_DISRUPT_ANNOTATION, NOT_YET_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
 import { placementOf } from '../decisions/live-update.ts';
 import { recordOf } from '../decisions/machine-types/record.ts';
 import type { VmView } from '../decisions/vm.ts';
@@ -42,6 +42,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,
     annotated: metadata.annotations !== undefined,

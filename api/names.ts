@@ -12,6 +12,8 @@ export const REVISION_LABEL = `${GROUP}/revision`;
 export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a VM that is leaving its pool with its disks kept: it is halted first and deleted once its VMI is gone. */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
+/** Its value where the VM is sick, and the next one takes its disks at once. */
+export const REMOVING_TO_HEAL = 'healing';
 
 /** On a claim whose VM has left its pool without it: the pool's UID, as a label, and what is known of the disk (`KeptDisk`, in JSON), as an annotation. */
 export const KEPT_DISK = `${GROUP}/kept-disk`;

@@ -76,12 +76,22 @@ function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   return [...(halted.length === 0 ? [] : [deletion(halted, true, why)]), ...(running.length === 0 ? [] : [halting(running, why)])];
 }
 
+/** VMs that are going, and are held until their disks are let go: whoever has begun with it did not come to its end. */
+function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
+  const held = vms.filter((vm) => isHeld(vm) && !underWay.deleting.includes(vm.name)).slice(0, allowance);
+  return held.length === 0 ? [] : [deletion(held, true, 'they are going')];
+}
+
+const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
+
 /** VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again. */
-function finishRemovals({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
+function finishRemovals(input: ScaleInput): ScaleStep[] {
+  const { vms, underWay, allowance } = input;
   const leaving = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
   const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
+    ...finishHeld(input),
     ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'their guests have stopped')]),
     ...(started.length === 0 ? [] : [halting(started, 'they leave the pool, and were started')]),
   ];
@@ -97,13 +107,13 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   const free = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined }).filter((vm) => !busy.has(vm.name));
   if (finalizers.includes(ORPHAN_FINALIZER)) {
-    const chosen = free.slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
-    return chosen.length === 0
-      ? []
-      : [{ kind: 'release', vms: targets(chosen), reason: `release ${words(chosen)}: the pool was deleted without its VMs` }];
+    const chosen = free.filter((vm) => !isHeld(vm)).slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
+    if (chosen.length === 0) return finishHeld(input);
+    return [...finishHeld(input), { kind: 'release', vms: targets(chosen), reason: `release ${words(chosen)}: the pool was deleted without its VMs` }];
   }
-  const chosen = free.filter((vm) => !vm.deleting).slice(0, roomToDelete(input));
-  return chosen.length === 0 ? [] : [deletion(chosen, false, 'the pool is deleted')];
+  // Those that were leaving with their disks kept go so: what was kept a moment before stays as well.
+  const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
+  return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'the pool is deleted')])];
 }
 
 /** Guests that may be asked to stop now, beside those that are stopping. */

@@ -14,6 +14,8 @@ export interface VmView {
   deleting: boolean;
   /** Marked by drover as leaving the pool with its disks kept. */
   removing: boolean;
+  /** Held by drover until its disks are no longer its own; it may be going already. */
+  keepsDisks: boolean;
   /** Its own labels and, below them, those of its VMI template. */
   labels: Record<string, string>;
   /** Its own labels alone. */

@@ -16,6 +16,7 @@ import { planRollout } from './rollout.ts';
 import { keepPreference } from './preferences.ts';
 import { nextStep, runStrategyOf } from './run-strategy.ts';
 import { backoffFactorOf } from './start-failure.ts';
+import { StartRevisions } from './start-revisions.ts';
 import { isTheSame } from './started-from.ts';
 import type { PreferenceRef, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 import { claimsOf, dataVolumesOf } from './volumes.ts';
@@ -42,9 +43,11 @@ export class MachineController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
   readonly #lag = new Lag();
+  readonly #startRevisions: StartRevisions;
 
   constructor(cluster: Cluster, concurrency: number) {
     this.#cluster = cluster;
+    this.#startRevisions = new StartRevisions(cluster.client);
     this.#queue = new WorkQueue({
       concurrency,
       work: (key) => this.#work(key),
@@ -52,6 +55,7 @@ export class MachineController {
     });
     const add = (key: string): void => this.#queue.add(key);
     cluster.machines.subscribe((key, before, after) => {
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#startRevisions.forget(before);
       this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
       add(key);
     });
@@ -92,6 +96,7 @@ export class MachineController {
 
   async #reconcile(found: Machine): Promise<number | undefined> {
     const instance = await this.#ownInstance(found);
+    if (instance !== undefined) this.#startRevisions.note(found, instance);
     if (isDeleting(found)) {
       await this.#takeDown(found, instance);
       return undefined;
@@ -201,7 +206,9 @@ export class MachineController {
   async #start(machine: Machine): Promise<Failure | undefined> {
     const { client, instances, kubevirt } = this.#cluster;
     try {
-      const created = await client.create<VirtualMachineInstance>(instances.resource, instanceOf(machine, kubevirt, Date.now()));
+      const virtualMachineRevisionName = await this.#startRevisions.keep(machine);
+      const { status, ...instance } = instanceOf(machine, kubevirt, Date.now());
+      const created = await client.create<VirtualMachineInstance>(instances.resource, { ...instance, status: { ...status, virtualMachineRevisionName } });
       instances.remember(created);
       return undefined;
     } catch (error) {

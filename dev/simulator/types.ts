@@ -128,6 +128,7 @@ export interface MigrationState {
 
 export interface InstanceStatus {
   phase?: Phase;
+  virtualMachineRevisionName?: string;
   reason?: string;
   nodeName?: string;
   conditions?: TimedCondition[];

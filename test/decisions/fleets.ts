@@ -31,6 +31,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     createdAt: 0,
     deleting: false,
     removing: false,
+    keepsDisks: false,
     labels: {},
     ownLabels: {},
     annotated: true,

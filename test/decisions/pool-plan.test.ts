@@ -110,7 +110,24 @@ describe('deletion of the pool', () => {
   test('with orphans, releases all and deletes none', () => {
     const pool = aPool({}, { deletionTimestamp, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
     expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'release', vms: [{ name: 'web-1' }] }]);
+    const going = aVm('web-2', { deleting: true, keepsDisks: true });
+    expect(plan({ pool, vms: [going] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
   });
+
+  test('keeps the disks of VMs that were leaving without them', () => {
+    const leaving = { removing: true, runStrategy: 'Halted' };
+    const vms = [aVm('web-1', { ...leaving, hasVmi: false }), aVm('web-2', leaving), aVm('web-3')];
+    expect(plan({ pool: aPool({}, { deletionTimestamp }), vms }).steps).toMatchObject([
+      { kind: 'delete', keepDisks: true, vms: [{ name: 'web-1' }] },
+      { kind: 'delete', keepDisks: false, vms: [{ name: 'web-3' }] },
+    ]);
+  });
+});
+
+test('a VM that is held for its disks while it goes is taken up again by whoever comes next', () => {
+  const vms = [aVm('web-1'), aVm('web-2', { deleting: true, keepsDisks: true })];
+  expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
+  expect(plan({ pool: aPool({ replicas: 1 }), vms, underWay: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
 });
 
 describe('status', () => {

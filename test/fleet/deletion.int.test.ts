@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { poolIdOf } from '../../workflows/messages.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { keptDiskOf } from '../../decisions/disks/kept-disk.ts';
+import { ControllerRevisions, DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from './fleet.ts';
 
@@ -22,6 +23,10 @@ const diskTemplate = {
 
 const running = (namespace: string, count: number) =>
   until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.readyReplicas).toBe(count));
+const copies = async (namespace: string) => {
+  const { items } = await fleet().kube.list(ControllerRevisions, { namespace });
+  return items.filter(({ metadata: { name } }) => name.startsWith('revision-start-vm-'));
+};
 const gone = (namespace: string) => until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
 
 test('a deleted pool takes its VMs down gracefully, goes when the last is gone, and so does its workflow', async () => {
@@ -88,8 +93,13 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
 
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
   await fleet().settled(namespace, 'web', []);
-  expect(await fleet().vms(namespace)).toEqual([]);
+  await until(async () => expect(await fleet().vms(namespace)).toEqual([]));
   expect(await disks()).toEqual(kept);
+  // All else of the VMs is gone: KubeVirt's copies of their specs would lie about for ever.
+  await until(async () => expect((await copies(namespace)).map(({ metadata: { name } }) => name)).toEqual([]));
+  const claim = await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'disk-2' });
+  expect(keptDiskOf(claim.metadata)).toMatchObject({ pool: 'web', number: 2, disk: 'disk', size: '1Gi', keptBy: 'scale-in' });
+  expect((await fleet().kube.get(DataVolumes, { namespace, name: 'disk-2' })).metadata.ownerReferences ?? []).toEqual([]);
 
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
   await running(namespace, 2);

@@ -349,6 +349,6 @@ export class Guarantees implements Onlooker {
 
 const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
 const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
-const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] === 'true';
+const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';

@@ -1,0 +1,129 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
+import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
+import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { field, isObject } from '../../decisions/json.ts';
+import { numberOf } from '../../decisions/naming.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../kubernetes/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import type { PoolKey } from '../pool.ts';
+import type { VirtualMachine } from '../vm-view.ts';
+import type { Acted, OwnedVm } from '../while-ours.ts';
+
+const TRIES = 20;
+
+/**
+ * Deletes a VM of the pool, and keeps its disks: their claims are marked as the pool's for this number, and are nobody's. All else
+ * that is the VM's (KubeVirt's copies of its spec, of its instance type) goes with it, which a deletion with `Orphan` would leave
+ * behind for ever. A finalizer holds the VM meanwhile: KubeVirt takes disks back that are nobody's, but not for a VM that is going.
+ *
+ * Deletes the VM only as it was seen. May be run again at any point, also on a VM that is held and going already.
+ */
+export async function deleteKeepingDisks(client: KubeClient, key: PoolKey, { name, uid, resourceVersion }: OwnedVm, now: number): Promise<Acted> {
+  const at = { namespace: key.namespace, name };
+  const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
+  if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
+  if (vm.metadata.deletionTimestamp === undefined) {
+    const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
+    if (!isAsSeen || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
+    if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
+  } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';
+  await letGo(client, key, vm, now);
+  await unheld(client, vm);
+  return 'done';
+}
+
+/** Holds the VM and has it deleted; false where it has changed meanwhile. */
+async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
+  const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
+  const signal = cancellationSignal();
+  try {
+    const held = finalizers.includes(DISKS_FINALIZER)
+      ? resourceVersion
+      : (await client.patch(VirtualMachines, { namespace, name }, 'merge', { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } }, { signal })).metadata.resourceVersion;
+    await client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion: held, propagationPolicy: 'Background', signal });
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
+/** Takes the finalizer off again; the version of the VM then, undefined where it is gone. */
+async function unheld(client: KubeClient, { metadata: { namespace, name, uid } }: Stored<VirtualMachine>): Promise<string | undefined> {
+  const at = { namespace, name };
+  for (let tries = 1; ; tries++) {
+    const vm = await orNothing(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
+    const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
+    if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
+    const patch = { metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) } };
+    try {
+      return (await orNothing(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))?.metadata.resourceVersion;
+    } catch (error) {
+      // KubeVirt writes to a VM that is going.
+      if (!isConflict(error) || tries >= TRIES) throw error;
+    }
+  }
+}
+
+/** Marks the claims of the VM's disks, and takes the VM out of the owners of what holds them. */
+async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
+  const { namespace, name, uid, labels, annotations } = vm.metadata;
+  const number = numberOf(key.name, name);
+  const templates = diskTemplates(vm.spec);
+  for (const disk of disksOf(vm)) {
+    const template = templates.get(disk);
+    const mark = keptDiskMark({
+      pool: key.name,
+      poolUid: key.uid,
+      number: number ?? 0,
+      disk: disk.endsWith(`-${number}`) ? disk.slice(0, -`-${number}`.length) : disk,
+      revision: labels?.[REVISION_LABEL] ?? null,
+      identity: template === undefined ? '' : diskIdentity(template),
+      size: template === undefined ? null : sizeOf(template),
+      keptBy: annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL ? 'healing' : 'scale-in',
+      keptAt: new Date(now).toISOString(),
+    });
+    const at = { namespace, name: disk };
+    // A disk that is still to be made has no claim, and goes with the VM. One of somebody else's is none of the VM's.
+    const isOwn = async (claim: Stored): Promise<boolean> => isOwnedBy(claim, uid) || isOwnedBy(await orNothing(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
+    if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
+      await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
+    }
+  }
+}
+
+/** Takes the owner out of an object, with `change` of its metadata; false where there is nothing to be changed. */
+async function disown(
+  client: KubeClient,
+  resource: Resource,
+  at: { namespace: string | undefined; name: string },
+  owner: string,
+  change: (object: Stored) => Promise<object | null>,
+): Promise<boolean> {
+  for (let tries = 1; ; tries++) {
+    const object = await orNothing(client.get(resource, at, { signal: cancellationSignal() }));
+    const more = object === undefined ? null : await change(object);
+    if (object === undefined || more === null) return false;
+    const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
+    const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
+    const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
+    try {
+      await client.patch(resource, at, 'merge', { metadata: { uid, resourceVersion, ...more, ...owners } }, { signal: cancellationSignal() });
+      return true;
+    } catch (error) {
+      if (!isConflict(error) || tries >= TRIES) throw error;
+    }
+  }
+}
+
+const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean => object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+
+/** Names of the claims that a VM's templates and volumes name. */
+function disksOf({ spec }: VirtualMachine): Set<string> {
+  const volumes = field(spec?.template?.spec, 'volumes');
+  const used = (Array.isArray(volumes) ? volumes : []).filter(isObject).flatMap((volume) => [field(volume, 'dataVolume', 'name'), field(volume, 'persistentVolumeClaim', 'claimName')]);
+  return new Set([...diskTemplates(spec).keys(), ...used.filter((name) => typeof name === 'string')]);
+}

@@ -3,6 +3,7 @@ import { POOL_FINALIZER } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
+import { whyNotMake } from '../decisions/departure.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { containedPlan } from '../decisions/contained-plan.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
@@ -19,10 +20,12 @@ import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
+import { livePool } from './live-pool.ts';
 import { orChanged } from './or-changed.ts';
 import { pictureOf } from './picture.ts';
 import { createRemovalActivities } from './removal.ts';
 import type { Revisions } from './revisions.ts';
+import { sharedCall } from './shared-call.ts';
 
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
@@ -64,12 +67,16 @@ export interface Done {
   count: number;
   /** Names that turned out to be somebody else's. */
   taken: string[];
+  /** Names of VMs of which the pool, when it was asked again, did not want it any more. */
+  notWanted: string[];
   /** Why the API server would not have the rest: quota, permission, an invalid template. */
   refused: { reason: string; message: string } | null;
   seen: Seen;
 }
 
 export interface HowToCreate {
+  /** Of the pool's spec when it was planned; left out where VMs take the places of others. */
+  generation?: number;
   atBreadth?: boolean;
   halted?: number[];
 }
@@ -130,28 +137,40 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
     /**
      * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the pool's counts as done.
      * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well (`atBreadth`).
-     * VMs of the numbers in `halted` are not to run, whatever the template says.
+     * VMs of the numbers in `halted` are not to run, whatever the template says. Each is made only while the pool still wants it.
      */
-    createVms: (key: PoolKey, numbers: number[], revision: string, seen: Seen, { atBreadth = false, halted = [] }: HowToCreate): Promise<Done> =>
+    createVms: (key: PoolKey, numbers: number[], revision: string, seen: Seen, { generation, atBreadth = false, halted = [] }: HowToCreate): Promise<Done> =>
       beating(async () => {
         await fleet.catchUp({ pools: seen.pools });
+        const notMade = { ...nothingDone, notWanted: numbers.map((number) => vmName(key.name, number)) };
         const pool = await poolOf(key);
-        if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return nothingDone;
+        if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return notMade;
         // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
-        if (revisionOf(poolTemplate(pool.spec)) === revision && !(await revisions.keep(pool))) return nothingDone;
+        if (revisionOf(poolTemplate(pool.spec)) === revision && !(await revisions.keep(pool))) return notMade;
         const template = await revisions.find(key, revision);
-        if (template === undefined) return nothingDone;
+        if (template === undefined) return notMade;
         const created: string[] = [];
         const taken: string[] = [];
+        const notWanted: string[] = [];
+        const made = new Set<string>();
         let version: string | undefined;
+        let poolVersion: string | undefined;
+        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const { count, refused } = await each(numbers, async (number) => {
           const vm = vmFromTemplate(pool, template, number);
+          const { name } = vm.metadata;
+          const now = await poolNow();
+          poolVersion = later(poolVersion, now?.metadata.resourceVersion);
+          const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];
+          if (whyNotMake({ generation, pool: now, vms, name, made }) !== null) return void notWanted.push(name);
+          made.add(name);
           if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
           try {
             const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
             version = later(version, stored.metadata.resourceVersion);
             created.push(vm.metadata.name);
           } catch (error) {
+            made.delete(name);
             if (!isAlreadyExists(error)) throw error;
             const other = await orNothing(client.get(VirtualMachines, vm.metadata));
             version = later(version, other?.metadata.resourceVersion);
@@ -165,7 +184,8 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
           await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
         }
         if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });
-        return { count, taken, refused, seen: { vms: version } };
+        if (notWanted.length > 0) log.info('VMs are not wanted any more, and are not made', { notWanted });
+        return { count: count - notWanted.length, taken, notWanted, refused, seen: { pools: poolVersion, vms: version } };
       }),
 
     ...createRemovalActivities({ client, fleet, concurrency, poolOf, each }),
@@ -210,4 +230,4 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
 
 export type PoolActivities = ReturnType<typeof createPoolActivities>;
 
-const nothingDone: Done = { count: 0, taken: [], refused: null, seen: {} };
+const nothingDone: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };

@@ -1,21 +1,25 @@
-import { cancellationSignal } from '@temporalio/activity';
-import { REMOVING_ANNOTATION } from '../api/names.ts';
+import { cancellationSignal, log } from '@temporalio/activity';
+import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
+import { whyStay, type Departure } from '../decisions/departure.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { Target } from '../decisions/pool-plan.ts';
 import { later, laterSeen, type Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { DeleteOptions, KubeClient } from '../kubernetes/client.ts';
 import { orNothing } from '../kubernetes/errors.ts';
+import type { Stored } from '../kubernetes/objects.ts';
 import { VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { deleteKeepingDisks } from './disks/leave.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
+import { livePool } from './live-pool.ts';
 import { orChanged } from './or-changed.ts';
 import type { Done, PoolKey } from './pool.ts';
+import { sharedCall } from './shared-call.ts';
 import { untilGone } from './until-gone.ts';
 import { untilLeft } from './until-left.ts';
-import { whileOurs, type Acted, type OwnedVm } from './while-ours.ts';
+import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from './while-ours.ts';
 
 export interface RemovalOptions {
   client: KubeClient;
@@ -30,26 +34,34 @@ export interface RemovalOptions {
 /** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
 export function createRemovalActivities({ client, fleet, concurrency, poolOf, each }: RemovalOptions) {
   return {
-    /** Deletes these VMs and no others of their names; ends when the cache shows all of them going or gone. */
-    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean): Promise<Done> =>
+    /** Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows all of them going or gone. */
+    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean, departure: Departure, planned: Seen = {}): Promise<Done> =>
       beating(async () => {
         const going: Target[] = [];
+        const spared: string[] = [];
         let version: string | undefined;
+        const asked = askEach(key, vms, departure, planned);
         const { count, refused } = await each(vms, async (target) => {
           // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
-          const done = keepDisks ? await deleteKeepingDisks(client, key, target, Date.now()) : await deleteVm(key, target, 'Background');
+          const done = keepDisks
+            ? await deleteKeepingDisks(client, key, target, Date.now(), asked.isToLeave)
+            : await deleteVm(key, target, { propagationPolicy: 'Background', isWanted: asked.isToLeave });
           if (done === 'done') going.push(target);
+          else if (done === 'spared') spared.push(target.name);
           else version = later(version, done.left);
         }, concurrency);
         await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
-        return { count, taken: [], refused, seen: laterSeen({ vms: version }, fleet.versionsOf('vms')) };
+        const seen = laterSeen({ pools: asked.version(), vms: version }, fleet.versionsOf('vms'));
+        return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen };
       }),
 
-    /** Halts VMs that leave the pool, and marks them, so that they are deleted once their guests have stopped. */
-    haltVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+    /** Halts VMs that leave the pool, each only while it is still to leave, and marks them, so that they are deleted once their guests have stopped. */
+    haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: Seen = {}): Promise<Done> =>
       beating(async () => {
         let version: string | undefined;
         const stopping: Target[] = [];
+        const spared: string[] = [];
+        const asked = askEach(key, vms, departure, planned);
         const { count, refused } = await each(vms, async (target) => {
           const halt = async (resourceVersion: string): Promise<void> => {
             const patch = {
@@ -60,19 +72,24 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
             const halted = await orNothing(client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options));
             version = later(version, halted?.metadata.resourceVersion);
           };
-          const done = await whileOurs(client, key, target, halt);
+          // Whoever has taken the mark off a VM wants to keep it.
+          const isSame = departure.because === 'marked' ? isMarked : undefined;
+          const done = await whileOurs(client, key, target, halt, { isWanted: asked.isToLeave, ...(isSame === undefined ? {} : { isSame }) });
           if (done === 'done') stopping.push(target);
+          else if (done === 'spared') spared.push(target.name);
           else version = later(version, done.left);
         });
         await reportRemoval(key, 'Halt', vms, stopping, refused);
-        return { count, taken: [], refused, seen: { vms: version } };
+        return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen: { pools: asked.version(), vms: version } };
       }),
 
     /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       beating(async () => {
         let version: string | undefined;
+        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const { count, refused } = await each(vms, async ({ name, uid }) => {
+          if ((await poolNow())?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
           const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
           if (vm === undefined || vm.metadata.uid !== uid) return;
           const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
@@ -80,33 +97,60 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
           const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
           version = later(version, released?.metadata.resourceVersion);
         });
-        return { count, taken: [], refused, seen: { vms: version } };
+        return { ...nothingDone, count, refused, seen: { vms: version } };
       }),
 
     /**
      * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
-     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks.
+     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves the pool with its
+     * disks kept by now is left to that, and so are all where the pool is gone or going.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
       beating(async () => {
         const going: typeof vms = [];
+        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
+        const isWanted = async (): Promise<boolean> => {
+          const pool = await poolNow();
+          return pool !== undefined && pool.metadata.deletionTimestamp === undefined;
+        };
         for (const vm of vms) {
-          const done = await deleteVm(key, vm, 'Foreground');
+          const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) });
           // Of one that is gone the cache may not know yet.
-          if (done === 'done' || done.left === undefined) going.push(vm);
+          if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
         }
         await untilGone(fleet, key.namespace, going, cancellationSignal());
         return fleet.versionsOf('vms');
       }),
   };
 
+  /** Asks, for each VM anew, whether it is still to leave, of the pool as it is then. `planned`: what the plan had seen. */
+  function askEach(key: PoolKey, vms: readonly Target[], departure: Departure, planned: Seen): { isToLeave: () => Promise<boolean>; version: () => string | undefined } {
+    const leaving = new Set(vms.map((vm) => vm.name));
+    let version: string | undefined;
+    let hasCaughtUp = false;
+    const isToLeave = sharedCall(async (): Promise<boolean> => {
+      const pool = await livePool(client, key, cancellationSignal());
+      version = later(version, pool?.metadata.resourceVersion);
+      const why = (): string | null => whyStay({ departure, pool, vms: fleet.ownedBy(key.uid), leaving });
+      // This worker's view may be older than the plan.
+      if (why() !== null && !hasCaughtUp) {
+        await fleet.catchUp({ vms: planned.vms });
+        hasCaughtUp = true;
+      }
+      const reason = why();
+      if (reason !== null) log.info('VMs do not leave that were to', { pool: key.name, reason });
+      return reason === null;
+    });
+    return { isToLeave, version: () => version };
+  }
+
   /** One that is gone already counts as done. */
-  function deleteVm(key: PoolKey, vm: OwnedVm, propagationPolicy: NonNullable<DeleteOptions['propagationPolicy']>, again?: number): Promise<Acted> {
+  function deleteVm(key: PoolKey, vm: OwnedVm, { propagationPolicy, ...how }: Deletion & WhileOursOptions): Promise<Acted> {
     const remove = async (resourceVersion: string): Promise<void> => {
       const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
       await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
     };
-    return whileOurs(client, key, vm, remove, again);
+    return whileOurs(client, key, vm, remove, how);
   }
 
   /** `asked`: all that were to be removed. */
@@ -123,5 +167,11 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
     }
   }
 }
+
+type Deletion = { propagationPolicy: NonNullable<DeleteOptions['propagationPolicy']> };
+
+const nothingDone: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
+
+const isMarked = (vm: Stored): boolean => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 
 const wordsOf = (vms: readonly Target[]): string => namesInWords(vms.map((vm) => vm.name));

@@ -3,6 +3,7 @@ import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { batchHold } from './batch-hold.ts';
+import type { Departure } from './departure.ts';
 import { planHealing, type HealingPlan, type RunNote } from './healing-plan.ts';
 import type { Witness } from './healing-proof.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
@@ -31,8 +32,8 @@ export type PoolStep =
   | { kind: 'hold'; reason: string }
   | { kind: 'let-go'; reason: string }
   | { kind: 'create'; numbers: number[]; revision: string; reason: string }
-  | { kind: 'delete'; vms: Target[]; keepDisks: boolean; reason: string }
-  | { kind: 'halt'; vms: Target[]; reason: string }
+  | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: Departure['because']; reason: string }
+  | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
   | { kind: 'release'; vms: Target[]; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
   /** The template is kept as a ControllerRevision, should it change. */

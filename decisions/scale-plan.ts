@@ -1,6 +1,7 @@
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../api/names.ts';
 import { scaleInRules } from '../api/pool-defaults.ts';
 import { isAtRest } from './availability.ts';
+import type { Departure } from './departure.ts';
 import { freeNumbers, namesInWords, numberOf, vmName } from './naming.ts';
 import type { PoolPlanInput, PoolStep, Target } from './pool-plan.ts';
 import { chooseLeaving } from './scale-choice.ts';
@@ -66,20 +67,20 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
     .filter((vm) => !underWay.creating.includes(vm.name));
   if (chosen.length === 0) return [];
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
-  return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, why)];
+  return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, 'surplus', why)];
 }
 
 /** A running VM is halted first: its disks are let go only once no guest writes to them. */
 function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
-  return [...(halted.length === 0 ? [] : [deletion(halted, true, why)]), ...(running.length === 0 ? [] : [halting(running, why)])];
+  return [...(halted.length === 0 ? [] : [deletion(halted, true, 'surplus', why)]), ...(running.length === 0 ? [] : [halting(running, 'surplus', why)])];
 }
 
 /** VMs that are going, and are held until their disks are let go: whoever has begun with it did not come to its end. */
 function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
   const held = vms.filter((vm) => isHeld(vm) && !underWay.deleting.includes(vm.name)).slice(0, allowance);
-  return held.length === 0 ? [] : [deletion(held, true, 'they are going')];
+  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are going')];
 }
 
 const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
@@ -92,8 +93,8 @@ function finishRemovals(input: ScaleInput): ScaleStep[] {
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
     ...finishHeld(input),
-    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'their guests have stopped')]),
-    ...(started.length === 0 ? [] : [halting(started, 'they leave the pool, and were started')]),
+    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their guests have stopped')]),
+    ...(started.length === 0 ? [] : [halting(started, 'marked', 'they leave the pool, and were started')]),
   ];
 }
 
@@ -113,7 +114,7 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   }
   // Those that were leaving with their disks kept go so: what was kept a moment before stays as well.
   const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
-  return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'the pool is deleted')])];
+  return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')])];
 }
 
 /** Guests that may be asked to stop now, beside those that are stopping. */
@@ -122,14 +123,22 @@ function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {
   return Math.max(Math.min(burst - stopping.size, allowance), 0);
 }
 
-const deletion = (vms: readonly VmView[], keepDisks: boolean, why: string): ScaleStep => ({
+type Because = Departure['because'];
+
+const deletion = (vms: readonly VmView[], keepDisks: boolean, because: Because, why: string): ScaleStep => ({
   kind: 'delete',
   vms: targets(vms),
   keepDisks,
+  because,
   reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
 });
 
-const halting = (vms: readonly VmView[], why: string): ScaleStep => ({ kind: 'halt', vms: targets(vms), reason: `halt ${words(vms)}, to keep their disks: ${why}` });
+const halting = (vms: readonly VmView[], because: Because, why: string): ScaleStep => ({
+  kind: 'halt',
+  vms: targets(vms),
+  because,
+  reason: `halt ${words(vms)}, to keep their disks: ${why}`,
+});
 
 const targets = (vms: readonly VmView[]): Target[] => vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => vm.name));

@@ -32,6 +32,8 @@ export interface StandingInput {
 
 export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
   if (held.act === 'replace') {
+    // It leaves the pool by now, with its disks kept.
+    if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
   } else if (vm === undefined || vm.uid !== held.uid || !isStaying(vm)) return { state: 'gone' };
   if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };

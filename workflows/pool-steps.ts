@@ -1,6 +1,7 @@
-import { ActivityFailure, log, proxyActivities } from '@temporalio/workflow';
+import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import type { HealActivities } from '../activities/heal.ts';
 import type { Done, PoolActivities, PoolKey } from '../activities/pool.ts';
+import type { Departure } from '../decisions/departure.ts';
 import { vmName } from '../decisions/naming.ts';
 import type { PoolStep, Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
@@ -20,6 +21,8 @@ const SUMMARY_LENGTH = 180;
 const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
+  // What nobody has taken up by then is planned anew.
+  scheduleToStartTimeout: '2m',
   // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
@@ -40,6 +43,10 @@ export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<P
 
 export interface StepContext {
   key: PoolKey;
+  /** Of the pool's spec that the step was planned for. */
+  generation: number;
+  /** Names of all VMs that leave the pool by now, those of the same plan included. */
+  leaving: readonly string[];
   seen: Seen;
   underWay: UnderWay;
   setbacks: Setbacks;
@@ -50,7 +57,7 @@ export interface StepContext {
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
-  const { key, seen, setbacks } = context;
+  const { key, generation, seen, setbacks } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
   const summary = reason.slice(0, SUMMARY_LENGTH);
@@ -60,14 +67,14 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, { atBreadth: setbacks.hasProven }]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, { generation, atBreadth: setbacks.hasProven }]));
       }
       return;
     case 'delete':
-      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions({ summary }, [key, vms, step.keepDisks]));
+      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions({ summary }, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]));
       return;
     case 'halt':
-      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions({ summary }, [key, vms]));
+      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions({ summary }, [key, vms, departureOf(step, vms, context), seen]));
       return;
     case 'release':
       for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions({ summary }, [key, vms]));
@@ -97,7 +104,7 @@ function tidy({ underWay }: StepContext, reason: string, act: () => Promise<void
   void underWay.run({ kind: 'revisions', reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
 }
 
-const nothing: Done = { count: 0, taken: [], refused: null, seen: {} };
+const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
 
 function inLane(
   lane: { kind: LaneKind; names: string[]; reason: string },
@@ -113,12 +120,23 @@ function inLane(
       if (done.refused !== null) setbacks.failed(failure, done.refused.message);
       else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
+      // Nobody has taken it up in time. Whether an earlier attempt has done something is not known.
+      if (error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START') {
+        log.info('a step is planned anew, for no worker has begun it', { reason: lane.reason });
+        return;
+      }
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.error('a step failed', { reason: lane.reason, message });
       setbacks.failed(failure, message);
     }
   });
   void run.then(() => onEnd(seen));
+}
+
+function departureOf({ because }: { because: Departure['because'] }, vms: readonly Target[], { generation, leaving }: StepContext): Departure {
+  if (because !== 'surplus') return { because };
+  const own = new Set(vms.map((vm) => vm.name));
+  return { because, generation, others: leaving.filter((name) => !own.has(name)) };
 }
 
 function lanes<T>(items: readonly T[]): T[][] {

@@ -125,7 +125,9 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
       // A person who has asked for something meanwhile is heard first.
       const isCurrent = rollouts.taken(planned);
-      for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, { key, seen, underWay, setbacks, rollouts, onEnd: laneEnded });
+      const leaving = [...underWay.names('deleting'), ...steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : []))];
+      const context = { key, generation, leaving, seen, underWay, setbacks, rollouts, onEnd: laneEnded };
+      for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
       healings.taken(key, planned);
       stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, status);

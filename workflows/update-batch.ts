@@ -112,6 +112,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     for (let tries = 1; ; tries++) {
       const made = await createVms.executeWithOptions({ summary: `create ${namesInWords(vms.map(({ name }) => name))}` }, [key, numbersOf(vms), revision, removed, how]);
       seen = laterSeen(seen, made.seen);
+      settle([...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })), {});
       if (made.refused === null) return;
       if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
         // The pool makes up for them: they are missing.

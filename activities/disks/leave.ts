@@ -19,15 +19,16 @@ const TRIES = 20;
  * that is the VM's (KubeVirt's copies of its spec, of its instance type) goes with it, which a deletion with `Orphan` would leave
  * behind for ever. A finalizer holds the VM meanwhile: KubeVirt takes disks back that are nobody's, but not for a VM that is going.
  *
- * Deletes the VM only as it was seen. May be run again at any point, also on a VM that is held and going already.
+ * Deletes the VM only as it was seen, and if it `isWanted` right before. May be run again at any point, also on a VM that is held and going already.
  */
-export async function deleteKeepingDisks(client: KubeClient, key: PoolKey, { name, uid, resourceVersion }: OwnedVm, now: number): Promise<Acted> {
+export async function deleteKeepingDisks(client: KubeClient, key: PoolKey, { name, uid, resourceVersion }: OwnedVm, now: number, isWanted: () => Promise<boolean>): Promise<Acted> {
   const at = { namespace: key.namespace, name };
   const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
   if (vm.metadata.deletionTimestamp === undefined) {
     const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
     if (!isAsSeen || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
+    if (!(await isWanted())) return 'spared';
     if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
   } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';
   await letGo(client, key, vm, now);

@@ -1,22 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPoolActivities, type PoolActivities, type PoolKey } from '../../activities/pool.ts';
 import { Revisions } from '../../activities/revisions.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { Departure } from '../../decisions/departure.ts';
 import type { Target } from '../../decisions/pool-plan.ts';
+import { revisionOf } from '../../decisions/revision.ts';
 import { vmFromTemplate, type StoredPool } from '../../decisions/vm-from-template.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet } from '../fleet/fleet.ts';
 import { aPicture } from './a-picture.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
+/** The pools of these tests want none, and have been asked for nothing else since. */
+const surplus: Departure = { because: 'surplus', generation: 1, others: [] };
+
 type Removal = (activities: PoolActivities, key: PoolKey, vm: Target) => Promise<unknown>;
 const removals = {
-  'deletes it': (activities, key, vm) => activities.deleteVms(key, [vm], false),
-  'halts it': (activities, key, vm) => activities.haltVms(key, [vm]),
+  'deletes it': (activities, key, vm) => activities.deleteVms(key, [vm], false, surplus),
+  'halts it': (activities, key, vm) => activities.haltVms(key, [vm], surplus),
   'replaces it': (activities, key, vm) => collected(activities.removeVms(key, [vm]), { namespace: key.namespace, name: vm.name }),
 } satisfies Record<string, Removal>;
 
@@ -35,7 +40,7 @@ async function collected<T>(removing: Promise<T>, key: { namespace: string; name
 /** A VM of a pool as a plan has seen it, what has become of it since, and how it stands once a worker has done with it as planned. */
 async function afterwards(change: object, remove: Removal): Promise<'gone' | 'halted' | 'untouched'> {
   const namespace = await cluster().namespace();
-  const pool = (await cluster().createPool(namespace, 'web', { replicas: 1 })) as unknown as StoredPool;
+  const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
   const { kube } = cluster();
   const vm = vmFromTemplate(pool, pool.spec.template, 1);
   const { metadata: seen } = await kube.create(VirtualMachines, { ...vm, spec: { ...vm.spec, runStrategy: 'Always' } });
@@ -60,9 +65,100 @@ test.each(Object.entries(removals))('a VM that has changed since, and is still t
   expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
 });
 
-const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true);
+const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true, surplus);
 
 test('a VM whose disks are kept is deleted only as it was planned', async () => {
   expect(await afterwards({ labels: { tier: 'web' } }, keepsDisks)).toBe('untouched');
   expect(await afterwards({}, keepsDisks)).toBe('gone');
+});
+
+interface LateScene {
+  activities: PoolActivities;
+  key: PoolKey;
+  targets: Target[];
+  /** Generation of the pool's spec as it was planned. */
+  generation: number;
+  /** Names of the VMs that are there. */
+  names: () => Promise<string[]>;
+  replicas: (count: number) => Promise<unknown>;
+}
+
+/** A pool of three that was scaled to `planned`, as a plan has seen it that nobody has acted on yet. */
+async function late(planned: number): Promise<LateScene> {
+  const namespace = await cluster().namespace();
+  const { kube } = cluster();
+  const pool = (await cluster().createPool(namespace, 'web', { replicas: 3 })) as unknown as StoredPool;
+  const vms = await Promise.all([1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))));
+  const picture = await aPicture(cluster().stack.kubeconfig);
+  await picture.fleet.start();
+  const { metadata } = await cluster().patchPool(namespace, 'web', { replicas: planned });
+  return {
+    activities: createPoolActivities({ ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 }),
+    key: { namespace, name: 'web', uid: pool.metadata.uid },
+    targets: vms.map(({ metadata: { name, uid, resourceVersion } }) => ({ name, uid, resourceVersion })),
+    generation: metadata.generation!,
+    names: () => cluster().vmNames(namespace, 'web'),
+    replicas: (count) => cluster().patchPool(namespace, 'web', { replicas: count }),
+  };
+}
+
+const inActivity = <T>(act: () => Promise<T>): Promise<T> => new MockActivityEnvironment().run(act) as Promise<T>;
+const waysOut = {
+  deleteVms: (scene: LateScene, departure: Departure, vms = scene.targets) => inActivity(() => scene.activities.deleteVms(scene.key, vms, false, departure)),
+  haltVms: (scene: LateScene, departure: Departure, vms = scene.targets) => inActivity(() => scene.activities.haltVms(scene.key, vms, departure)),
+};
+const isHalted = async ({ key }: LateScene): Promise<boolean> => (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
+
+describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOut) => {
+  test('touches no VM that the pool wants again, be it after a detour', async () => {
+    const scene = await late(0);
+    await scene.replicas(3);
+    const done = await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] });
+    expect(done).toMatchObject({ count: 0, refused: null });
+    expect(done.notWanted.toSorted()).toEqual(['web-1', 'web-2', 'web-3']);
+    expect(await scene.names()).toHaveLength(3);
+    expect(await isHalted(scene)).toBe(false);
+    // What comes next must know the spec that it was called off for.
+    expect(BigInt(done.seen.pools!)).toBeGreaterThanOrEqual(BigInt((await cluster().pool(scene.key.namespace, 'web'))!.metadata.resourceVersion));
+  });
+
+  test('leaves as many VMs as the pool wants, though others went by other hands, or go by another act of the same plan', async () => {
+    const scene = await late(1);
+    const departure: Departure = { because: 'surplus', generation: scene.generation, others: ['web-3'] };
+    expect(await takeOut(scene, departure, scene.targets.slice(0, 2))).toMatchObject({ count: 0 });
+    expect(await isHalted(scene)).toBe(false);
+    expect(await takeOut(scene, departure, scene.targets.slice(0, 1))).toMatchObject({ count: 1, notWanted: [] });
+  });
+
+  test('touches no VM of a pool that is not deleted after all, or is no more', async () => {
+    const scene = await late(3);
+    expect(await takeOut(scene, { because: 'pool deleted' })).toMatchObject({ count: 0 });
+    await cluster().kube.delete(VirtualMachinePools, scene.key);
+    expect(await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] })).toMatchObject({ count: 0 });
+    expect(await scene.names()).toHaveLength(3);
+    expect(await isHalted(scene)).toBe(false);
+  });
+});
+
+describe('createVms, where it comes late', () => {
+  test('makes nothing for a spec that has changed since, nor for a pool that is deleted', async () => {
+    const scene = await late(5);
+    const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
+    const create = () => inActivity(() => scene.activities.createVms(scene.key, [4, 5], revision, {}, { generation: scene.generation }));
+    await scene.replicas(3);
+    expect(await create()).toMatchObject({ count: 0, notWanted: ['web-4', 'web-5'], refused: null });
+    await cluster().kube.delete(VirtualMachinePools, scene.key);
+    expect(await create()).toMatchObject({ count: 0, notWanted: ['web-4', 'web-5'], refused: null });
+    expect(await scene.names()).toHaveLength(3);
+  });
+
+  test('makes VMs in the place of others only as long as the pool would have fewer than it wants', async () => {
+    const scene = await late(5);
+    const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
+    await scene.replicas(4);
+    const done = await inActivity(() => scene.activities.createVms(scene.key, [4, 5, 6], revision, {}, { atBreadth: true }));
+    expect(done).toMatchObject({ count: 1, refused: null });
+    expect(done.notWanted).toHaveLength(2);
+    expect(await scene.names()).toHaveLength(4);
+  });
 });

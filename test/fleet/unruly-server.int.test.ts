@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { poolIdOf, progress } from '../../workflows/messages.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from './fleet.ts';
 
@@ -70,5 +71,32 @@ test('a VM that another puts in the place of one that leaves, between the plan a
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
   await fleet().settled(namespace, 'web', []);
   expect((await fleet().vms(namespace)).map((vm) => vm.metadata.name)).toEqual([foreign]);
+  await worker.stop();
+});
+
+test('VMs that were to leave while no call got through stay, where the pool wants them again by then', async () => {
+  const namespace = await fleet().namespace();
+  let refused = 0;
+  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path): Fate => {
+    if (method !== 'DELETE' || !path.includes(`/${namespace}/virtualmachines/`)) return 'pass';
+    refused++;
+    return { status: 503, retryAfter: 1 };
+  });
+  const cutOff = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => cutOff.kill());
+  await fleet().createPool(namespace, 'web', { replicas: 6 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 6));
+  const before = (await fleet().vms(namespace)).map((vm) => vm.metadata.uid).sort();
+  await fleet().patchPool(namespace, 'web', { replicas: 3 });
+  await until(async () => expect(refused).toBeGreaterThan(0));
+  // The activity is taken up again by the next worker, when Temporal misses this one.
+  await cutOff.kill();
+  await fleet().patchPool(namespace, 'web', { replicas: 6 });
+  const worker = await fleet().startWorker();
+  onTestFinished(() => worker.kill());
+  const workflow = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
+  await until(async () => expect(await workflow.query(progress)).toMatchObject({ deleting: [] }));
+  await fleet().settled(namespace, 'web', namesUpTo('web', 6));
+  expect((await fleet().vms(namespace)).map((vm) => vm.metadata.uid).sort()).toEqual(before);
   await worker.stop();
 });

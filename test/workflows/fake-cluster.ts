@@ -142,7 +142,7 @@ export class FakeCluster {
   }
 }
 
-const nothing: Done = { count: 0, taken: [], refused: null, seen: {} };
+const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
 
 /** The moment at which the activity was asked for, of the server's clock. */
 const now = (): number => Context.current().info.currentAttemptScheduledTimestampMs;

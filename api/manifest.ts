@@ -5,7 +5,9 @@ import { isObject, type Json } from './manifest/kept-by-server.ts';
 import { readKubeVirtPool } from './manifest/kubevirt-pool.ts';
 import { ManifestErrors, pathInWords, type Problem } from './manifest/problem.ts';
 import { readDocuments, type SourceDocument } from './manifest/yaml.ts';
+import { MOST_DEPTH, tooDeep } from './depth.ts';
 import { API_VERSION } from './names.ts';
+import { plainText } from './plain-text.ts';
 import type { VirtualMachinePool } from './pool.ts';
 
 export { ManifestErrors, type Problem } from './manifest/problem.ts';
@@ -64,7 +66,7 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
         return { source, document: number, line: lineOf(full), path: pathInWords(full), message };
       });
       problems.push(...found.sort((one, other) => one.line - other.line));
-    } else manifests.push({ ...reading, source, document: number, line: lineOf(above) });
+    } else manifests.push({ ...reading, notes: reading.notes.map(plainText), source, document: number, line: lineOf(above) });
   }
 }
 
@@ -80,6 +82,8 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
     return { findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }] };
   const { apiVersion, kind } = object;
   const missing = (['apiVersion', 'kind'] as const).filter((key) => typeof object[key] !== 'string' || object[key] === '');
+  const deep = tooDeep(object);
+  if (deep !== null) return { findings: [{ path: deep, message: `is nested deeper than ${MOST_DEPTH} levels: nothing of KubeVirt is` }] };
   if (missing.length > 0) return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
   const reader = READERS[`${String(apiVersion)} ${String(kind)}`];
   return reader === undefined ? { findings: [unknownKind(String(apiVersion), String(kind))] } : reader(object, written);

@@ -1,3 +1,4 @@
+import { printable } from '../api/plain-text.ts';
 import { stripVTControlCharacters } from 'node:util';
 
 const HIDE_CURSOR = '\u001B[?25l';
@@ -22,7 +23,8 @@ export class Live {
     process.once('exit', this.#restore);
   }
 
-  draw(lines: string[]): void {
+  draw(drawn: string[]): void {
+    const lines = drawn.map(printable);
     const text = lines.join('\n');
     if (!this.#stream.isTTY) {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);

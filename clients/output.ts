@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { plainJson, plainText, printable } from '../api/plain-text.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
 
 export type Format = 'json' | 'yaml' | 'name' | 'wide';
@@ -7,21 +8,19 @@ export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
 /** A cell of a table, with its colour where the output is a terminal that shows one. */
 export type Cell = string | number | { text: string; style: Style };
 
-/** Control characters that a name or message may carry would act on the terminal. */
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001F\u007F-\u009F]+/g;
-export const plain = (text: string): string => text.replaceAll(CONTROL, ' ');
+/** What a name or a message may carry that would act on the terminal is taken out. */
+export const plain = plainText;
 
 /** Coloured on a terminal, as it is elsewhere and under NO_COLOR. */
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
 
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${printable(text)}\n`);
 }
 
 /** Remarks for the person, apart from what the command was asked for. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printable(text)}\n`);
 }
 
 export const noteBrokenWatch = ({ message }: Error): void =>
@@ -94,9 +93,12 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
   const whole = Array.isArray(objects)
     ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
     : objects;
-  if (format === 'json') return JSON.stringify(whole, null, 4);
+  if (format === 'json') return plainJson(JSON.stringify(whole, null, 4));
   const { stringify } = await import('yaml');
-  return stringify(whole, { indentSeq: false, lineWidth: 0, version: '1.1' }).trimEnd();
+  const options = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
+  const text = stringify(whole, options).trimEnd();
+  // Between double quotes an escape says the same as the character that would act on a terminal.
+  return printable(text) === text ? text : plainJson(stringify(whole, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd());
 }
 
 /** The object without the bookkeeping of who owns which field, which drowns the rest. */

@@ -1,5 +1,6 @@
 import { CommanderError, type Command } from 'commander';
 import { linesOf, UsageError } from './failure.ts';
+import { note, plain } from './output.ts';
 
 /** A flag whose value may be left out takes it only behind `=`, as in kubectl: the next word is never its value. */
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
@@ -11,7 +12,7 @@ export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags
 
 /** How a program shows what is wrong: one sentence, thrown instead of an exit. */
 export const withPlainErrors = (program: Command): Command =>
-  program.configureOutput({ outputError: (text, write) => write(`${oneSentence(text)}\n`) }).exitOverride();
+  program.configureOutput({ outputError: (text, write) => write(`${plain(oneSentence(text))}\n`) }).exitOverride();
 
 /** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {
@@ -33,8 +34,8 @@ export async function runProgram(program: Command, args: string[]): Promise<void
 
 function report(error: unknown): void {
   if (error instanceof CommanderError) return;
-  if (process.env['DROVER_DEBUG']) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
-  else for (const line of linesOf(error)) process.stderr.write(`error: ${line}\n`);
+  if (process.env['DROVER_DEBUG']) note((error as Error).stack ?? String(error));
+  else for (const line of linesOf(error)) note(`error: ${line}`);
 }
 
 function exitCodeOf(error: unknown): number {

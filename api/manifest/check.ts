@@ -49,7 +49,7 @@ class UnknownFields {
     if (hint !== undefined) return { path, message: hint };
     const above = path.slice(0, -1);
     const names = Object.keys(schemaAt(this.#schema, above)?.properties ?? {});
-    const free = names.filter((name) => !(typeof holder === 'object' && holder !== null && name in holder));
+    const free = names.filter((name) => !(typeof holder === 'object' && holder !== null && Object.hasOwn(holder, name)));
     const elsewhere = this.#holdersOf(path);
     if (elsewhere.length > 0)
       return { path, message: `unknown field here; it belongs in ${elsewhere.map(pathInWords).join(' or ')}` };
@@ -134,12 +134,14 @@ const keyOf = (path: readonly PropertyKey[]): string => JSON.stringify(path);
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
-    (node, part) => (typeof node === 'object' && node !== null ? (node as Record<PropertyKey, unknown>)[part] : undefined),
+    (node, part) => (typeof node === 'object' && node !== null && Object.hasOwn(node, part) ? (node as Record<PropertyKey, unknown>)[part] : undefined),
     value,
   );
 
+const ownProperty = ({ properties = {} }: StructuralSchema = {}, name: string): StructuralSchema | undefined => (Object.hasOwn(properties, name) ? properties[name] : undefined);
+
 const schemaAt = (schema: StructuralSchema, path: readonly PropertyKey[]): StructuralSchema | undefined =>
   path.reduce<StructuralSchema | undefined>(
-    (node, part) => (typeof part === 'number' ? node?.items : (node?.properties?.[String(part)] ?? node?.additionalProperties)),
+    (node, part) => (typeof part === 'number' ? node?.items : (ownProperty(node, String(part)) ?? node?.additionalProperties)),
     schema,
   );

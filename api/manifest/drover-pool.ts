@@ -43,6 +43,6 @@ function hint(path: readonly PropertyKey[]): string | undefined {
     if (key === 'name' || key === 'generateName') return 'the pool names its VMs <pool>-1, <pool>-2, …: remove this';
     if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';
   }
-  const ours = KUBEVIRT_WORDS[key];
+  const ours = Object.hasOwn(KUBEVIRT_WORDS, key) ? KUBEVIRT_WORDS[key] : undefined;
   return ours === undefined ? undefined : `unknown field; this is KubeVirt's word (pool.kubevirt.io) for ${ours}`;
 }

@@ -126,7 +126,7 @@ const DROVERS_WORDS: Record<string, string> = {
 function hint(path: readonly PropertyKey[]): string | undefined {
   const key = String(path.at(-1));
   if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
-  const theirs = DROVERS_WORDS[key];
+  const theirs = Object.hasOwn(DROVERS_WORDS, key) ? DROVERS_WORDS[key] : undefined;
   return theirs === undefined
     ? undefined
     : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;

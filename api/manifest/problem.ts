@@ -1,3 +1,5 @@
+import { plainText } from '../plain-text.ts';
+
 /** Something wrong with a manifest, and where. */
 export interface Problem {
   /** The file's name as the user gave it. */
@@ -18,14 +20,18 @@ export class ManifestErrors extends Error {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[]) {
-    super(problems.map(inWords).join('\n'));
-    this.problems = problems;
+    const shown = problems.map(shownPlainly);
+    super(shown.map(inWords).join('\n'));
+    this.problems = shown;
   }
 
   override toString(): string {
     return this.message;
   }
 }
+
+/** A value or a key of the manifest may hold anything, and is shown in many of them. */
+const shownPlainly = (problem: Problem): Problem => ({ ...problem, source: plainText(problem.source), path: plainText(problem.path), message: plainText(problem.message) });
 
 /** `pools.yaml:12 (document 2): spec.replica: …` */
 function inWords({ source, document, line, column, path, message }: Problem): string {

@@ -51,6 +51,20 @@ const NOT_KUBECTLS = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map
 /** Reads the documents of a YAML or JSON text. Those that are empty, or hold only comments, are left out. */
 export function readDocuments(text: string): SourceDocument[] {
   const lines = new LineCounter();
+  try {
+    return documentsIn(text, lines);
+  } catch (error) {
+    // The parser recurses: a text may be nested deeper than its stack.
+    if (error instanceof RangeError) return [unreadable(TOO_DEEP)];
+    throw error;
+  }
+}
+
+const TOO_DEEP = 'this is nested too deep to be read';
+
+const unreadable = (message: string): SourceDocument => ({ number: 1, value: undefined, faults: [{ line: 1, column: 1, message }], lineOf: () => 1, written: () => undefined });
+
+function documentsIn(text: string, lines: LineCounter): SourceDocument[] {
   const documents = parseAllDocuments(text, { ...AS_KUBECTL, lineCounter: lines, prettyErrors: false });
   if (!Array.isArray(documents)) return [];
   return documents
@@ -110,6 +124,7 @@ function syntaxInWords(error: YAMLError, document: Document.Parsed): string {
   if (error.code === 'BLOCK_AS_IMPLICIT_KEY') {
     return 'a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line';
   }
+  if (/call stack/i.test(error.message)) return TOO_DEEP;
   return `this is no valid YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
 }
 

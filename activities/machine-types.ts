@@ -3,6 +3,7 @@ import type { TransitionCounts } from '../decisions/machine-types/transition.ts'
 import type { Seen } from '../decisions/versions.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
+import type { Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './machine-types/await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './machine-types/check.ts';
@@ -13,7 +14,6 @@ import { changePools, type ChangedPools } from './machine-types/pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './machine-types/restarts.ts';
 import { sceneOf, type TransitionRequest } from './machine-types/scene.ts';
 import type { BegunRestarts } from './restarts.ts';
-import { SentDown } from './sent-down.ts';
 import { takeEach } from './take-each.ts';
 
 export type { TransitionLook } from './machine-types/await.ts';
@@ -34,6 +34,7 @@ export interface PatchedVms {
 export interface MachineTypeActivityOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   /** Calls to the API server at once, for one activity; of short patches, which nothing else waits for, more. */
   concurrency: number;
   patchConcurrency: number;
@@ -46,10 +47,8 @@ export interface MachineTypeActivityOptions {
 }
 
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
-  const { client, fleet, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
+  const { client, fleet, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
   const others = new OtherTransitions();
-  // Another run's budget would not know of them.
-  const sent = new SentDown(fleet);
   const sceneAt = async (request: TransitionRequest) => {
     await fleet.catchUp(request.seen);
     return sceneOf(fleet, others, request);
@@ -80,7 +79,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       beating(async () => {
-        const begun = await beginRestarts({ client, fleet, sent, concurrency }, await sceneAt(request), request);
+        const begun = await beginRestarts({ client, fleet, places, concurrency }, await sceneAt(request), request);
         onRestarted?.(request.vms.length - begun.outcomes.length);
         return begun;
       }),

@@ -24,8 +24,10 @@ import { livePool } from './live-pool.ts';
 import { orChanged } from './or-changed.ts';
 import { pictureOf } from './picture.ts';
 import { createRemovalActivities } from './removal.ts';
+import type { Places } from './disruption-budget/places.ts';
 import type { Revisions } from './revisions.ts';
 import { sharedCall } from './shared-call.ts';
+import { writePoolStatus, type WrittenStatus } from './status.ts';
 
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
@@ -84,6 +86,7 @@ export interface HowToCreate {
 export interface PoolActivityOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   revisions: Revisions;
   /** VMs of a pool in flight at once, creations and deletions each. */
   burst: number;
@@ -93,7 +96,7 @@ export interface PoolActivityOptions {
   onPlanFailed?: (pool: { namespace: string; name: string }) => void;
 }
 
-export function createPoolActivities({ client, fleet, revisions, burst, concurrency, onPlanFailed }: PoolActivityOptions) {
+export function createPoolActivities({ client, fleet, places, revisions, burst, concurrency, onPlanFailed }: PoolActivityOptions) {
   const poolOf = async (key: { namespace: string; name: string; uid?: string }): Promise<StoredPool | undefined> => {
     const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
     if (cached !== undefined && (key.uid === undefined || cached.metadata.uid === key.uid)) return cached;
@@ -188,7 +191,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
         return { count: count - notWanted.length, taken, notWanted, refused, seen: { pools: poolVersion, vms: version } };
       }),
 
-    ...createRemovalActivities({ client, fleet, concurrency, poolOf, each }),
+    ...createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }),
 
     /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
@@ -215,16 +218,7 @@ export function createPoolActivities({ client, fleet, revisions, burst, concurre
       await revisions.prune(key, names);
     },
 
-    async writeStatus(key: PoolKey, status: PoolStatus): Promise<Seen> {
-      // As a whole, so that what it says no more is gone.
-      const patch = [
-        { op: 'test', path: '/metadata/uid', value: key.uid },
-        { op: 'add', path: '/status', value: status },
-      ];
-      const options = { subresource: 'status', signal: cancellationSignal() };
-      const written = await beating(() => orChanged(client.patch(VirtualMachinePools, key, 'json', patch, options)));
-      return { pools: written?.metadata.resourceVersion };
-    },
+    writeStatus: (key: PoolKey, status: PoolStatus): Promise<WrittenStatus> => beating(() => writePoolStatus(client, fleet, key, status)),
   };
 }
 

@@ -1,4 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import { whyStay, type Departure } from '../decisions/departure.ts';
 import { namesInWords } from '../decisions/naming.ts';
@@ -11,6 +12,8 @@ import type { Stored } from '../kubernetes/objects.ts';
 import { VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { deleteKeepingDisks } from './disks/leave.ts';
+import { placeFor } from './disruption-budget/place-for.ts';
+import type { Places } from './disruption-budget/places.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import { livePool } from './live-pool.ts';
@@ -24,6 +27,7 @@ import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from './wh
 export interface RemovalOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
@@ -32,7 +36,7 @@ export interface RemovalOptions {
 }
 
 /** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
-export function createRemovalActivities({ client, fleet, concurrency, poolOf, each }: RemovalOptions) {
+export function createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }: RemovalOptions) {
   return {
     /** Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows all of them going or gone. */
     deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean, departure: Departure, planned: Seen = {}): Promise<Done> =>
@@ -113,6 +117,7 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
           const pool = await poolNow();
           return pool !== undefined && pool.metadata.deletionTimestamp === undefined;
         };
+        await Promise.all(vms.map((vm) => holdPlace(key, vm)));
         for (const vm of vms) {
           const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) });
           // Of one that is gone the cache may not know yet.
@@ -142,6 +147,14 @@ export function createRemovalActivities({ client, fleet, concurrency, poolOf, ea
       return reason === null;
     });
     return { isToLeave, version: () => version };
+  }
+
+  /** It was claimed when the VM was taken, and is claimed anew for as long as it takes to act: where others have it by now, it is waited for. */
+  async function holdPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<void> {
+    const vm = fleet.vms.get(`${key.namespace}/${name}`);
+    if (vm === undefined || vm.uid !== uid || vm.deleting) return;
+    const place = await placeFor(places, key, vm, fleet.vmiOf(vm));
+    if (typeof place === 'string') throw ApplicationFailure.create({ type: 'BudgetFull', message: place });
   }
 
   /** One that is gone already counts as done. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import { claimedNames } from '../decisions/disruption-budget/claims.ts';
 import { RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../decisions/restart-budget.ts';
 import { restartNeed, type RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
@@ -11,9 +12,10 @@ import { isConflict, isTransient, KubeError, orNothing } from '../kubernetes/err
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { recordVmEvent } from './events.ts';
+import { placeFor } from './disruption-budget/place-for.ts';
+import type { Place, Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { restartVm } from './restart-vm.ts';
-import type { SentDown } from './sent-down.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
 
@@ -29,13 +31,15 @@ export const pictureOfVms = (fleet: Fleet): RestartPicture => ({
 });
 
 function ownerOf(fleet: Fleet, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
-  return pool === undefined || pool.metadata.uid !== owner?.uid ? undefined : { pool, vms: () => fleet.ownedBy(pool.metadata.uid) };
+  if (pool === undefined || pool.metadata.uid !== owner?.uid) return undefined;
+  const vms = (): VmView[] => fleet.ownedBy(pool.metadata.uid);
+  return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => fleet.vmiOf(vm) }, Date.now()) };
 }
 
 export interface RestartHandOptions {
   client: KubeClient;
   fleet: Fleet;
-  sent: SentDown;
+  places: Places;
   chosen: Chosen;
   /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
   counted?: readonly string[];
@@ -50,12 +54,7 @@ export interface RestartHandOptions {
  * Restarts VMs one by one, each decided anew right before the act: only the guest that was chosen, only where nothing stands in
  * its way, and only while the budgets have room. A guest that is gone, or asked to go, is left alone.
  *
- * What remains between two budgets that know nothing of each other, a pool's own rollout and this: each looks at the newest
- * picture right before each act, and the other's acts are in that picture a few milliseconds after they were done, at once
- * where both are restarts by this worker. Only acts that fall into those milliseconds can both find the last room. A rollout
- * that begins can't even do that: as soon as the pool has another template, which is asked of the API server itself, its VMs are
- * left to it, and it takes longer to begin than the one call that may be on its way here. What can is a rollout that goes on
- * after a pause, a step or a window in the very same moment.
+ * The run's own budget is counted here; a place in that of the VM's pool is claimed where all who disrupt the pool's VMs claim theirs.
  */
 export class RestartHand {
   readonly #in: RestartHandOptions;
@@ -83,7 +82,6 @@ export class RestartHand {
         if (!isRefusal && (!(error instanceof KubeError) || isTransient(error))) throw error;
         if (!isRefusal || tries === TRIES) {
           this.#acting.delete(key);
-          this.#in.sent.remove(key);
           return { vm: key, end: 'Failed', why: error.message };
         }
         await sleep(TRY_AGAIN_MS * tries);
@@ -92,7 +90,7 @@ export class RestartHand {
   }
 
   async #take(key: string): Promise<RestartOutcome | null> {
-    const { client, sent, chosen, note } = this.#in;
+    const { client, chosen, note } = this.#in;
     const guest = chosen.get(key)!;
     const { vm, vmi, owner } = await this.#read(key);
     const need = restartNeed(guest, vm, vmi, owner);
@@ -102,12 +100,18 @@ export class RestartHand {
       return null;
     }
     if (need.need !== 'restart') return { vm: key, end: 'Deferred', why: need.why };
-    const full = this.#whyNoRoom(vm, owner);
+    const full = this.#whyNoRoom(vm);
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
     // Where the answer is lost, it counts until that is known.
     this.#acting.add(key);
-    sent.add(key, guest);
-    const done = await restartVm(client, vm, need.guest).catch((error: unknown) => {
+    const place = await this.#claim(vm, need.guest, owner);
+    if (typeof place === 'string') {
+      this.#acting.delete(key);
+      return { vm: key, end: 'Deferred', why: place };
+    }
+    const done = await restartVm(client, vm, need.guest).catch(async (error: unknown) => {
+      // What may pass is tried again, and the call may have been heard all the same.
+      if (error instanceof KubeError && !isTransient(error)) await place?.release();
       throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
     });
     this.#seen = laterSeen(this.#seen, done);
@@ -133,10 +137,17 @@ export class RestartHand {
     return { vm, ...own, owner: ownerOf(fleet, vm, pool as StoredPool | undefined) };
   }
 
-  #whyNoRoom(vm: VmView, owner: OwningPool | undefined): string | null {
-    const { fleet, sent, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
-    const inHand = [...this.#acting, ...sent.keys()];
-    return new RestartBudget({ counted, picture: { ...pictureOfVms(fleet), poolOf: () => owner }, inHand, maxUnavailable }).whyNot(vm);
+  /** Null for a VM that is in no pool; a sentence where its pool's budget is full. */
+  #claim(vm: VmView, vmi: VmiView, owner: OwningPool | undefined): Promise<Place | string | null> {
+    if (owner === undefined) return Promise.resolve(null);
+    const { namespace, name, uid } = owner.pool.metadata;
+    return placeFor(this.#in.places, { namespace, name, uid }, vm, vmi);
+  }
+
+  #whyNoRoom(vm: VmView): string | null {
+    const { fleet, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
+    const picture = { ...pictureOfVms(fleet), poolOf: () => undefined };
+    return new RestartBudget({ counted, picture, inHand: this.#acting, maxUnavailable }).whyNot(vm);
   }
 }
 

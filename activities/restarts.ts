@@ -4,10 +4,10 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
 import type { Changed } from './changes.ts';
 import type { ChosenGuests } from './chosen-guests.ts';
+import type { Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from './long-look.ts';
 import { pictureOfVms, RestartHand } from './restart-hand.ts';
-import { SentDown } from './sent-down.ts';
 import { takeEach } from './take-each.ts';
 
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
@@ -57,6 +57,7 @@ export interface BegunRestarts {
 export interface RestartActivityOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   chosenGuests: ChosenGuests;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
@@ -64,10 +65,8 @@ export interface RestartActivityOptions {
   stopping: AbortSignal;
 }
 
-export function createRestartActivities({ client, fleet, chosenGuests, concurrency, stopping }: RestartActivityOptions) {
+export function createRestartActivities({ client, fleet, places, chosenGuests, concurrency, stopping }: RestartActivityOptions) {
   const picture = pictureOfVms(fleet);
-  // Another run's budget would not know of them.
-  const sent = new SentDown(fleet);
 
   return {
     /**
@@ -107,7 +106,7 @@ export function createRestartActivities({ client, fleet, chosenGuests, concurren
         await fleet.catchUp(seen);
         const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-        const hand = new RestartHand({ client, fleet, sent, chosen, maxUnavailable, others, note });
+        const hand = new RestartHand({ client, fleet, places, chosen, maxUnavailable, others, note });
         const outcomes = await takeEach(hand, vms, concurrency);
         return { outcomes, seen: hand.seen };
       }),

@@ -18,6 +18,8 @@ import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { growDisks } from './disks/grow.ts';
+import { placeFor } from './disruption-budget/place-for.ts';
+import type { Place, Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { livePool } from './live-pool.ts';
 import type { PoolKey } from './pool.ts';
@@ -57,12 +59,13 @@ export interface Updated {
 export interface UpdateActivityOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   revisions: Revisions;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
 }
 
-export function createUpdateActivities({ client, fleet, revisions, concurrency }: UpdateActivityOptions) {
+export function createUpdateActivities({ client, fleet, places, revisions, concurrency }: UpdateActivityOptions) {
   return {
     /**
      * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of a VM
@@ -81,7 +84,7 @@ export function createUpdateActivities({ client, fleet, revisions, concurrency }
           // It was the pool's for a moment alone: no VM has failed for that.
           return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
         }
-        const hand = new Hand({ client, fleet, revisions, key, revision, rollout, template, startedAt, others });
+        const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt, others });
         const outcomes = await takeEach(hand, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes, seen: hand.seen };
@@ -94,6 +97,7 @@ export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
 interface HandOptions {
   client: KubeClient;
   fleet: Fleet;
+  places: Places;
   revisions: Revisions;
   key: PoolKey;
   revision: string;
@@ -108,6 +112,7 @@ class Hand {
   readonly #in: HandOptions;
   /** VMs that this hand has sent down. */
   readonly #down = new Set<string>();
+  readonly #places = new Map<string, Place>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
@@ -127,7 +132,7 @@ class Hand {
       } catch (error) {
         if (isConflict(error) && tries < TRIES) continue;
         if (!(error instanceof KubeError) || isTransient(error)) throw error;
-        this.#down.delete(held.name);
+        await this.#giveUp(held.name);
         return { vm: held.name, end: 'Failed', why: error.message };
       }
     }
@@ -148,22 +153,40 @@ class Hand {
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
-    if (take.disrupts) this.#down.add(held.name);
+    const full = take.disrupts ? await this.#claim(view, own) : null;
+    if (full !== null) return { vm: held.name, end: 'Deferred', why: full };
+    // Its removal claims the place anew.
     if (held.act === 'replace') return null;
 
     const now = take.writes ? await this.#write(pool, vm) : view;
     if (take.restarts !== null) {
       // KubeVirt would start the next guest from the spec that it knows.
       if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
-        this.#down.delete(held.name);
+        await this.#giveUp(held.name);
         return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
       }
+      const late = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(now, own) : null;
+      if (late !== null) return { vm: held.name, end: 'Deferred', why: late };
       this.#note(await restartVm(client, now, take.restarts));
-    }
+    } else await this.#places.get(held.name)?.release();
     if (held.act !== 'write') return null;
     const guest = liveVmi(own);
     if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
     return { vm: held.name, end: 'Updated' };
+  }
+
+  /** A place in the pool's budget; a sentence where there is none. */
+  async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
+    this.#down.add(vm.name);
+    const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
+    if (typeof place !== 'string') this.#places.set(vm.name, place);
+    else this.#down.delete(vm.name);
+    return typeof place === 'string' ? place : null;
+  }
+
+  async #giveUp(name: string): Promise<void> {
+    this.#down.delete(name);
+    await this.#places.get(name)?.release();
   }
 
   #note({ vms, vmis }: Seen): void {

@@ -12,7 +12,7 @@ import { VmTemplate } from './pool/vm-template.ts';
 export { Autohealing } from './pool/autohealing.ts';
 export { Rollout, type MaintenanceWindow, type RolloutStep } from './pool/rollout.ts';
 export { LabelSelector, SelectionPolicy, type BasePolicy } from './pool/selection.ts';
-export { Condition, PoolStatus, type HealingStatus, type RolloutStatus } from './pool/status.ts';
+export { Condition, PoolStatus, type DisruptedVm, type HealingStatus, type RolloutStatus } from './pool/status.ts';
 export { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy, type Disruption, type StatePreservation } from './pool/strategies.ts';
 export { VmTemplate } from './pool/vm-template.ts';
 export type { IntOrPercent } from './int-or-percent.ts';

@@ -1,5 +1,6 @@
 import { updateRules } from '../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
+import { hasSpentClaimsAlone } from './disruption-budget/claims.ts';
 import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { batchHold } from './batch-hold.ts';
@@ -153,11 +154,12 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
   const status = poolStatus({ pool, vms, vmiOf, failure, rollout: plan, healing, now: new Date(now).toISOString() });
+  const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
     steps,
     failure,
-    status: saysTheSame(pool.status, status) ? null : status,
+    status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
     phase: phaseOf(input, phase, cyclesUnderWay(healing.state.cycles).length > 0),
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },

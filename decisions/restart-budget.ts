@@ -17,6 +17,8 @@ export interface OwningPool {
   pool: StoredPool;
   /** All VMs that it owns. */
   vms: () => readonly VmView[];
+  /** Names of those whose places in its budget are claimed; absent where nobody looks. */
+  claimed?: () => readonly string[];
 }
 
 export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
@@ -82,13 +84,13 @@ export class RestartBudget {
     pool.names.add(vm.name);
   }
 
-  #poolOf({ pool, vms }: OwningPool): { most: number; count: number; names: Set<string> } {
+  #poolOf({ pool, vms, claimed }: OwningPool): { most: number; count: number; names: Set<string> } {
     const { uid } = pool.metadata;
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
     const staying = vms().filter(isStaying);
     // One that somebody else has asked to restart is still ready, and won't be for long.
-    const inHand = staying.filter((vm) => vm.changingState || this.#inHand.has(keyOf(vm))).map(({ name }) => name);
+    const inHand = [...(claimed?.() ?? []), ...staying.filter((vm) => vm.changingState || this.#inHand.has(keyOf(vm))).map(({ name }) => name)];
     const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf: this.#in.picture.vmiOf, inHand }) };
     this.#pools.set(uid, counted);
     return counted;

@@ -2,6 +2,7 @@ import { askerOf } from '../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../api/names.ts';
 import { isMeantToRun, maxUnavailableOf, runningGuest, unavailability } from './availability.ts';
 import type { Batch, HeldVm } from './batch.ts';
+import { claimedNames } from './disruption-budget/claims.ts';
 import { namesInWords } from './naming.ts';
 import type { InHand } from './rollout-hand.ts';
 import type { Candidate } from './rollout-needs.ts';
@@ -14,6 +15,9 @@ import { windowAt, windowFaults } from './windows.ts';
 const MOST_IN_BATCH = 100;
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
+
+/** While others have claimed what room there is, it is looked for again so often. */
+const CLAIMS_AGAIN_MS = 2_000;
 
 /** A batch to begin. */
 export interface PlannedBatch {
@@ -31,7 +35,8 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
   const { waits } = scene;
   const { pool, vmiOf, batches, burst, now } = scene.input;
   const most = maxUnavailableOf(pool);
-  const { count: unavailable } = unavailability({ pool, vms: scene.staying, vmiOf, inHand: inHand.unsettled });
+  const claimed = claimedNames({ pool, vms: scene.input.vms, vmiOf }, now);
+  const { count: unavailable } = unavailability({ pool, vms: scene.staying, vmiOf, inHand: [...inHand.unsettled, ...claimed] });
   let room = most - unavailable;
   let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
   let toStep = stepRoom ?? Infinity;
@@ -57,7 +62,11 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
     toStep--;
     chosen.push(candidate);
   }
-  if (wanting > 0 && chosen.length === 0) waits.for('Budget', `${unavailable} of at most ${most} are unavailable, or in hand`);
+  if (wanting > 0 && chosen.length === 0) {
+    waits.for('Budget', `${unavailable} of at most ${most} are unavailable, or in hand`);
+    // That a claim has been given up is no event of the pool's.
+    if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
+  }
   if (chosen.length === 0 || isTooEarly(scene)) return null;
   const lastBegan = Math.max(...batches.map((batch) => batch.startedAt));
   if (wanting > 0 && paid === chosen.length && paid < Math.ceil(most / 4) && now < lastBegan + GATHER_MS) {

@@ -6,6 +6,7 @@ import { withFailures } from '../activities/failure.ts';
 import { Fleet } from '../activities/fleet.ts';
 import { ensureCurrentAttempt } from '../activities/attempt.ts';
 import { createAwaitActivities } from '../activities/await-vms.ts';
+import { Places } from '../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../activities/heal.ts';
 import { ChosenGuests } from '../activities/chosen-guests.ts';
 import { createMachineTypeActivities } from '../activities/machine-types.ts';
@@ -53,6 +54,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
     await untilAborted(fleet.start(), stop);
     const revisions = new Revisions({ client, fleet });
+    const places = new Places(client, fleet);
     worker = await Worker.create({
       connection,
       namespace: namespace ?? 'default',
@@ -62,22 +64,24 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         ...createPoolActivities({
           client,
           fleet,
+          places,
           revisions,
           burst: config.burst,
           concurrency: config.concurrency,
           onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
         }),
-        ...createUpdateActivities({ client, fleet, revisions, concurrency: config.concurrency }),
+        ...createUpdateActivities({ client, fleet, places, revisions, concurrency: config.concurrency }),
         ...createHealActivities({
           client,
           fleet,
           concurrency: config.concurrency,
           onReplaced: ({ namespace, name: pool }) => metrics.healingReplacements.inc({ namespace, pool }),
         }),
-        ...createRestartActivities({ client, fleet, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
+        ...createRestartActivities({ client, fleet, places, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
         ...createMachineTypeActivities({
           client,
           fleet,
+          places,
           concurrency: config.concurrency,
           patchConcurrency: config.connections,
           stopping: stop,

@@ -11,7 +11,7 @@ const GAP_MS = 500;
 export interface StatusWriterOptions {
   underWay: UnderWay;
   setbacks: Setbacks;
-  /** Told when a status has been written, and whether another was held back meanwhile. */
+  /** Told when a status has been written, and whether another has to be made: one was held back meanwhile, or this one came late. */
   onWritten: (seen: Seen, isDue: boolean) => void;
 }
 
@@ -40,7 +40,8 @@ export class StatusWriter {
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
       const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
-      onWritten(written ?? {}, this.#isDue);
+      const { isLate = false, ...seen } = written ?? {};
+      onWritten(seen, this.#isDue || isLate);
     });
   }
 }

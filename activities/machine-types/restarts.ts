@@ -1,9 +1,9 @@
 import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { Places } from '../disruption-budget/places.ts';
 import type { Fleet } from '../fleet.ts';
 import { RestartHand } from '../restart-hand.ts';
 import type { BegunRestarts } from '../restarts.ts';
-import type { SentDown } from '../sent-down.ts';
 import { takeEach } from '../take-each.ts';
 import type { Scene, TransitionRequest } from './scene.ts';
 
@@ -18,7 +18,7 @@ export interface BeginTransitionRestartsRequest extends TransitionRequest {
 export interface BeginRestartsOptions {
   client: KubeClient;
   fleet: Fleet;
-  sent: SentDown;
+  places: Places;
   concurrency: number;
 }
 
@@ -27,7 +27,7 @@ export interface BeginRestartsOptions {
  * again at any point.
  */
 export async function beginRestarts(options: BeginRestartsOptions, scene: Scene, request: BeginTransitionRestartsRequest): Promise<BegunRestarts> {
-  const { client, fleet, sent, concurrency } = options;
+  const { client, fleet, places, concurrency } = options;
   const { vms, inHand, transition, maxRestarts } = request;
   const { askedBy, reason } = transition;
   const chosen = new Map(inHand.map(({ vm, guest }) => [vm, guest]));
@@ -35,7 +35,7 @@ export async function beginRestarts(options: BeginRestartsOptions, scene: Scene,
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
   const counted = countedVms(scene.rules, fleet.vms.values(), scene.picture, request);
-  const hand = new RestartHand({ client, fleet, sent, chosen, counted, maxUnavailable: maxRestarts, others, note });
+  const hand = new RestartHand({ client, fleet, places, chosen, counted, maxUnavailable: maxRestarts, others, note });
   const outcomes = await takeEach(hand, vms, concurrency);
   return { outcomes, seen: hand.seen };
 }

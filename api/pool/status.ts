@@ -90,6 +90,19 @@ export const HealingStatus = z.strictObject({
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 
+/** A place in the pool's budget that somebody has claimed: from now on the VM may go down at any moment. */
+export const DisruptedVm = z.strictObject({
+  vm: z.string().describe('Its name.'),
+  vmi: z.string().describe('UID of the VMI that may be ended; absent for a VM that had none.').exactOptional(),
+  by: z.string().max(1024).describe('Id of the workflow that may disrupt it.'),
+  at: time('When the place was claimed.'),
+  seen: z
+    .strictObject({ vms: z.string().max(20).exactOptional(), vmis: z.string().max(20).exactOptional() })
+    .describe('Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.')
+    .exactOptional(),
+});
+export type DisruptedVm = z.infer<typeof DisruptedVm>;
+
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
@@ -100,6 +113,13 @@ export const PoolStatus = z.strictObject({
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
   healing: HealingStatus.describe('Replacements of VMs that fail; where the pool has autohealing.').exactOptional(),
+  disruptedVMs: z
+    .array(DisruptedVm)
+    .max(1_000)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
+    .describe('Places in the budget of maxUnavailable that are claimed, whether or not their VMs are down yet.')
+    .exactOptional(),
+  writes: count('How often this status was written: a write that comes late finds another number, and gives way.').exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Fleet } from '../../activities/fleet.ts';
+import { Places } from '../../activities/disruption-budget/places.ts';
 import { createPoolActivities } from '../../activities/pool.ts';
 import { Revisions } from '../../activities/revisions.ts';
 import { POOL_FINALIZER } from '../../api/names.ts';
@@ -23,7 +24,7 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     await picture.stop();
     await client.close();
   });
-  return createPoolActivities({ client, fleet: picture, revisions: new Revisions({ client, fleet: picture }), burst: 250, concurrency: 8 });
+  return createPoolActivities({ places: new Places(client, picture), client, fleet: picture, revisions: new Revisions({ client, fleet: picture }), burst: 250, concurrency: 8 });
 }
 
 const request = (namespace: string, seen = {}, inDoubt = false) => ({

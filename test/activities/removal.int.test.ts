@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
+import { Places } from '../../activities/disruption-budget/places.ts';
 import { createPoolActivities, type PoolActivities, type PoolKey } from '../../activities/pool.ts';
 import { Revisions } from '../../activities/revisions.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
@@ -47,7 +48,7 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   const picture = await aPicture(cluster().stack.kubeconfig);
   await picture.fleet.start();
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
-  const activities = createPoolActivities({ ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const activities = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
   const { name, uid, resourceVersion } = seen;
   await new MockActivityEnvironment().run(() => remove(activities, { namespace, name: 'web', uid: pool.metadata.uid }, { name, uid, resourceVersion }));
   const now = await orNothing(kube.get(VirtualMachines, seen));
@@ -93,7 +94,7 @@ async function late(planned: number): Promise<LateScene> {
   await picture.fleet.start();
   const { metadata } = await cluster().patchPool(namespace, 'web', { replicas: planned });
   return {
-    activities: createPoolActivities({ ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 }),
+    activities: createPoolActivities({ ...picture, places: new Places(picture.client, picture.fleet), revisions: new Revisions(picture), burst: 250, concurrency: 8 }),
     key: { namespace, name: 'web', uid: pool.metadata.uid },
     targets: vms.map(({ metadata: { name, uid, resourceVersion } }) => ({ name, uid, resourceVersion })),
     generation: metadata.generation!,

@@ -1,5 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
+import { Places } from '../../activities/disruption-budget/places.ts';
 import { Revisions } from '../../activities/revisions.ts';
 import { createUpdateActivities, type Updated } from '../../activities/update.ts';
 import type { VirtualMachine } from '../../activities/vm-view.ts';
@@ -32,7 +33,7 @@ async function suspended(): Promise<Scene> {
   const pool = (await cluster().patchPool(namespace, 'web', { template: templateOf('new') })) as unknown as StoredPool;
   const picture = await aPicture(cluster().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
   await picture.fleet.start();
-  const { updateVms } = createUpdateActivities({ ...picture, revisions: new Revisions(picture), concurrency: 8 });
+  const { updateVms } = createUpdateActivities({ ...picture, places: new Places(picture.client, picture.fleet), revisions: new Revisions(picture), concurrency: 8 });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
   const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), others: [], seen: {} };

@@ -15,11 +15,13 @@ export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: num
 export async function chaosProxy(
   kubeconfig: string,
   fate: (method: string, path: string) => Fate | Promise<Fate>,
+  options: { /** So much later than the server tells it, watches hear of a change; in milliseconds. */ watchLag?: number } = {},
 ): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
   const real = new KubeConfig();
   real.loadFromFile(kubeconfig);
   const tls: RequestOptions = {};
   await real.applyToHTTPSOptions(tls);
+  const { watchLag = 0 } = options;
   const upstream = new URL(real.getCurrentCluster()!.server);
   const { ca, cert, key, rejectUnauthorized, servername } = tls;
   const agent = new Agent({ keepAlive: true, ca, cert, key, rejectUnauthorized, servername });
@@ -34,7 +36,10 @@ export async function chaosProxy(
         return;
       }
       response.writeHead(answer.statusCode!, answer.headers);
-      answer.pipe(response);
+      if (watchLag > 0 && path?.includes('watch=true')) {
+        answer.on('data', (chunk: Buffer) => setTimeout(() => response.write(chunk), watchLag));
+        answer.on('end', () => setTimeout(() => response.end(), watchLag));
+      } else answer.pipe(response);
       answer.on('error', () => response.destroy());
     });
     call.on('error', () => response.destroy());

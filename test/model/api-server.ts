@@ -176,7 +176,8 @@ export function jsonPatch<T>(target: T, patch: JsonPatch): T {
     if (parent === undefined || parent === null) throw invalid();
     const holder = parent as Record<string, unknown>;
     if (op === 'test') {
-      if (!isDeepStrictEqual(holder[last], value)) throw invalid();
+      // To the API server, what is not there is null.
+      if (!isDeepStrictEqual(holder[last] ?? null, value ?? null)) throw invalid();
     } else if (op === 'remove') {
       if (!(last in holder)) throw invalid();
       if (Array.isArray(holder)) holder.splice(Number(last), 1);

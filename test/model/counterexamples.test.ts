@@ -165,8 +165,7 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
     }
   }));
 
-// waits for A8
-test.fails('two runs of restarts and a rollout together keep to the budget of the pool', () =>
+test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
   play(async (world) => {
     await begun(world, { replicas: 12, maxUnavailable: 1 });
     const chosen = (from: number, to: number): Record<string, Record<string, string>> => ({ shop: Object.fromEntries(Array.from({ length: to - from + 1 }, (_, n) => [`web-${n + from}`, world.vmi(`web-${n + from}`)!.metadata.uid])) });

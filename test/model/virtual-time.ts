@@ -31,6 +31,7 @@ const running = new AsyncLocalStorage<Process>();
 const inContext = (): (<T>(act: () => T) => T) => AsyncLocalStorage.snapshot();
 const { setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval, setImmediate: realSetImmediate } = globalThis;
 const real = { setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval };
+const processNowMs = performance.now.bind(performance);
 const { now, random } = { now: Date.now, random: Math.random };
 const realTimeout = (ms: number): AbortSignal => timeout.call(AbortSignal, ms);
 const { timeout } = AbortSignal as { timeout: (this: typeof AbortSignal, ms: number) => AbortSignal };
@@ -93,6 +94,7 @@ export class VirtualTime extends Clock {
       current = undefined;
       Object.assign(globalThis, real);
       Object.assign(Date, { now });
+      Object.assign(performance, { now: processNowMs });
       Object.assign(Math, { random });
       Object.assign(AbortSignal, { timeout: realTimeout });
     }
@@ -123,6 +125,7 @@ export class VirtualTime extends Clock {
     };
     Object.assign(globalThis, { setTimeout, setInterval, clearTimeout: clear, clearInterval: clear });
     Object.assign(Date, { now: () => this.now });
+    Object.assign(performance, { now: () => this.now });
     Object.assign(Math, { random: () => this.chance() });
     Object.assign(AbortSignal, { timeout: timeoutOf });
   }

@@ -2,6 +2,7 @@ import { createAwaitActivities } from '../../activities/await-vms.ts';
 import { ChosenGuests } from '../../activities/chosen-guests.ts';
 import { withFailures } from '../../activities/failure.ts';
 import { Fleet } from '../../activities/fleet.ts';
+import { Places } from '../../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../../activities/heal.ts';
 import { createMachineTypeActivities } from '../../activities/machine-types.ts';
 import { createPoolActivities } from '../../activities/pool.ts';
@@ -171,7 +172,7 @@ export class World {
       const fleet = new Fleet({ client });
       const revisions = new Revisions({ client, fleet });
       const stopping = new AbortController();
-      const common = { client, fleet, revisions, concurrency: 3, stopping: stopping.signal };
+      const common = { client, fleet, places: new Places(client, fleet), revisions, concurrency: 3, stopping: stopping.signal };
       const activities = withFailures({
         ...createPoolActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),

@@ -1,0 +1,27 @@
+import type { DisruptedVm } from '../../api/pool.ts';
+import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
+
+/**
+ * How long this worker has seen each claim of each pool: by its own clock, which stands for no other. A claim is held to be as young
+ * as this worker has known of it, whatever time it says.
+ */
+export class ObservedClaims {
+  readonly #pools = new Map<string, Map<string, number>>();
+
+  /** `uid`: of the pool. */
+  note(uid: string, claims: readonly DisruptedVm[] | undefined): void {
+    const before = this.#pools.get(uid);
+    if (claims === undefined || claims.length === 0) {
+      this.#pools.delete(uid);
+      return;
+    }
+    this.#pools.set(uid, new Map(claims.map((claim) => [keyOf(claim), before?.get(keyOf(claim)) ?? performance.now()])));
+  }
+
+  isExpired(uid: string, claim: DisruptedVm): boolean {
+    const since = this.#pools.get(uid)?.get(keyOf(claim));
+    return since !== undefined && since + CLAIM_MS < performance.now();
+  }
+}
+
+const keyOf = ({ vm, by, at }: DisruptedVm): string => `${vm} ${at} ${by}`;

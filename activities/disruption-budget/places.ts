@@ -1,0 +1,187 @@
+import { AsyncResource } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DisruptedVm } from '../../api/pool.ts';
+import { ACT_WITHIN_MS, claimPlaces, standingClaims, type Ask, type ClaimScene } from '../../decisions/disruption-budget/claims.ts';
+import { later, type Seen } from '../../decisions/versions.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { VmView } from '../../decisions/vm.ts';
+import type { VmiView } from '../../decisions/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { Fleet } from '../fleet.ts';
+import type { PoolKey } from '../pool.ts';
+import { vmView, type VirtualMachine } from '../vm-view.ts';
+import { vmiView, type VirtualMachineInstance } from '../vmi-view.ts';
+import { ObservedClaims } from './observed.ts';
+
+/** Claims of one write to a pool's status at most. */
+const TOGETHER = 100;
+/** The status of a pool in which much happens is written often, and each write makes the ones before it look again. */
+const TRIES = 12;
+const TRY_AGAIN_MS = 20;
+
+/** A place in the budget of a pool: its VM may be disrupted. */
+export interface Place {
+  /** False once it is too late to act on it: the place has to be claimed anew. */
+  isFresh: () => boolean;
+  /** The VM stays up after all. */
+  release: () => Promise<void>;
+}
+
+export type Answer = { place: Place } | { whyNot: string };
+
+interface Wish {
+  ask: Ask;
+  answer: PromiseWithResolvers<Answer>;
+}
+
+interface Queue {
+  wishes: Wish[];
+  spent: DisruptedVm[];
+  work: Promise<void> | undefined;
+}
+
+/**
+ * Places in the budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server puts all claims in one order:
+ * each is a write that fails where anybody has written since it was read. So whatever disrupts VMs, on whatever worker, counts what all
+ * others may be about to do, though no cache shows it yet.
+ *
+ * A claim stands until its VM is seen back, by caches that are newer than it, and never for longer than a minute. Those of one worker that
+ * come together are written together.
+ */
+export class Places {
+  readonly #client: KubeClient;
+  readonly #fleet: Fleet;
+  readonly #observed = new ObservedClaims();
+  readonly #queues = new Map<string, Queue>();
+  /** A write is for all who ask: the end of one's activity is not that of the others. */
+  readonly #ofNobody = new AsyncResource('Places');
+
+  constructor(client: KubeClient, fleet: Fleet) {
+    this.#client = client;
+    this.#fleet = fleet;
+    fleet.subscribe((change) => {
+      if (change.kind !== 'pool') return;
+      const { before, after } = change;
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#observed.note(before.metadata.uid, undefined);
+      if (after !== undefined) this.#observed.note(after.metadata.uid, after.status?.disruptedVMs);
+    });
+  }
+
+  /** A place for the VM, which whoever asks has just read, in the budget of its pool. */
+  claim(key: PoolKey, ask: Ask): Promise<Answer> {
+    const answer = Promise.withResolvers<Answer>();
+    const queue = this.#queueOf(key);
+    queue.wishes.push({ ask, answer });
+    this.#work(key, queue);
+    return answer.promise;
+  }
+
+  #queueOf({ uid }: PoolKey): Queue {
+    const queue = this.#queues.get(uid) ?? { wishes: [], spent: [], work: undefined };
+    this.#queues.set(uid, queue);
+    return queue;
+  }
+
+  #work(key: PoolKey, queue: Queue): void {
+    queue.work ??= this.#ofNobody.runInAsyncScope(() => this.#empty(key, queue)).finally(() => {
+      queue.work = undefined;
+      if (queue.wishes.length + queue.spent.length > 0) this.#work(key, queue);
+      else this.#queues.delete(key.uid);
+    });
+  }
+
+  async #empty(key: PoolKey, queue: Queue): Promise<void> {
+    // Who asks in the same moment is answered by the same write.
+    await Promise.resolve();
+    const wishes = queue.wishes.splice(0, TOGETHER);
+    const spent = queue.spent.splice(0);
+    try {
+      const answers = await this.#write(key, wishes.map(({ ask }) => ask), spent);
+      wishes.forEach(({ answer }, index) => answer.resolve(answers[index]!));
+    } catch (error) {
+      for (const { answer } of wishes) answer.reject(error);
+    }
+  }
+
+  async #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
+    for (let tries = 1; ; tries++) {
+      const since = performance.now();
+      const pool = (await orNothing(this.#client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined;
+      if (pool === undefined || pool.metadata.uid !== key.uid) return asks.map(() => ({ whyNot: 'its pool is gone' }));
+      const standing = await this.#standing(pool, spent);
+      const at = new Date().toISOString();
+      const { claims, answers } = claimPlaces(this.#scene(pool), standing, asks, at);
+      const isGranted = answers.includes(null);
+      if (!isGranted && spent.length === 0) return answers.map(refused);
+      try {
+        const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
+        const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
+        await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
+        this.#observed.note(key.uid, claims);
+        return answers.map((why, index) => (why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why)));
+      } catch (error) {
+        if (!isConflict(error) || tries === TRIES) throw error;
+        await sleep(Math.random() * TRY_AGAIN_MS * tries);
+      }
+    }
+  }
+
+  /** Claims that still say something, in a picture that is newer than they are. */
+  async #standing(pool: StoredPool, spent: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
+    const { uid } = pool.metadata;
+    const claims = pool.status?.disruptedVMs ?? [];
+    this.#observed.note(uid, claims);
+    await this.#fleet.catchUp(seenOf(claims));
+    const isSpent = (claim: DisruptedVm): boolean => spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
+    const standing = standingClaims(this.#scene(pool), isSpent);
+    const kept = standing.map(async ({ claim, state }) => {
+      if (!this.#observed.isExpired(uid, claim)) return true;
+      // It counts by itself, or the API server knows better than this worker's caches whether its guest was ended late.
+      return state === 'unused' && (await this.#isUsed(pool, claim));
+    });
+    const keeps = await Promise.all(kept);
+    return standing.filter((_, index) => keeps[index]).map(({ claim }) => claim);
+  }
+
+  async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
+    const at = { namespace: pool.metadata.namespace, name: claim.vm };
+    const [stored, vmi] = await Promise.all([
+      orNothing(this.#client.get<VirtualMachine>(VirtualMachines, at)),
+      orNothing(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, at)),
+    ]);
+    const vm = stored && vmView(stored);
+    const own = vmi !== undefined && controllerOf(vmi)?.uid === vm?.uid ? vmiView(vmi) : undefined;
+    const others = this.#fleet.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
+    const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
+    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? own : this.#fleet.vmiOf(one));
+    const scene: ClaimScene = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
+    return standingClaims(scene, () => false).some(({ state }) => state === 'used');
+  }
+
+  #scene(pool: StoredPool): ClaimScene {
+    return { pool, vms: this.#fleet.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#fleet.vmiOf(vm) };
+  }
+
+  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): Place {
+    const claim = claims.find((one) => one.vm === vm.name && one.by === by)!;
+    return {
+      isFresh: () => performance.now() - since < ACT_WITHIN_MS,
+      release: async () => {
+        const queue = this.#queueOf(key);
+        queue.spent.push(claim);
+        this.#work(key, queue);
+        await queue.work;
+      },
+    };
+  }
+}
+
+const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
+
+const seenOf = (claims: readonly DisruptedVm[]): Seen =>
+  claims.reduce<Seen>((seen, { seen: own }) => ({ vms: later(seen.vms, versionIn(own?.vms)), vmis: later(seen.vmis, versionIn(own?.vmis)) }), {});
+
+const versionIn = (text: string | undefined): string | undefined => (text !== undefined && /^\d+$/.test(text) ? text : undefined);

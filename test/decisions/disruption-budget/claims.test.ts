@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import type { DisruptedVm } from '../../../api/pool.ts';
+import type { VmiOf } from '../../../decisions/availability.ts';
+import {
+  CLAIM_MS,
+  claimedNames,
+  claimPlaces,
+  hasSpentClaimsAlone,
+  standingClaims,
+  type Ask,
+  type ClaimScene,
+} from '../../../decisions/disruption-budget/claims.ts';
+import { planPool } from '../../../decisions/pool-plan.ts';
+import type { VmView } from '../../../decisions/vm.ts';
+import { aPool, aVm, aVmi, quiet } from '../fleets.ts';
+
+const AT = '2026-11-22T07:00:00.000Z';
+const now = Date.parse(AT);
+const never = (): boolean => false;
+
+const claimOf = (vm: VmView, fields: Partial<DisruptedVm> = {}): DisruptedVm => ({
+  vm: vm.name,
+  vmi: aVmi(vm).uid,
+  by: 'restart/default/one',
+  at: AT,
+  ...fields,
+});
+
+interface Given {
+  vms?: VmView[];
+  vmiOf?: VmiOf;
+  claims?: DisruptedVm[];
+  maxUnavailable?: number;
+  replicas?: number;
+}
+
+const three = ['web-1', 'web-2', 'web-3'].map((name) => aVm(name));
+const [one, two, other] = three as [VmView, VmView, VmView];
+
+function sceneOf({ vms = three, vmiOf = (vm) => aVmi(vm), claims = [], maxUnavailable = 1, replicas = 3 }: Given = {}): ClaimScene {
+  return { pool: { ...aPool({ replicas, maxUnavailable }), status: { replicas, disruptedVMs: claims } }, vms, vmiOf };
+}
+
+const ask = (vm: VmView, by = 'restart/default/two', vmi = aVmi(vm)): Ask => ({ vm, vmi, by });
+
+function answers(given: Given, ...asks: Ask[]): (string | null)[] {
+  const scene = sceneOf(given);
+  return claimPlaces(scene, standingClaims(scene, never).map(({ claim }) => claim), asks, AT).answers;
+}
+
+const full = '1 of pool shop/web at a time';
+
+test('no more places are given than the budget has, in the order of asking', () => {
+  expect(answers({}, ask(one), ask(two))).toEqual([null, full]);
+  expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([null, null, '2 of pool shop/web at a time']);
+});
+
+test('a claimed place counts while nothing shows that anybody has acted on it', () => {
+  expect(answers({ claims: [claimOf(one)] }, ask(two))).toEqual([full]);
+  expect(answers({ claims: [claimOf(one)], maxUnavailable: 2 }, ask(two))).toEqual([null]);
+});
+
+test('a VM that is down by its claim counts once', () => {
+  const vmiOf: VmiOf = (vm) => aVmi(vm, vm === one ? { deleting: true, ready: false } : {});
+  expect(answers({ claims: [claimOf(one)], vmiOf }, ask(two))).toEqual([full]);
+  expect(answers({ claims: [claimOf(one)], vmiOf, maxUnavailable: 2 }, ask(two))).toEqual([null]);
+});
+
+test('a claim ends when another guest of its VM is ready, and not before', () => {
+  const withNext = (ready: boolean): VmiOf => (vm) => aVmi(vm, vm === one ? { uid: 'next', ready } : {});
+  expect(answers({ claims: [claimOf(one)], vmiOf: withNext(false) }, ask(two))).toEqual([full]);
+  expect(answers({ claims: [claimOf(one)], vmiOf: withNext(true) }, ask(two))).toEqual([null]);
+});
+
+test('a claim ends when its VM is stopped, or the pool does not miss it', () => {
+  const stopped = aVm('web-1', { runStrategy: 'Halted', hasVmi: false, ready: false });
+  expect(answers({ claims: [claimOf(one)], vms: [stopped, two, other], vmiOf: (vm) => (vm === stopped ? undefined : aVmi(vm)) }, ask(two))).toEqual([null]);
+  expect(answers({ claims: [claimOf(one)], vms: [two, other], replicas: 2 }, ask(two))).toEqual([null]);
+  expect(answers({ claims: [claimOf(one)], vms: [two, other] }, ask(two))).toEqual([full]);
+});
+
+test('who asks again for the same VM keeps the place; nobody else gets it while the guest runs', () => {
+  expect(answers({ claims: [claimOf(one)] }, ask(one, 'restart/default/one'))).toEqual([null]);
+  expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual(['restart/default/one is about to disrupt it']);
+});
+
+test('a VM that is down already costs nothing, whoever had claimed it', () => {
+  const broken = aVm('web-1', { ready: false });
+  const vms = [broken, aVm('web-2', { ready: false }), other];
+  expect(answers({ vms, claims: [claimOf(broken, { vmi: 'gone' })] }, ask(broken))).toEqual([null]);
+  expect(answers({ vms }, ask(other))).toEqual([full]);
+});
+
+test('what is granted stands beside the claims of others, with the versions that it was read in', () => {
+  const scene = sceneOf({ claims: [claimOf(one)], maxUnavailable: 2 });
+  const { claims } = claimPlaces(scene, scene.pool.status!.disruptedVMs!, [ask(two)], AT);
+  expect(claims).toEqual([claimOf(one), claimOf(two, { by: 'restart/default/two', seen: { vms: '1', vmis: '1' } })]);
+});
+
+test('no claim counts for longer than a minute', () => {
+  const scene = sceneOf({ claims: [claimOf(one)] });
+  expect(claimedNames(scene, now + CLAIM_MS - 1)).toEqual(['web-1']);
+  expect(claimedNames(scene, now + CLAIM_MS)).toEqual([]);
+  expect(claimedNames(sceneOf({ claims: [claimOf(one, { at: 'nonsense' })] }), now)).toEqual([]);
+});
+
+test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
+  const old = aVm('web-2', { revision: 'old' });
+  const { pool } = sceneOf({ claims: [claimOf(one)] });
+  const input = { ...quiet, pool, vms: [one, old, other], burst: 250, allowance: 250, now };
+  const plan = planPool(input);
+  expect(plan.steps.filter(({ kind }) => kind === 'update')).toEqual([]);
+  expect(plan.wakeAt).toBeLessThanOrEqual(now + 2_000);
+  expect(planPool({ ...input, now: now + CLAIM_MS }).steps.filter(({ kind }) => kind === 'update')).toHaveLength(1);
+});
+
+test('a status is written once more where nothing but spent claims is left to be said otherwise', () => {
+  const { pool, vms, vmiOf } = sceneOf();
+  const input = { ...quiet, pool, vms, vmiOf, burst: 250, allowance: 250, now };
+  const { status } = planPool(input);
+  const said = { ...pool, status: { ...status!, disruptedVMs: [] } };
+  expect(planPool({ ...input, pool: said }).status).toBeNull();
+  const spent = { ...pool, status: { ...status!, disruptedVMs: [claimOf(one, { vmi: 'before' })] } };
+  expect(hasSpentClaimsAlone({ pool: spent, vms, vmiOf }, now)).toBe(true);
+  expect(planPool({ ...input, pool: spent }).status?.writes).toBe(2);
+});

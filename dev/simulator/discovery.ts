@@ -16,14 +16,15 @@ const resourcesOf = (version: string): object => ({
       singularName: '',
       namespaced: true,
       kind: '',
-      verbs: [],
+      // As Go writes a list that nobody made.
+      verbs: null,
     })),
     ...MACHINE_ACTIONS.map((action) => ({
       name: `virtualmachines/${action}`,
       singularName: '',
       namespaced: true,
       kind: '',
-      verbs: [],
+      verbs: null,
     })),
   ],
 });

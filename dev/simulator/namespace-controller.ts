@@ -11,7 +11,7 @@ interface Namespace extends KubeObject {
 }
 
 interface ResourceList {
-  resources: { name: string; kind: string; namespaced: boolean; verbs: string[] }[];
+  resources: { name: string; kind: string; namespaced: boolean; verbs: string[] | null }[];
 }
 
 const AGAIN_MS = 500;
@@ -97,7 +97,7 @@ export class NamespaceController {
       return resources
         .filter(
           ({ name, namespaced, verbs }) =>
-            namespaced && !name.includes('/') && verbs.includes('list') && verbs.includes('deletecollection'),
+            namespaced && !name.includes('/') && verbs?.includes('list') && verbs.includes('deletecollection'),
         )
         .map(({ name, kind }) => ({ group, version, plural: name, kind, namespaced: true }));
     } catch (error) {

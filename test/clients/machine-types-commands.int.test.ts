@@ -159,7 +159,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
   const machines = await Machines.empty(fleet());
   const { namespace } = machines;
   const template = structuredClone(runningTemplate);
-  template.spec.template = { ...(template.spec.template as object), spec: { domain: { devices: {}, machine: { type: OLD } } } };
+  template.spec.template = { ...(template.spec.template as object), spec: { domain: { devices: {}, machine: { type: OLD }, memory: { guest: '64Mi' } } } };
   await fleet().createPool(namespace, 'web', { replicas: 2, template });
   await machines.ready(['web-1', 'web-2']);
   const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');

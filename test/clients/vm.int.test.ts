@@ -17,7 +17,7 @@ async function someVms(names: string[], annotations: Record<string, string> = {}
   const namespace = await fleet().namespace();
   const metadata = { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations } };
   for (const name of names) {
-    const spec = { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {} } } } };
+    const spec = { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name, labels: { tier: name } }, spec });
   }
   await until(async () => {
@@ -108,7 +108,7 @@ describe('named VMs', () => {
   test('are restarted, but for what does not run or nobody may touch', async () => {
     const namespace = await someVms(['db-1', 'db-2']);
     await annotate(namespace, 'db-2', { 'drover.dev/do-not-disrupt': 'true' });
-    const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } };
+    const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'off' }, spec });
     const done = await vm('restart', 'db-1', 'db-2', 'off', '-n', namespace, '--max-unavailable', '100%');
     expect(done).toMatchObject({

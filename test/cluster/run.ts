@@ -83,7 +83,7 @@ async function main(): Promise<number> {
 /** In a process group of their own, so that Ctrl-C ends them and leaves this process to clean up. */
 async function runTests(given: GivenCluster): Promise<number> {
   const names = values.testNamePattern === undefined ? [] : ['-t', values.testNamePattern];
-  const args = ['run', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];
+  const args = ['run', '--reporter=verbose', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];
   const env = { ...process.env, ...environmentOf(given) };
   const child = spawn(join(PROJECT, 'node_modules/.bin/vitest'), args, { cwd: PROJECT, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
   const interrupt = (): void => {
@@ -92,6 +92,7 @@ async function runTests(given: GivenCluster): Promise<number> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   const [code] = (await once(child, 'exit')) as [number | null];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt).on(signal, () => say('what the tests made is still being removed'));
   return code ?? 130;
 }
 
@@ -104,7 +105,6 @@ const skipsIn = ({ skips }: GivenCluster): Skip[] =>
     : [];
 
 async function cleanUp(kube: KubeClient, { run }: GivenCluster, { installed }: Facts): Promise<void> {
-  // Whoever asks twice to end leaves the rest to a later hand.
   await removeAll(kube, run);
   for (const name of installed) {
     await kube.delete(CustomResourceDefinitions, { name }).catch((error: unknown) => {

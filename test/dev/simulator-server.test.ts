@@ -46,3 +46,9 @@ test("drover's own client takes whatever an action answers", async () => {
   await client.request({ method: 'PUT', path: RESTART, body: {} });
   expect(performed).toEqual(['restart web-1']);
 });
+
+test('verbs of the actions are listed as null, as virt-api lists them', async () => {
+  const { address } = await virtApi();
+  const { resources } = (await (await fetch(`${address}/apis/subresources.kubevirt.io/v1`)).json()) as { resources: { name: string; verbs: unknown }[] };
+  expect(resources).toContainEqual(expect.objectContaining({ name: 'virtualmachines/restart', verbs: null }));
+});

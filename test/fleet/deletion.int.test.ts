@@ -16,7 +16,7 @@ const diskTemplate = {
     dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
     template: {
       ...runningTemplate.spec.template,
-      spec: { domain: { devices: {} }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
     },
   },
 };

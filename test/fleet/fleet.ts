@@ -139,13 +139,13 @@ export class TestFleet {
 export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
 
 /** VMs that nobody starts: what is tested is their making, not their boot. */
-export const haltedTemplate: PoolSpec['template'] = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } };
+export const haltedTemplate: PoolSpec['template'] = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } };
 export const runningTemplate: PoolSpec['template'] = {
   spec: {
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' } },
-      spec: { domain: { devices: {} } },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
     },
   },
 };

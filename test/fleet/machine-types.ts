@@ -55,7 +55,7 @@ export class Machines {
   async add(name: string, { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {}): Promise<void> {
     const { namespace } = this;
     const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...knobs };
-    const spec = { ...(running === undefined ? { runStrategy } : { running }), template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {} } } } };
+    const spec = { ...(running === undefined ? { runStrategy } : { running }), template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {}, memory: { guest: '64Mi' } } } } };
     await this.fleet.kube.create(VirtualMachines, { metadata: { namespace, name, labels, annotations }, spec });
     if (runStrategy === 'Manual') await this.power(name, 'start');
   }

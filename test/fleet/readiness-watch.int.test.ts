@@ -13,7 +13,7 @@ async function watched(): Promise<{ namespace: string; watch: ReadinessWatch }> 
   onTestFinished(() => watch.stop());
   const metadata = { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' } };
   for (const name of NAMES) {
-    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {} } } } } });
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } });
   }
   await ready(namespace);
   await watch.startRecording();

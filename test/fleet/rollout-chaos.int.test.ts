@@ -24,7 +24,7 @@ const templateOf = (cores: number): PoolSpec['template'] => ({
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': '700ms', 'sim.drover.dev/stop-time': '150ms' } },
-      spec: { domain: { devices: {}, cpu: { cores } } },
+      spec: { domain: { devices: {}, cpu: { cores }, memory: { guest: '64Mi' } } },
     },
   },
 });

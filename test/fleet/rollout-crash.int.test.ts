@@ -19,7 +19,7 @@ const templateOf = (cores: number): PoolSpec['template'] => ({
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': '500ms', 'sim.drover.dev/stop-time': '100ms' } },
-      spec: { domain: { devices: {}, cpu: { cores } } },
+      spec: { domain: { devices: {}, cpu: { cores }, memory: { guest: '64Mi' } } },
     },
   },
 });

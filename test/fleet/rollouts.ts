@@ -29,7 +29,7 @@ interface Shape {
 }
 
 /** A template of VMs that boot and stop at once; two of equal shape are one revision. */
-export function templateOf({ cores = 1, sockets, maxSockets, memory, vmMetadata, labels, annotations, guest, vm }: Shape = {}): VmTemplate {
+export function templateOf({ cores = 1, sockets, maxSockets, memory = '64Mi', vmMetadata, labels, annotations, guest, vm }: Shape = {}): VmTemplate {
   const cpu = { cores, ...(sockets === undefined ? {} : { sockets }), ...(maxSockets === undefined ? {} : { maxSockets }) };
   return {
     ...(vmMetadata === undefined ? {} : { metadata: vmMetadata }),
@@ -41,7 +41,7 @@ export function templateOf({ cores = 1, sockets, maxSockets, memory, vmMetadata,
           ...(labels === undefined ? {} : { labels }),
           annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
         },
-        spec: { domain: { cpu, devices: {}, ...(memory === undefined ? {} : { memory: { guest: memory } }) }, ...guest },
+        spec: { domain: { cpu, devices: {}, memory: { guest: memory } }, ...guest },
       },
     },
   };

@@ -52,7 +52,7 @@ class Herd {
     const herd = await Herd.empty();
     for (const [name, { runStrategy = 'Always', vm = {}, guest = {} }] of Object.entries(shapes)) {
       const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...guest };
-      const spec = { runStrategy, template: { metadata: { annotations }, spec: { domain: { devices: {} } } } };
+      const spec = { runStrategy, template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
       await fleet().kube.create(VirtualMachines, { metadata: { namespace: herd.namespace, name, annotations: vm }, spec });
       if (runStrategy === 'Manual') await herd.power(name, 'start');
     }
@@ -308,7 +308,7 @@ function slowTemplate(): PoolSpec['template'] {
 /** A template whose guests must be restarted for it. */
 function otherTemplate(of = runningTemplate): PoolSpec['template'] {
   const template = structuredClone(of);
-  (template.spec.template as { spec: object }).spec = { domain: { devices: {}, cpu: { cores: 2 } } };
+  (template.spec.template as { spec: object }).spec = { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } };
   return template;
 }
 

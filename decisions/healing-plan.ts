@@ -5,7 +5,7 @@ import { fadesAt } from './healing-backoff.ts';
 import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { proofOf, startToNote } from './healing-proof.ts';
 import { judge } from './healing-verdicts.ts';
-import { cycleRules, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
+import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
 import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -161,23 +161,27 @@ function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, 
   return ends;
 }
 
-/** Why no more may be removed, where so many are sick or being replaced. */
-function breaker({ rules, pool }: HealingView, unhealthy: number): string | null {
-  const most = countOf(rules.maxUnhealthy, pool.spec.replicas, 1);
+/** Of a small pool, a share would be one VM or none: two that fail at once are no sign of a common cause. */
+const LEAST_SHARE = 2;
+
+/** Why no more may be removed, where so many are sick or being replaced. Where none has ever run, one is tried all the same. */
+function breaker(view: HealingView, unhealthy: number): string | null {
+  if (!hasProven(view)) return null;
+  const { rules, pool } = view;
+  const most = countOf(rules.maxUnhealthy, pool.spec.replicas, typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE);
   return unhealthy > most ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them` : null;
 }
 
 /** How many more cycles may begin, and what keeps the next one. */
 function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
-  const { pool, vms, vmiOf, rules, burst } = view;
+  const { pool, vms, rules, burst } = view;
   const cycles = underWay(state.cycles);
   const inCycles = new Set(cycles.map(({ vm }) => vm));
   const leaving = vms.filter((vm) => !isStaying(vm) && !inCycles.has(vm.name)).length;
   const limits = [{ count: burst - leaving - cycles.length, full: 'others are in flight' }];
   if (rules.maxConcurrent !== null) limits.push({ count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length, full: 'others are healed first' });
   // Where none has ever run, the fault is hardly in one of them: one is tried.
-  const hasProven = vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
-  if (!hasProven) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
+  if (!hasProven(view)) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
   return { ...least, count: Math.max(least.count, 0) };
 }

@@ -1,5 +1,5 @@
-import type { HealingRules } from '../api/pool-defaults.ts';
-import { isStaying, type VmiOf } from './availability.ts';
+import { scaleInRules, type HealingRules } from '../api/pool-defaults.ts';
+import { isReady, isStaying, type VmiOf } from './availability.ts';
 import { proofOf, type Witness } from './healing-proof.ts';
 import { underWay, type HealingState, type SickVm } from './healing-state.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -45,8 +45,15 @@ export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm
   return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
 }
 
-/** How many VMs the pool has too many, those included that are being replaced: they come back, unless they are told not to. */
+/** True once a VM of the pool is known to run, or to have run: what fails then is hardly common to all. */
+export const hasProven = ({ vms, vmiOf }: HealingView): boolean => vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
+
+/**
+ * How many VMs scaling in is still to take, those included that are being replaced: they come back, unless they are told not to. Under
+ * another strategy than `proactive` a pool may have too many for good; a sick VM of these is healed like any other.
+ */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
+  if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;
   const staying = new Set(vms.filter(isStaying).map(({ name }) => name));
   const coming = underWay(cycles).filter(({ vm }) => !staying.has(vm)).length;
   return staying.size + coming - pool.spec.replicas;

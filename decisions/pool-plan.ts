@@ -131,7 +131,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
-  const plan = planRollout({
+  const found = planRollout({
     pool,
     vms,
     vmiOf,
@@ -145,6 +145,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     burst,
     now,
   });
+  const plan = { ...found, state: withProof(input, found.state) };
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
   const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
@@ -177,12 +178,23 @@ function comingIn({ pool, vms, underWay }: PoolPlanInput, steps: readonly ScaleS
 }
 
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */
-function unprovenRevision({ pool, vms, vmiOf, rollout }: PoolPlanInput): string | null {
+function unprovenRevision(input: PoolPlanInput): string | null {
+  const { pool, rollout } = input;
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(poolTemplate(pool.spec));
   const { currentRevision = newest, rollout: told } = pool.status ?? {};
-  if (newest === currentRevision || isOver(rollout ?? told, newest)) return null;
-  return vms.some((vm) => vm.revision === newest && isReady(vm, vmiOf(vm))) ? null : newest;
+  const state = rollout ?? told;
+  if (newest === currentRevision || isOver(state, newest) || (state?.revision === newest && state.provenAt !== undefined)) return null;
+  return hasCome(input, newest) ? null : newest;
+}
+
+const hasCome = ({ vms, vmiOf }: PoolPlanInput, revision: string): boolean =>
+  vms.some((vm) => vm.revision === revision && vmiOf(vm)?.revision === revision && isReady(vm, vmiOf(vm)));
+
+/** A VM of the revision that dies later on is no sign against it: that one came up is kept. */
+function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
+  const { revision, provenAt } = state;
+  return provenAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision) ? { ...state, provenAt: new Date(input.now).toISOString() } : state;
 }
 
 /** It takes nothing more into its hands by itself. */

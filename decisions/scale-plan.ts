@@ -35,12 +35,18 @@ export function planScale(input: ScaleInput): ScaleStep[] {
   const steps = finishRemovals(input);
 
   // A VM that is going still holds its name, its disks and its place: the pool never has more VMs than it wants.
-  const missing = wanted - present.size - coming.length;
+  const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
   // What is only to come makes none of those superfluous that are there: who makes it asks again whether it is still wanted.
   const excess = staying.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
   else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
   return steps;
+}
+
+/** VMs that were replaced come back though the pool has more than it wants, where scaling in would not have taken them. */
+function comingBack({ pool, first, underWay, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
+  if (scaleInRules(pool.spec.scaleInStrategy).kind === 'proactive') return 0;
+  return first.filter((name) => !present.has(name) && !underWay.creating.includes(name) && !isHeldByOther(name)).length;
 }
 
 function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, first }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {

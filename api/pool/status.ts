@@ -30,6 +30,7 @@ export const RolloutStatus = z.strictObject({
   batches: count('Batches begun.'),
   lastBatch: count('Number of the newest batch; it counts on from one rollout to the next.'),
   step: count('How many of spec.rollout.steps lie behind it.'),
+  provenAt: time('When a VM was first seen to run well with it.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
   halted: z

@@ -147,7 +147,17 @@ describe('nothing is begun', () => {
   test('while the pool has more VMs than it wants: the sick one is the one to go', () => {
     const planned = plan({ vms, spec: { replicas: 9 } });
     expect([begun(planned), removed(planned)]).toEqual([[], ['web-1']]);
-    expect(begun(plan({ vms, spec: { replicas: 9, scaleInStrategy: { unmanaged: {} } } }))).toEqual([]);
+  });
+  test.each<[string, PoolSpec['scaleInStrategy']]>([
+    ['unmanaged', { unmanaged: {} }],
+    ['opportunistic', { opportunistic: {} }],
+  ])('but not under %s scale-in, where the one too many stays for good: it is replaced, and comes back', (_kind, scaleInStrategy = {}) => {
+    const spec = { replicas: 9, scaleInStrategy };
+    expect(begun(plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec }))).toEqual(['web-1']);
+    const others = numbered(well, 2, 10);
+    const gone = plan({ vms: others, spec, state: { cycles: [cycle(1, 'Removing')] } });
+    expect([told(gone), created(gone)]).toEqual([{ 'web-1': 'Gone' }, []]);
+    expect(created(plan({ vms: others, spec, state: { cycles: [cycle(1, 'Provisioning')] } }))).toEqual([1]);
   });
 });
 
@@ -165,6 +175,15 @@ describe('the breaker', () => {
     expect(begun(plan({ vms, spec: { replicas: 10 }, state: { cycles: state.cycles.slice(1) } }))).toEqual(['web-1', 'web-2']);
   });
   test('never stops the healing of one alone', () => expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
+  test.each([
+    [2, 2, 2],
+    [3, 2, 2],
+    [4, 2, 2],
+    [4, 3, 0],
+  ])('of a pool of %i with %i that are sick lets %i be healed', (replicas, count, healed) => {
+    expect(begun(plan({ vms: [...numbered(sick, 1, count), ...numbered(well, count + 1, replicas)] })).length).toBe(healed);
+  });
+  test('takes a number as it is', () => expect(begun(plan({ vms: [sick(1), sick(2), well(3)], rules: { maxUnhealthy: 1 } }))).toEqual([]));
   test('goes by what the pool says', () => expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
 });
 
@@ -180,9 +199,11 @@ describe('at once are healed at most', () => {
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 
   test('one, where none of the pool has ever run', () => {
-    const never = { rules: { maxUnhealthy: '100%' }, vms: numbered((n) => sick(n, { notYetRun: '' }), 1, 6) };
-    expect(begun(plan(never))).toEqual(['web-1']);
-    expect(begun(plan({ ...never, vms: [...never.vms, well(7)] })).length).toBe(6);
+    const never = { vms: numbered((n) => sick(n, { notYetRun: '' }), 1, 6) };
+    expect([begun(plan(never)), plan(never).healing.suspended]).toEqual([['web-1'], null]);
+    const one = { ...never, vms: [...never.vms, well(7)] };
+    expect(begun(plan({ ...one, rules: { maxUnhealthy: '100%' } })).length).toBe(6);
+    expect(plan(one).healing.suspended).toContain('the fault is hardly in each of them');
   });
 });
 
@@ -199,6 +220,15 @@ describe('a revision that no VM has run yet', () => {
   test('is healed when one of it is ready, or where nobody rolls it out', () => {
     expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual(['web-1']);
     expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
+  });
+  test('is healed after one of it has run well, also where that very one dies', () => {
+    const rollout = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [] };
+    const canary = plan({ vms: vms.with(0, well(1, { revision: newest })), spec: { template }, status, rollout });
+    expect(canary.rollout.state.provenAt).toBe(at(NOW));
+    expect(begun(plan({ vms, spec: { template }, status, rollout: canary.rollout.state }))).toEqual(['web-1']);
+    // One whose guest has yet to restart says nothing of it.
+    const written = plan({ vms: vms.with(1, well(2, { revision: newest })), vmiOf: (vm) => aVmi(vm, { revision: 'before' }), spec: { template }, status, rollout });
+    expect([written.rollout.state.provenAt, begun(written)]).toEqual([undefined, []]);
   });
   test('is healed at once, and not at the next event, when its rollout has ended', () => {
     const failed = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [{ vm: 'web-1', why: 'it fails', at: at(NOW) }] };
@@ -561,7 +591,7 @@ test('what a plan tells stays short, however many are sick', () => {
   const vms = numbered((n) => sick(n, { notYetRun: '' }), 1, 600);
   const planned = plan({ vms });
   expect(planned.healing.waits.length).toBe(21);
-  expect(planned.healing.waits.at(-1)).toBe('and 580 more');
+  expect(planned.healing.waits.at(-1)).toBe('and 579 more');
 });
 
 // Any pool, with cycles in any phase.
@@ -651,7 +681,11 @@ describe('whatever the pool and its cycles are like', () => {
       const present = new Set(vms.map(({ name }) => name));
       expect(made.filter((name) => held.includes(name) || present.has(name))).toEqual([]);
       const coming = held.filter((name) => !present.has(name)).length;
-      if (made.length > 0) expect(made.length + coming + present.size).toBeLessThanOrEqual(spec!.replicas!);
+      const { unmanaged, opportunistic } = spec!.scaleInStrategy!;
+      const replaced = planned.healing.state.cycles.filter(({ phase }) => phase === 'Provisioning').map(({ vm }) => vm);
+      // A surplus that stays has its VMs replaced like any other.
+      const comesBack = (unmanaged !== undefined || opportunistic !== undefined) && made.every((name) => replaced.includes(name));
+      if (made.length > 0 && !comesBack) expect(made.length + coming + present.size).toBeLessThanOrEqual(spec!.replicas!);
     });
   });
 

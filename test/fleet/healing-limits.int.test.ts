@@ -46,7 +46,7 @@ test('no more are healed at once than maxConcurrent', async () => {
 
 test('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  const pool = await HealedPool.made(fleet(), { replicas: 4, template, autohealing: { ...QUICK, maxUnhealthy: '100%' } });
+  const pool = await HealedPool.made(fleet(), { replicas: 4, template });
   const lives = await pool.lives();
   await pool.untilCycle(1, { attempt: 3 });
   expect([1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length > 1)).toEqual([true, false, false, false]);

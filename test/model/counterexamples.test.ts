@@ -82,8 +82,7 @@ test.fails('two pools whose disk templates have one name never run on one disk, 
     await world.wait(60_000);
   }));
 
-// waits for A5
-test.fails('a VM that ran while nobody watched keeps its disks when its guest fails to start', () =>
+test('a VM that ran while nobody watched keeps its disks when its guest fails to start', () =>
   play(async (world) => {
     await begun(world, { replicas: 3, autohealing: { startupFailureThreshold: 3, maxUnhealthy: '100%' }, template: aTemplate({ disk: 'root' }) });
     await world.changePool('web', { replicas: 4 });
@@ -104,8 +103,7 @@ async function corrupt(world: World, name: string): Promise<void> {
   await world.client.patch(DataVolumes, { namespace: 'shop', name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
 }
 
-// waits for D4
-test.fails('a surplus that nobody will remove stops no healing', () =>
+test('a surplus that nobody will remove stops no healing', () =>
   play(async (world) => {
     await begun(world, { replicas: 5, autohealing: { preserveStorage: false, maxUnhealthy: '100%' }, scaleInStrategy: { opportunistic: {} }, template: aTemplate({ disk: 'root' }) });
     await world.changePool('web', { replicas: 4 });

@@ -159,7 +159,10 @@ export class Guarantees implements Onlooker {
     vm.pool = owner?.uid ?? null;
     if (!isWorker || after === undefined && !isDeleted) return;
     if (isDeleted) this.#deletedByWorker(before);
-    else if (after !== undefined && isRemoved(after) && !isRemoved(before)) this.#leaves(before, 'halted to leave');
+    else if (after !== undefined && isRemoved(after) && !isRemoved(before)) {
+      if (activityNow() === 'removeSickVm') this.#healed(before);
+      else this.#leaves(before, 'halted to leave');
+    }
     if (after !== undefined && !isDeleted) this.#changedByWorker(before, after);
   }
 

@@ -5,7 +5,7 @@ import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists } from '../kubernetes/errors.ts';
-import { apiVersionOf, Events, VirtualMachines } from '../kubernetes/resources.ts';
+import { apiVersionOf, CoreEvents, VirtualMachines } from '../kubernetes/resources.ts';
 
 export interface PoolEvent {
   type: 'Normal' | 'Warning';
@@ -49,19 +49,26 @@ async function record(client: KubeClient, regarding: Regarded & { apiVersion: st
   const { namespace, name } = regarding;
   const { workflowExecution, activityId } = activityInfo();
   const id = createHash('sha256').update(`${workflowExecution?.runId}/${activityId}/${event.reason}`).digest('hex').slice(0, 16);
+  const now = new Date().toISOString();
+  // In the core group's words: Events of `events.k8s.io` may have no last timestamp, by which kubectl sorts them and tells their age.
+  const at = now.replace(/\.\d+Z$/, 'Z');
   const object = {
     metadata: { name: `${name}.${id}`, namespace },
-    eventTime: new Date().toISOString().replace('Z', '000Z'),
-    reportingController: EVENT_REPORTER,
+    eventTime: now.replace('Z', '000Z'),
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+    source: { component: EVENT_REPORTER },
+    reportingComponent: EVENT_REPORTER,
     reportingInstance: workflowExecution?.workflowId.slice(0, 128) ?? name,
     type: event.type,
     reason: event.reason,
     action: event.action,
-    note: event.note.slice(0, NOTE_LENGTH),
-    regarding,
+    message: event.note.slice(0, NOTE_LENGTH),
+    involvedObject: regarding,
   };
   try {
-    await client.create(Events, object);
+    await client.create(CoreEvents, object);
   } catch (error) {
     if (!isAlreadyExists(error)) log.warn('an Event could not be written', { reason: event.reason, error: (error as Error).message });
   }

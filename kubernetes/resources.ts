@@ -21,6 +21,8 @@ export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclai
 export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
 export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
 export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
+/** The same objects as `Events`, in the words of the core group. */
+export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
 export const Services = namespaced('', 'v1', 'services', 'Service');
 export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');

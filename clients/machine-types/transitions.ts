@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { globMatcher } from '../../decisions/machine-types/glob.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { Failure } from '../failure.ts';
 import { ageOf, note, print, table } from '../output.ts';
@@ -95,4 +96,33 @@ export async function checkOver(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const status = await statusOf(client.workflow.getHandle(id));
   if (status === 'RUNNING') throw new Failure(`${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`);
+}
+
+/**
+ * Throws `Failure` if another transition runs that would change the VMs again that an undo gives these types back: the undo would
+ * be complete, and soon be undone.
+ */
+export async function checkNotChangedAgain(session: Session, types: Iterable<string | null>): Promise<void> {
+  const running = new Set(await runningNow(session));
+  const others = (await listTransitions(session)).filter(({ id }) => running.has(id));
+  const again = changedAgainBy(others, types);
+  if (again === null) return;
+  const { id, glob } = again.by;
+  throw new Failure(
+    `${id} still runs, and would change ${again.type} again, which ${glob} matches: \`drover machine-types abort ${id}\` ends it`,
+  );
+}
+
+/** The first of these transitions that would change one of the types; null if none would. */
+export function changedAgainBy<T extends Pick<ListedTransition, 'glob' | 'undoes'>>(
+  transitions: readonly T[],
+  types: Iterable<string | null>,
+): { by: T; type: string } | null {
+  const given = [...new Set(types)].filter((type) => type !== null);
+  for (const by of transitions) {
+    if (by.undoes !== null) continue;
+    const type = given.find(globMatcher(by.glob));
+    if (type !== undefined) return { by, type };
+  }
+  return null;
 }

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { askedByStamp, askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import { revisionOf } from '../../decisions/revision.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
 import { Events, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
@@ -301,6 +302,9 @@ describe('a description', () => {
     expect(stdout).toContain(`pool/default/${namespace}/web`);
     expect(stdout).toContain(`${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`);
     expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
+    // kubectl sorts Events by their last timestamp, and tells their age by it.
+    const { items } = await fleet().kube.list<KubeObject & { deprecatedLastTimestamp?: string | null }>(Events, { namespace });
+    expect(items.filter(({ deprecatedLastTimestamp }) => !deprecatedLastTimestamp)).toEqual([]);
   });
 
   test('works without a workflow', async () => {

@@ -70,6 +70,13 @@ export class Healings {
     if (!isCurrent) this.#options.onChange();
   }
 
+  /** The pool is another one of its name: cycles of the one before end. What was asked for since then stays. */
+  reset(pool: string): void {
+    for (const { vm } of this.state?.cycles ?? []) this.#send(vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
+    this.#pool = pool;
+    this.state = null;
+  }
+
   #begin(key: PoolKey, sick: SickVm, hold: Hold): void {
     const { ref } = this.#options;
     const { name, why } = sick;

@@ -51,6 +51,8 @@ export const promote = bareSignalOf<Asking & { full?: boolean }>('promote', prom
 
 export interface BatchEnd {
   n: number;
+  /** UID of its pool. */
+  pool?: string;
   outcomes: UpdateOutcome[];
   /** What a later plan must have seen. */
   seen: Seen;

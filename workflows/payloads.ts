@@ -45,7 +45,7 @@ const updateOutcome = object<UpdateOutcome>({
   why: optional(text),
 });
 
-export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({ n: whole, outcomes: listOf(updateOutcome, MOST_VMS), seen });
+export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({ n: whole, pool: optional(name), outcomes: listOf(updateOutcome, MOST_VMS), seen });
 
 const cycleRules: Reader<CycleRules> = object<CycleRules>({
   backoff: object<CycleRules['backoff']>({ initial: duration, factor: number, max: duration, jitter: number }),

@@ -113,10 +113,14 @@ function inLane(
   act: () => Promise<Done>,
 ): void {
   let seen: Seen | null = null;
+  // Where the pool is another by then, it has failed in nothing.
+  const { state } = setbacks;
+  const isOfPool = (): boolean => setbacks.state === state;
   const run = underWay.run(lane, async () => {
     try {
       const done = await act();
       seen = done.seen;
+      if (!isOfPool()) return;
       if (done.refused !== null) setbacks.failed(failure, done.refused.message);
       else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
@@ -127,7 +131,7 @@ function inLane(
       }
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.error('a step failed', { reason: lane.reason, message });
-      setbacks.failed(failure, message);
+      if (isOfPool()) setbacks.failed(failure, message);
     }
   });
   void run.then(() => onEnd(seen));

@@ -26,7 +26,7 @@ import { UnderWay } from './under-way.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: { seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState; healing?: HealingState | null };
+  carried?: { uid?: string; seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState; healing?: HealingState | null };
 }
 
 const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
@@ -49,6 +49,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let phase: PoolPlan['phase'] | undefined;
   let goal: string | undefined;
   let generation: number | undefined;
+  let uid = carried?.uid;
   /** A step has failed, and nobody knows what of it was done. */
   let inDoubt = carried?.inDoubt ?? false;
   let isPlanning = false;
@@ -114,8 +115,18 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       ...healings.request(),
     });
     isPlanning = false;
+    if (!planned.gone && uid !== undefined && planned.key.uid !== uid) {
+      // It was deleted and made anew in a moment: what was known of the one before must not reach it.
+      ({ uid } = planned.key);
+      generation = undefined;
+      setbacks.reset();
+      rollouts.reset(uid);
+      healings.reset(uid);
+      continue;
+    }
     if (!planned.gone) {
       const { key, steps, status } = planned;
+      ({ uid } = key);
       starting = planned.phase === 'Starting' ? planned.counts.present - planned.counts.ready : 0;
       // Not the later of the two: a cluster that was restored from a backup counts from an older version.
       if (seen === asked.seen) seen = planned.seen;
@@ -139,7 +150,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
     if (workflowInfo().continueAsNewSuggested) {
       await condition(() => underWay.isEmpty && allHandlersFinished());
-      await continueAsNew<typeof pool>({ ...ref, carried: { seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
+      await continueAsNew<typeof pool>({ ...ref, carried: { ...(uid === undefined ? {} : { uid }), seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
     }
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;

@@ -40,14 +40,16 @@ export interface RolloutsOptions {
 
 /** What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked for. */
 export class Rollouts {
-  readonly state: RolloutsState;
+  state: RolloutsState;
   readonly #options: RolloutsOptions;
   /** What was asked for since the last plan was: that plan knows nothing of it. */
   #asks: Ask[] = [];
+  /** UID of the pool; null before the first look. */
+  #pool: string | null = null;
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
-    this.state = options.state ?? { rollout: null, batches: [], notBefore: 0, deferrals: 0, steps: 0 };
+    this.state = options.state ?? nothingKnown();
     const take = (ask: Ask): void => {
       this.#ask(ask);
       options.onChange();
@@ -86,6 +88,7 @@ export class Rollouts {
   /** Begins a batch as a workflow of its own, which outlives this run. */
   begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
     const { ref, underWay, onChange, onTrouble } = this.#options;
+    this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map((held) => ({ ...held, revision })));
     this.state.batches.push(batch);
@@ -120,14 +123,23 @@ export class Rollouts {
     });
   }
 
+  /** The pool is another one of its name: nothing is known of it, and no batch of the one before is its own. What was asked for since then stays. */
+  reset(pool: string): void {
+    for (const { n } of this.state.batches) this.#supersede(n);
+    this.#pool = pool;
+    this.state = nothingKnown();
+  }
+
   #ask(ask: Ask): void {
     const { rollout, steps } = this.state;
     if (rollout !== null) this.state.rollout = ask(rollout, steps);
     this.#asks.push(ask);
   }
 
-  #ended({ n, outcomes, seen }: BatchEnd): void {
+  #ended({ n, pool, outcomes, seen }: BatchEnd): void {
     const { state } = this;
+    // Of an earlier pool of this name.
+    if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
     this.#forget(n);
     // A batch that gave VMs back is not followed by the next at once: what stood in its way may still be there.
@@ -158,5 +170,7 @@ export class Rollouts {
     this.state.batches = this.state.batches.filter((batch) => batch.n !== n);
   }
 }
+
+const nothingKnown = (): RolloutsState => ({ rollout: null, batches: [], notBefore: 0, deferrals: 0, steps: 0 });
 
 const now = (): string => new Date(Date.now()).toISOString();

@@ -15,13 +15,21 @@ export interface SetbacksState {
 
 const TROUBLES_KEPT = 10;
 
+const none = (): SetbacksState => ({ failure: null, inARow: 0, retryAt: null, troubles: [] });
+
 /** Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all. */
 export class Setbacks {
-  readonly state: SetbacksState;
+  state: SetbacksState;
   #hasProven = false;
 
-  constructor(state: SetbacksState = { failure: null, inARow: 0, retryAt: null, troubles: [] }) {
+  constructor(state: SetbacksState = none()) {
     this.state = state;
+  }
+
+  /** The pool is another: nothing that went wrong before is its own. What still ends knows by the state that it began with. */
+  reset(): void {
+    this.state = none();
+    this.#hasProven = false;
   }
 
   failed(reason: Failure['reason'], message: string): void {

@@ -97,7 +97,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   show('has ended');
   upsertSearchAttributes([{ key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' }]);
   await getExternalWorkflowHandle(poolIdOf(ref))
-    .signal(batchEnded, { n: batch.n, outcomes, seen })
+    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen })
     .catch((error: unknown) => log.warn('the pool\'s workflow is not there to be told of the end', { error: String(error) }));
   return outcomes;
 

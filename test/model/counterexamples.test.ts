@@ -113,8 +113,7 @@ test('a surplus that nobody will remove stops no healing', () =>
     if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000))) world.break('G12: web-5 is sick for half an hour, and is not healed');
   }));
 
-// waits for A15
-test.fails('a pool that is made anew under its name begins with nothing of the old one', () =>
+test('a pool that is made anew under its name begins with nothing of the old one', () =>
   play(async (world) => {
     await begun(world, { replicas: 5, maxUnavailable: 1, rollout: { maxFailures: 5, progressDeadlineSeconds: 30 } });
     world.signal('web', 'pause', { by: 'ann', why: 'incident 42' });

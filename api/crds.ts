@@ -53,6 +53,18 @@ export const droverCrds = (): CustomResourceDefinition[] => [
         jsonPath: '.status.updatedReplicas',
         description: 'VMs that carry the newest revision.',
       },
+      {
+        name: 'Available',
+        type: 'integer',
+        jsonPath: '.status.availableReplicas',
+        description: 'VMs that have been ready for minReadySeconds.',
+      },
+      {
+        name: 'Rollout',
+        type: 'string',
+        jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
+        description: 'How the newest rollout stands.',
+      },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     ],
   }),

@@ -1,6 +1,6 @@
 import type { PoolProgress } from '../workflows/messages.ts';
 import type { Stored } from '../kubernetes/objects.ts';
-import { isReady, revisionOf, statesInWords, type Pool, type Vm } from './fleet.ts';
+import { isReady, statesInWords, type Pool, type Vm } from './fleet.ts';
 import { ageOf, paint, plain, type Style } from './output.ts';
 import type { Progress } from './progress.ts';
 import { noteworthyLines } from './rollout/lines.ts';
@@ -31,7 +31,8 @@ export function statusLines({ pool, vms, progress, isLive }: PoolView, now: numb
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
   const staying = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
-  const updated = staying.filter((vm) => revisionOf(vm) === status?.updateRevision).length;
+  // As all other commands and kubectl count them: VMs whose guests run the template, too.
+  const updated = status?.updatedReplicas ?? 0;
   const ready = vms.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const numbers = `${ready}/${spec.replicas} ready, ${staying.length} there, ${updated} updated`;

@@ -47,6 +47,12 @@ export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | un
 /** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */
 export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean => vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
 
+/** Since when the VM has been ready for `minReadyMs`, which may be still to come; null if it is down. One that need not run always has been. */
+export function availableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs: number): number | null {
+  if (!isMeantToRun(vm, vmi)) return 0;
+  return isReady(vm, vmi) ? (vmi?.readySince ?? 0) + minReadyMs : null;
+}
+
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /** It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with it. */

@@ -8,14 +8,15 @@ import type { Departure } from './departure.ts';
 import { planHealing, type HealingPlan, type RunNote } from './healing-plan.ts';
 import type { Witness } from './healing-proof.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
+import { poolAvailability } from './pool-availability.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
-import { namesInWords, vmName } from './naming.ts';
+import { namesInWords } from './naming.ts';
 import { poolTemplate, type PoolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import type { PlannedBatch } from './rollout-batch.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
-import { planDeletion, planScale, type ScaleStep } from './scale-plan.ts';
+import { planDeletion, planScale } from './scale-plan.ts';
 import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import { isHalted, type VmView } from './vm.ts';
@@ -140,7 +141,6 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     state: input.rollout,
     batches,
     busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving, ...sick]),
-    coming: comingIn(input, scaleSteps),
     notBefore: batchesNotBefore,
     burst,
     now,
@@ -154,7 +154,8 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
-  const status = poolStatus({ pool, vms, vmiOf, failure, rollout: plan, healing, now: new Date(now).toISOString() });
+  const availability = poolAvailability(pool, vms, vmiOf, now);
+  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout: plan, healing, now: new Date(now).toISOString() });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
@@ -165,16 +166,8 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
     healing,
-    wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(plan.wakeAt, healing.wakeAt),
+    wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(earlier(plan.wakeAt, healing.wakeAt), availability.wakeAt),
   };
-}
-
-/** How many VMs are being made, or will be by these steps, that are not there yet. */
-function comingIn({ pool, vms, underWay }: PoolPlanInput, steps: readonly ScaleStep[]): number {
-  const names = new Set(underWay.creating);
-  for (const step of steps) if (step.kind === 'create') for (const number of step.numbers) names.add(vmName(pool.metadata.name, number));
-  if (names.size > 0) for (const { name } of vms) names.delete(name);
-  return names.size;
 }
 
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */

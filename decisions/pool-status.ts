@@ -3,6 +3,7 @@ import type { Condition, PoolStatus } from '../api/pool.ts';
 import { isReady, type VmiOf } from './availability.ts';
 import { canonical } from './canonical.ts';
 import { healingConditions, healingStatus, type HealingTold } from './healing-conditions.ts';
+import { availableCondition, type PoolAvailability } from './pool-availability.ts';
 import { rolloutConditions } from './rollout-conditions.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -16,7 +17,7 @@ export interface Failure {
   since: string;
 }
 
-const OURS = new Set(['ReplicaFailure', 'Progressing', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled']);
+const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled']);
 
 export interface StatusInput {
   pool: StoredPool;
@@ -24,6 +25,7 @@ export interface StatusInput {
   vms: readonly VmView[];
   vmiOf: VmiOf;
   failure: Failure | null;
+  availability: PoolAvailability;
   rollout: RolloutPlan;
   healing: HealingTold;
   /** RFC 3339. */
@@ -31,20 +33,22 @@ export interface StatusInput {
 }
 
 /** What the pool's status should say. */
-export function poolStatus({ pool, vms, vmiOf, failure, rollout, healing, now }: StatusInput): PoolStatus {
+export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, now }: StatusInput): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
     replicas: staying.length,
     readyReplicas: staying.filter((vm) => isReady(vm, vmiOf(vm))).length,
+    availableReplicas: availability.available,
+    unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,
     rollout: rollout.state,
     ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
-    conditions: [...others, ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
+    conditions: [...others, availableCondition(pool, availability, now), ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
   };
 }
 

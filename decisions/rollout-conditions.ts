@@ -1,19 +1,42 @@
+import { scaleInRules } from '../api/pool-defaults.ts';
 import type { Condition } from '../api/pool.ts';
 import { withTime, type Untimed } from './conditions.ts';
+import { namesInWords } from './naming.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
 const MESSAGE_LENGTH = 2_048;
 
 /**
- * `Progressing`: True while VMs are brought to another revision, or wait for it to go on. `Paused`: no batch begins.
+ * `Progressing`: True while VMs are made, leave, are brought to another revision, or wait for it to go on. `UpToDate`: True once
+ * all VMs that the pool wants run its template: what tells success from any other end. `Paused`: no batch begins.
  * `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that stays is kept.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
-  return [progressing(plan), paused(pool, plan), degraded(plan)].map((condition) => withTime(pool, condition, now));
+  const progress = scaling(pool, plan) ?? progressing(plan);
+  const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) => withTime(pool, condition, now));
+  return timed.map((condition) => (condition.type === 'UpToDate' ? { ...condition, observedGeneration: pool.metadata.generation ?? 0 } : condition));
 }
 
-function progressing({ phase, state, goal, waits, updated }: RolloutPlan): Untimed {
+/** VMs that are there run the template, and they are not as many as the pool wants. */
+function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: RolloutPlan): Untimed | null {
+  if (phase !== 'Complete' || present === spec.replicas || metadata.deletionTimestamp !== undefined) return null;
+  const words = `${present} of ${spec.replicas} VMs are there, of revision ${goal}`;
+  if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
+  const { kind } = scaleInRules(spec.scaleInStrategy);
+  if (kind === 'proactive') return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words };
+  const surplus = present - spec.replicas;
+  const left = kind === 'unmanaged' ? 'until people delete VMs' : 'until VMs are halted';
+  return { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}: ${surplus} too many ${surplus === 1 ? 'stays' : 'stay'} ${left}` };
+}
+
+function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): Untimed {
+  if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
+  if (behind === 0) return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${goal}, those aside whose owners opted out` };
+  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: `${behind} VMs have failed to take revision ${goal}` };
+}
+
+function progressing({ phase, state, goal, waits, updated, notBack }: RolloutPlan): Untimed {
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   const { reason, message } = {
     Complete: { reason: 'Complete', message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}` },
@@ -22,7 +45,10 @@ function progressing({ phase, state, goal, waits, updated }: RolloutPlan): Untim
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
     Undoing: { reason: 'Undoing', message: `VMs go back to revision ${goal}: ${state.halted?.why ?? ''}` },
-    Undone: { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` },
+    Undone:
+      notBack.length === 0
+        ? { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` }
+        : { reason: 'UndoFailed', message: `not ready, or not back at revision ${goal}: ${namesInWords(notBack)}; undone because: ${state.halted?.why ?? ''}` },
     Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
     Aborted: { reason: 'Aborted', message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}` },
   }[phase];
@@ -44,10 +70,10 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed {
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-function degraded({ state, phase }: RolloutPlan): Untimed {
+function degraded({ state, phase, notBack }: RolloutPlan): Untimed {
   const { failures, halted } = state;
   if (halted !== undefined && halted.kind !== 'Aborted') {
-    const reason = phase === 'Undone' ? 'Undone' : halted.kind;
+    const reason = phase !== 'Undone' ? halted.kind : notBack.length === 0 ? 'Undone' : 'UndoFailed';
     return { type: 'Degraded', status: 'True', reason, message: (halted.why ?? '').slice(0, MESSAGE_LENGTH) };
   }
   if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };

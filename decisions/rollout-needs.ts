@@ -20,6 +20,8 @@ export interface RolloutNeeds {
   free: Candidate[];
   /** How many are left alone by other than their owners' wish. */
   left: number;
+  /** How many of these have failed in this rollout. */
+  failed: number;
   /** How many must be waited for, and how many of these run, or should. */
   later: number;
   laterRunning: number;
@@ -28,7 +30,7 @@ export interface RolloutNeeds {
 /** What the VMs that nobody has in hand need to be of the goal's revision. */
 export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Goal): RolloutNeeds {
   const { vmiOf, busy, batches } = scene.input;
-  const needs: RolloutNeeds = { free: [], left: 0, later: 0, laterRunning: 0 };
+  const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
@@ -47,6 +49,7 @@ export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Go
       setApart('Vms', vm, need.why);
     } else if (hasFailed(state, vm)) {
       needs.left++;
+      needs.failed++;
       setApart('Left', vm, 'it has failed in this rollout');
     } else needs.free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
   }

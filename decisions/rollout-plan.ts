@@ -1,12 +1,12 @@
 import type { RolloutStatus } from '../api/pool.ts';
-import { isReady } from './availability.ts';
+import { isDown, isReady } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { poolTemplate } from './pool-template.ts';
 import { batchOf, nextVms, type PlannedBatch } from './rollout-batch.ts';
 import { inHandOf } from './rollout-hand.ts';
 import { rolloutNeeds } from './rollout-needs.ts';
 import { RolloutScene, type RolloutInput } from './rollout-scene.ts';
-import { begun, halted } from './rollout-state.ts';
+import { begun, failuresOfThisWay, halted } from './rollout-state.ts';
 import { stepRoom } from './rollout-steps.ts';
 import type { Wait } from './rollout-waits.ts';
 import type { Goal } from './update-need.ts';
@@ -37,6 +37,11 @@ export interface RolloutPlan {
   wakeAt: number | null;
   /** The revision that new VMs get. */
   forNewVms: string;
+  /** Of an undo that is over: VMs that are not back as they should be, by name. */
+  notBack: string[];
+  /** VMs that nobody has deleted, and how many of them are not of the newest revision, though their owners did not opt out. */
+  present: number;
+  behind: number;
   /** VMs whose spec and guest are of the newest revision. */
   updated: number;
 }
@@ -61,7 +66,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const current = isTaken ? newest : scene.current;
   return {
     state,
-    phase: phaseOf(scene, state, isOver, goal.revision === current),
+    phase: phaseOf(scene, state, isOver, { goalIsCurrent: goal.revision === current, leftToOthers: needs.left > needs.failed }),
+    notBack: isOver && kind === 'Undoing' ? notBack(scene, goal) : [],
     newest,
     goal: goal.revision,
     current,
@@ -72,6 +78,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     waits: waits.all,
     wakeAt: waits.wakeAt,
     forNewVms: forNewVms(scene, state, goal, isOver, room !== null),
+    present: scene.staying.length,
+    behind: scene.staying.filter((vm) => !vm.optedOut && !scene.isOf(vm, newest)).length,
     updated: scene.staying.filter((vm) => scene.isOf(vm, newest)).length,
   };
 }
@@ -88,17 +96,17 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
   const isUndo = state.halted?.kind === 'Undoing';
   const canGoBack = input.templateOf(current) !== undefined;
   if (isUndo && !canGoBack) return halted(state, 'UndoFailed', { by: 'drover', why: `the template of revision ${current} is not kept any more` }, now);
-  const failures = state.failures.filter(({ wasDown }) => wasDown !== true);
+  const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
   // One that has ended under other rules is not judged by these.
   if (state.completedAt !== undefined) return state;
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;
   const { vm, why } = failures.at(-1)!;
   const words = `${failures.length} of at most ${maxFailures} failed; the last: ${vm}: ${why}`.slice(0, 1024);
   const asked = { by: 'drover', why: words };
-  if (isUndo) return halted({ ...state, failures: [] }, 'UndoFailed', asked, now);
+  if (isUndo) return halted(state, 'UndoFailed', asked, now);
   if (state.halted !== undefined) return state;
   const canUndo = onFailure === 'Undo' && current !== newest && canGoBack;
-  return canUndo ? halted({ ...state, failures: [] }, 'Undoing', asked, now) : halted(state, 'Failed', asked, now);
+  return canUndo ? halted(state, 'Undoing', asked, now) : halted(state, 'Failed', asked, now);
 }
 
 /** Null limit: only VMs that don't run may be touched. */
@@ -125,10 +133,15 @@ function forNewVms(scene: RolloutScene, state: RolloutStatus, goal: Goal, isOver
   return hasProven ? goal.revision : current;
 }
 
-function phaseOf(scene: RolloutScene, state: RolloutStatus, isOver: boolean, allAreOfIt: boolean): RolloutPhase {
+/** VMs that should run and are not ready, or have not got the revision that they should go back to. */
+const notBack = ({ staying, input: { vmiOf } }: RolloutScene, goal: Goal): string[] =>
+  staying.filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision)).map(({ name }) => name);
+
+function phaseOf(scene: RolloutScene, state: RolloutStatus, isOver: boolean, { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean }): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
-  if (isOver) return scene.spec.update.kind === 'proactive' || allAreOfIt ? 'Complete' : 'Idle';
+  // VMs that the pool's rules leave on an older revision make no success of it.
+  if (isOver) return !leftToOthers && (scene.spec.update.kind === 'proactive' || goalIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
   if (scene.isStopped(state)) return 'Paused';

@@ -22,8 +22,6 @@ export interface RolloutInput {
   batches: readonly Batch[];
   /** VMs that other acts of drover have in hand, by name. */
   busy: ReadonlySet<string>;
-  /** How many VMs are being made that are not there yet. */
-  coming: number;
   /** No batch begins before; milliseconds since the epoch. */
   notBefore: number;
   /** VMs in hand at once at most. */

@@ -58,9 +58,27 @@ export function withFailures(state: RolloutStatus, revision: string, failures: R
   const isUndo = state.halted?.kind === 'Undoing';
   if ((revision === state.revision) === isUndo) return state;
   const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
-  return { ...state, failures: [...others, ...failures].slice(-FAILURES_KEPT) };
+  const told = isUndo ? failures.map((failure) => onTheWayBack(failure, state)) : failures;
+  return { ...state, failures: [...others, ...told].slice(-FAILURES_KEPT) };
+}
+
+/** One that the rollout had brought down was not down by itself, and both failures are told. */
+function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
+  const before = failures.find(({ vm }) => vm === failure.vm);
+  if (before === undefined) return failure;
+  const { wasDown: _wasDown, ...rest } = failure;
+  const why = `${before.why}; and on the way back: ${failure.why}`.slice(0, WHY_LENGTH);
+  return { ...rest, why, ...(before.wasDown === undefined ? {} : { wasDown: before.wasDown }) };
+}
+
+type Failure = RolloutStatus['failures'][number];
+
+/** Failures of the way that the rollout goes now: those that it was turned back for say nothing of the way back. */
+export function failuresOfThisWay({ failures, halted }: RolloutStatus): Failure[] {
+  if (halted?.kind !== 'Undoing' && halted?.kind !== 'UndoFailed') return failures;
+  return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));
 }
 
 /** Whether this VM has failed in this rollout: a later one of the same name has not. */
-export const hasFailed = ({ failures }: RolloutStatus, { name, createdAt }: Pick<VmView, 'name' | 'createdAt'>): boolean =>
-  failures.some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));
+export const hasFailed = (state: RolloutStatus, { name, createdAt }: Pick<VmView, 'name' | 'createdAt'>): boolean =>
+  failuresOfThisWay(state).some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));

@@ -1,7 +1,7 @@
 import { durationMs, isDuration } from '../api/duration.ts';
 import { countOf } from '../api/int-or-percent.ts';
 import type { RolloutStatus } from '../api/pool.ts';
-import { isDown, isMeantToRun, runsByItself } from './availability.ts';
+import { availableSince, isDown, isMeantToRun, runsByItself } from './availability.ts';
 import type { InHand } from './rollout-hand.ts';
 import type { RolloutNeeds } from './rollout-needs.ts';
 import type { RolloutScene } from './rollout-scene.ts';
@@ -16,37 +16,40 @@ export interface StepRoom {
   room: number | null;
 }
 
-/** Passes each step whose time is over, and notes when one is reached. */
+/** Passes each step whose time is over, and notes since when one is reached: one whose VMs are not available any more is not. */
 export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, needs: RolloutNeeds, inHand: InHand): StepRoom {
   const { waits } = scene;
   const { steps } = scene.spec.rollout;
-  const { vmiOf, now, coming } = scene.input;
+  const { vmiOf, now } = scene.input;
   const { free, later, laterRunning } = needs;
   if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
+  // All had it last: there is nothing new to be careful about, and the VMs that have left it are to come back to it.
+  if (goal.revision === scene.current) return { state: unreached(state), room: null };
   const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
   // Where all is of the goal already, there is nothing to be careful about.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
   const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
   const wanting = new Set(free.map(({ vm }) => vm.name));
   const there = towards(scene, state, goal).filter((vm) => !wanting.has(vm.name) && !inHand.all.has(vm.name));
-  // Below a step new VMs get the revision that all had; who goes back to that one gets them of it.
-  const taken = there.length + inHand.all.size + (goal.revision === scene.current ? coming : 0);
-  const well = there.filter((vm) => !isDown(vm, vmiOf(vm))).length;
+  const taken = there.length + inHand.all.size;
+  const times = there.flatMap((vm) => availableSince(vm, vmiOf(vm), scene.spec.rollout.minReadySeconds * 1000) ?? []).sort((a, b) => a - b);
+  for (const time of times) waits.wake(time);
+  const available = times.filter((time) => time <= now);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
     if (step === undefined) return { state: at, room: null };
     const most = countOf(step.to, scene.spec.replicas, 1);
     const room = most - taken;
     const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
-    const isReached = well >= most || !isToCome;
-    // Where drover can do nothing more either, it waits.
-    if (!isReached && (room > 0 || inHand.all.size > 0)) return { state: at, room };
-    const stepReachedAt = at.stepReachedAt ?? scene.now;
-    const reached = { state: { ...at, stepReachedAt }, room };
+    const isReached = available.length >= most || !isToCome;
     if (!isReached) {
-      waits.for('Step', `${words}: ${most - well} of its VMs are not ready`);
-      return reached;
+      if (room <= 0 && inHand.all.size === 0) waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
+      return { state: unreached(at), room };
     }
+    // A VM of it that was down since, seen or not, has not been well for the whole time.
+    const since = Math.max(Date.parse(at.stepReachedAt ?? scene.now), available[Math.min(most, available.length) - 1] ?? 0);
+    const stepReachedAt = new Date(since).toISOString();
+    const reached = { state: { ...at, stepReachedAt }, room };
     const { wait } = step.then;
     // One that can't be read may have been stored before the API server refused it: nobody knows how long it should be.
     if (wait === undefined || !isDuration(wait)) {
@@ -63,6 +66,12 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
       return reached;
     }
   }
+}
+
+/** Its time begins anew when it is reached, and nobody can pass it until then. */
+function unreached(state: RolloutStatus): RolloutStatus {
+  const { stepReachedAt: _stepReachedAt, ...rest } = state;
+  return rest;
 }
 
 /**

@@ -108,6 +108,8 @@ export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
   readyReplicas: count('VMs whose guests are ready.').exactOptional(),
+  availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
+  unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
   updatedReplicas: count('VMs that carry the newest revision.').exactOptional(),
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),

@@ -18,6 +18,9 @@ export interface Control {
   isTaken: (now: RolloutView, before: RolloutView) => boolean;
 }
 
+/** VMs are made or leave; of the template nothing is left to roll out. */
+const SCALING = new Set(['ScalingOut', 'ScalingIn']);
+
 export const pause: Control = {
   signal: 'pause',
   done: 'paused',
@@ -44,7 +47,7 @@ export const abort: Control = {
   done: 'aborted',
   check: (_pool, { pool, end, phase, halted }) => {
     if (halted?.kind === 'Aborted') throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
-    if (end === 'Complete' || end === 'LeftToOthers') throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
+    if (end === 'Complete' || end === 'LeftToOthers' || SCALING.has(phase)) throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
     if (end === 'Failed') throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`);
   },
   isTaken: ({ halted }) => halted?.kind === 'Aborted',
@@ -58,7 +61,7 @@ export const promote = (full: boolean): Control => ({
   check: ({ spec }, { pool, step, end, phase }) => {
     if ((spec.rollout?.steps ?? []).length === 0) throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);
     if (end !== null) throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
-    if (step === null) throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
+    if (step === null || SCALING.has(phase)) throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
     if (step.passed >= step.of) throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
     // Two people who promote at once would otherwise pass two steps.
     if (step.reachedAt !== null || full) return;

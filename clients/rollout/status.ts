@@ -51,7 +51,7 @@ const stillInWords = ({ pool, phase, updatedReplicas, replicas }: RolloutView, t
 
 function endInWords({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
   const count = `${updatedReplicas} of ${replicas} VMs are updated`;
-  if (end === 'LeftToOthers') return `pool ${pool}: its updateStrategy leaves updates to others; ${count}`;
+  if (end === 'LeftToOthers') return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
   return `pool ${pool}: the rollout is ${phase}, ${count}${message === '' ? '' : `: ${message}`}`;
 }
 

@@ -153,7 +153,7 @@ describe('status', () => {
     expect(plan({ failure }).status?.conditions).toContainEqual(condition);
     const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], failure });
     expect(whole.failure).toBeNull();
-    expect(whole.status?.conditions?.map(({ type }) => type)).toEqual(['Progressing', 'Paused', 'Degraded']);
+    expect(whole.status?.conditions?.map(({ type }) => type)).toEqual(['Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded']);
   });
 });
 

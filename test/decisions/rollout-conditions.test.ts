@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Condition, RolloutStatus } from '../../api/pool.ts';
+import type { Condition, PoolSpec, RolloutStatus } from '../../api/pool.ts';
 import { rolloutConditions } from '../../decisions/rollout-conditions.ts';
 import { planRollout } from '../../decisions/rollout-plan.ts';
 import { aStep, at, DOWN, failure, fresh, NEW, NOW, OLD, old, rolling, rolloutInput, type RolloutFields } from './rollout-pools.ts';
@@ -32,9 +32,40 @@ describe('Progressing', () => {
     [{ vms: canary, state: stopped('UndoFailed') }, 'False', 'UndoFailed', 'too many'],
     [{ vms: canary, state: stopped('Undoing') }, 'True', 'Undoing', `VMs go back to revision ${OLD}: too many`],
     [{ vms: [old(1), old(2)], state: stopped('Undoing') }, 'False', 'Undone', `VMs are back at revision ${OLD}: too many`],
+    [{ vms: [old(1, DOWN), old(2)], state: stopped('Undoing') }, 'False', 'UndoFailed', `not ready, or not back at revision ${OLD}: web-1; undone because: too many`],
+    [
+      { vms: [fresh(1), fresh(2)], vmis: { 'web-2': { revision: OLD } }, spec: { updateStrategy: { proactive: { disruption: 'Live' } } }, state: rolling({ batches: 1 }) },
+      'False',
+      'LeftToOthers',
+      'web-2: it waits for a restart, which the pool leaves to people',
+    ],
   ])('%#', (fields, status, reason, message) => {
     expect(conditions(fields)['Progressing']).toEqual({ type: 'Progressing', status, reason, message, lastTransitionTime: at(NOW) });
   });
+});
+
+const FULL = { replicas: 2 };
+test.each<[string, RolloutFields, Condition['status'], string]>([
+  ['all VMs run the template', { vms: [fresh(1), fresh(2)], spec: FULL }, 'True', 'UpToDate'],
+  ['those aside whose owners opted out', { vms: [fresh(1), old(2, { optedOut: true })], spec: FULL }, 'True', 'UpToDate'],
+  ['VMs are missing', { vms: [fresh(1)], spec: FULL }, 'False', 'ScalingOut'],
+  ['all VMs are missing', { vms: [], spec: FULL }, 'False', 'ScalingOut'],
+  ['VMs are too many', { vms: [fresh(1), fresh(2), fresh(3)], spec: FULL }, 'False', 'ScalingIn'],
+  ['VMs are too many, and stay', { vms: [fresh(1), fresh(2), fresh(3)], spec: { ...FULL, scaleInStrategy: { unmanaged: {} } } }, 'True', 'UpToDate'],
+  ['VMs are left to others', { vms: [old(1), old(2)], spec: { ...FULL, updateStrategy: { opportunistic: {} } } }, 'False', 'LeftToOthers'],
+  ['a failure was borne', { vms: [fresh(1), old(2)], spec: { ...FULL, rollout: { maxFailures: 1 } }, state: rolling({ failures: [failure('web-2')] }) }, 'False', 'VmsFailed'],
+  ['a rollout goes on', { vms: [fresh(1), old(2)], spec: FULL }, 'False', 'RollingOut'],
+  ['a rollout has failed', { vms: [fresh(1), old(2)], spec: FULL, state: stopped('Failed') }, 'False', 'Failed'],
+  ['a rollout was undone', { vms: [old(1), old(2)], spec: FULL, state: stopped('Undoing') }, 'False', 'Undone'],
+])('UpToDate: %s', (_what, fields, status, reason) => {
+  expect(conditions(fields)['UpToDate']).toMatchObject({ status, reason, observedGeneration: 1 });
+});
+
+test('a surplus that nobody removes is told', () => {
+  const vms = [fresh(1), fresh(2), fresh(3)];
+  const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined => conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
+  expect(message({ unmanaged: {} })).toBe(`3 of 2 VMs are there, of revision ${NEW}: 1 too many stays until people delete VMs`);
+  expect(message({ opportunistic: {} })).toBe(`3 of 2 VMs are there, of revision ${NEW}: 1 too many stays until VMs are halted`);
 });
 
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;
@@ -57,6 +88,7 @@ test('Degraded says which VMs have failed, and what came of it', () => {
     [{ state: stopped('Undoing') }, { status: 'True', reason: 'Undoing' }],
     [{ state: stopped('Undoing'), vms: [old(1)] }, { status: 'True', reason: 'Undone' }],
     [{ state: stopped('UndoFailed') }, { status: 'True', reason: 'UndoFailed' }],
+    [{ state: stopped('Undoing'), vms: [old(1, DOWN)] }, { status: 'True', reason: 'UndoFailed' }],
     [{ state: stopped('Aborted') }, { status: 'False' }],
   ];
   for (const [fields, expected] of degraded) expect(ofCanary('Degraded', fields)).toMatchObject(expected);

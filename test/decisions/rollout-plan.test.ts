@@ -217,10 +217,13 @@ describe('below a step', () => {
     expect(taken(plan({ vms: all(8), spec: stepped(aStep(3)), state: begunWith(), batches: [aBatch([held(old(1)), held(old(2))])] }))).toEqual(['web-3']);
   });
 
-  test('VMs that are being made count where they get its revision: that is the one that all had', () => {
-    const spec = stepped(aStep(3));
-    expect(taken(plan({ vms: all(8), spec, coming: 2 }))).toHaveLength(3);
-    expect(taken(plan({ vms: all(8), spec, coming: 2, status: { currentRevision: NEW } }))).toHaveLength(1);
+  test('none is held back of those that go back to the revision that all had', () => {
+    const back = plan({ vms: all(8), spec: stepped(aStep(3), aStep(5)), status: { currentRevision: NEW }, state: begunWith({ stepReachedAt: at(NOW - MINUTE) }) });
+    expect(taken(back)).toHaveLength(8);
+    expect(back.state.stepReachedAt).toBeUndefined();
+    // An undo of a canary: the VMs that the bad template has not reached do not make its step pass for that way back.
+    const canary = plan({ vms: [old(1), ...all(8, fresh).slice(1)], spec: stepped(aStep(3)), status: { currentRevision: NEW } });
+    expect(canary).toMatchObject({ phase: 'RollingOut', update: { batch: { vms: [{ name: 'web-1' }] } } });
   });
 
   test('VMs that do not run are not taken: they would tell nothing', () => {
@@ -264,6 +267,29 @@ describe('below a step', () => {
     const planned = plan({ vms: [fresh(1, DOWN), ...all(4).slice(1)], spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) }) });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
     expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs are not ready']);
+  });
+
+  test('its time begins anew when a VM of it was lost, restarted or not ready meanwhile', () => {
+    const spec = { ...stepped(aStep(2, HALF_AN_HOUR), aStep(3)), replicas: 4 };
+    const state = begunWith({ stepReachedAt: at(NOW - 29 * MINUTE) });
+    const there = [fresh(1), fresh(2), old(3), old(4)];
+    expect(plan({ vms: there, spec, state }).state.stepReachedAt).toBe(at(NOW - 29 * MINUTE));
+    for (const vms of [there.toSpliced(1, 1), [fresh(1), fresh(2, DOWN), old(3), old(4)]]) {
+      const lost = plan({ vms, spec, state });
+      expect(lost.state).toMatchObject({ step: 0 });
+      expect(lost.state.stepReachedAt).toBeUndefined();
+    }
+    // Nobody has looked while its guest was down.
+    const crashed = plan({ vms: there, vmis: { 'web-2': { readySince: NOW - MINUTE } }, spec, state, now: NOW + 2 * MINUTE });
+    expect(crashed).toMatchObject({ update: null, wakeAt: NOW + 29 * MINUTE, state: { step: 0, stepReachedAt: at(NOW - MINUTE) } });
+    expect(taken(plan({ vms: there, vmis: { 'web-2': { readySince: NOW - MINUTE } }, spec, state, now: NOW + 29 * MINUTE }))).toEqual(['web-3']);
+  });
+
+  test('it is reached by VMs that have been ready for minReadySeconds', () => {
+    const rollout = { steps: [aStep(1)], minReadySeconds: 60 };
+    const planned = plan({ vms: [fresh(1), old(2)], vmis: { 'web-1': { readySince: NOW - 10_000 } }, spec: { ...oldest, rollout }, state: begunWith() });
+    expect(planned).toMatchObject({ update: null, wakeAt: NOW + 50_000 });
+    expect(planned.state.stepReachedAt).toBeUndefined();
   });
 
   test('a VM that has failed is made up for, as far as failures are borne', () => {
@@ -361,7 +387,7 @@ describe('failures', () => {
 
     test('to the last revision that all VMs had', () => {
       const planned = plan({ vms, spec: undo, state: failed(1) });
-      expect(planned).toMatchObject({ phase: 'Undoing', goal: OLD, newest: NEW, state: { failures: [], halted: { kind: 'Undoing', by: 'drover' } } });
+      expect(planned).toMatchObject({ phase: 'Undoing', goal: OLD, newest: NEW, state: { failures: [{ vm: 'web-1' }], halted: { kind: 'Undoing', by: 'drover' } } });
       expect(planned.update).toMatchObject({ askedBy: 'drover', batch: { revision: OLD, rollout: NEW } });
       expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
@@ -372,6 +398,18 @@ describe('failures', () => {
 
     test('until all are back', () => {
       expect(plan({ vms: all(3), spec: undo, state: undoing() })).toMatchObject({ phase: 'Undone', current: OLD, goal: OLD, update: null, state: { completedAt: at(NOW) } });
+    });
+
+    test('or some are not ready there, which is told until they are', () => {
+      expect(plan({ vms: all(3), spec: undo, state: undoing() }).notBack).toEqual([]);
+      expect(plan({ vms: [old(1, DOWN), old(2), old(3, { ...HALTED })], spec: undo, state: undoing() })).toMatchObject({ phase: 'Undone', notBack: ['web-1'] });
+    });
+
+    test('and what it was turned back for says nothing of the way back', () => {
+      const cause = failure('web-1', { at: at(NOW - MINUTE - 1) });
+      const planned = plan({ vms, spec: undo, state: undoing({ failures: [cause] }) });
+      expect(planned).toMatchObject({ phase: 'Undoing', state: { failures: [cause] } });
+      expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
 
     test('or that fails too', () => {

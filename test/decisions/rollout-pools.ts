@@ -97,7 +97,6 @@ export function rolloutInput({ spec, status, vms = [], vmis = {}, kept = [OLD_TE
     state: rolling(),
     batches: [],
     busy: new Set(),
-    coming: 0,
     notBefore: 0,
     burst: 250,
     now: NOW,

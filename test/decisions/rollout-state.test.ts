@@ -42,6 +42,16 @@ describe('failures are noted', () => {
     expect(withFailures(state, NEW, many).failures).toEqual(many.slice(50));
   });
 
+  test('with what it was turned back for: one that the rollout brought down was not down by itself', () => {
+    const state = { ...undoing, failures: [failure('web-1', { why: 'no boot' }), failure('web-2', { wasDown: true })] };
+    const again = [failure('web-1', { wasDown: true }), failure('web-2'), failure('web-3', { wasDown: true })];
+    expect(withFailures(state, OLD, again).failures).toEqual([
+      failure('web-1', { why: 'no boot; and on the way back: not ready in time' }),
+      failure('web-2', { why: 'not ready in time; and on the way back: not ready in time', wasDown: true }),
+      failure('web-3', { wasDown: true }),
+    ]);
+  });
+
   test('only of the revision that VMs are brought to: a batch may end beside the plan that turns it round', () => {
     const late = [failure('web-1')];
     expect(withFailures(rolling(), NEW, late).failures).toEqual(late);

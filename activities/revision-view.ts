@@ -1,4 +1,5 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../api/names.ts';
+import { kindOf } from './owner-kind.ts';
 import { controllerOf, type KubeObject, type Stored } from '../kubernetes/objects.ts';
 import type { PoolTemplate } from '../decisions/pool-template.ts';
 
@@ -32,7 +33,7 @@ export function revisionView(object: Stored<ControllerRevision>): RevisionView |
   const { metadata, revision: number, data } = object;
   const owner = controllerOf(object);
   const revision = metadata.labels?.[REVISION_LABEL];
-  if (owner?.kind !== 'VirtualMachinePool' || revision === undefined || data?.template === undefined) return null;
+  if (owner === undefined || kindOf(owner) !== 'VirtualMachinePool' || revision === undefined || data?.template === undefined) return null;
   return {
     namespace: metadata.namespace!,
     name: metadata.name,

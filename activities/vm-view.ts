@@ -3,6 +3,7 @@ import { placementOf } from '../decisions/live-update.ts';
 import { recordOf } from '../decisions/machine-types/record.ts';
 import type { VmView } from '../decisions/vm.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../kubernetes/objects.ts';
+import { kindOf } from './owner-kind.ts';
 import { sharedOrNull, sharedText } from './shared-text.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
@@ -38,7 +39,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     name: metadata.name,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
-    owner: owner === undefined ? null : { kind: owner.kind, name: owner.name, uid: owner.uid },
+    owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,

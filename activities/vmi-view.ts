@@ -44,6 +44,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     phase: status?.phase ?? '',
+    phaseSince: sincePhase(status, status?.phase ?? ''),
     ready: ready?.status === 'True',
     readySince: timeOf(ready),
     scheduledAt: sincePhase(status, 'Scheduled'),

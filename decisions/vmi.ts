@@ -12,6 +12,8 @@ export interface VmiView {
   deleting: boolean;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
+  /** Since when it has that phase, in milliseconds since the epoch; null where KubeVirt doesn't say. */
+  phaseSince: number | null;
   ready: boolean;
   /** Since when it has been ready, or not ready, in milliseconds since the epoch; null where KubeVirt doesn't say. */
   readySince: number | null;

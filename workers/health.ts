@@ -17,7 +17,9 @@ export async function serveHealth({ address, port }: { address: string; port: nu
     return [404, 'there are /healthz, /readyz and /metrics\n'];
   };
   const server = createServer((request, response) => {
-    void bodyOf(request.url).then(([status, body]) => response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body));
+    const answer = ([status, body]: [number, string]): void => void response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
+    // A metric that can't be told is the asker's trouble, and ends no worker.
+    bodyOf(request.url).then(answer, (error: unknown) => answer([500, `${(error as Error).message}\n`]));
   });
   server.listen(port, address);
   await once(server, 'listening');

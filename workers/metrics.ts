@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { HealingGauges } from './healing-gauges.ts';
+import { PoolGauges } from './pool-gauges.ts';
 import { TransitionGauge } from './transition-gauge.ts';
+import { VmMetrics } from './vm-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -31,6 +33,14 @@ export function createMetrics() {
       labelNames: ['namespace', 'pool'],
       registers,
     }),
+    faults: new Counter({
+      name: 'drover_faults_total',
+      help: 'Errors that nobody has caught: the worker ends for one, and is to be started again.',
+      labelNames: ['kind'],
+      registers,
+    }),
+    pools: new PoolGauges(registry),
+    vms: new VmMetrics(registry),
     healing: new HealingGauges(registry),
     healingReplacements: new Counter({
       name: 'drover_healing_replacements_total',

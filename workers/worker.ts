@@ -15,11 +15,14 @@ import { createRestartActivities } from '../activities/restarts.ts';
 import { Revisions } from '../activities/revisions.ts';
 import { createUpdateActivities } from '../activities/update.ts';
 import { createWatchActivities } from '../activities/watch.ts';
+import type { VmiView } from '../decisions/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
+import { VirtualMachinePools } from '../kubernetes/resources.ts';
 import { taskQueueOf } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import { serveHealth, type Health } from './health.ts';
+import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { nudgePool, tellGone } from './nudge-pool.ts';
@@ -33,8 +36,17 @@ const CONNECT_AGAIN_MS = 1_000;
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
   Runtime.install({ logger });
-  const stop = stopSignal();
+  const stopping = stopOnSignals();
+  const stop = stopping.signal;
   const metrics = createMetrics();
+  endOnFault({
+    logger,
+    onFault: (kind) => metrics.faults.inc({ kind }),
+    drain: () => {
+      stopping.abort();
+      if (worker?.getState() === 'RUNNING') worker.shutdown();
+    },
+  });
   const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker', beforeWrite: ensureCurrentAttempt });
   const fleet = createFleet(client, logger, metrics);
   let worker: Worker | undefined;
@@ -42,6 +54,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     isReady: () => worker?.getState() === 'RUNNING' && Object.values(fleet.caches).every(({ synced }) => synced),
     metrics: () => {
       for (const [resource, { size }] of Object.entries(fleet.caches)) metrics.objects.set({ resource }, size);
+      metrics.pools.look(fleet.pools.values());
       metrics.healing.look(fleet.pools.values());
       return metrics.registry.metrics();
     },
@@ -125,10 +138,10 @@ async function connect(options: NativeConnectionOptions, logger: Logger, stop: A
 }
 
 /** Temporal's runtime takes the signals over, and acts on them only once there is a worker. */
-function stopSignal(): AbortSignal {
+function stopOnSignals(): AbortController {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-  return stop.signal;
+  return stop;
 }
 
 const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
@@ -144,5 +157,13 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onGuestFailed: ({ namespace }) => metrics.failedGuests.inc({ namespace }),
   });
+  fleet.subscribe((change) => {
+    if (change.kind === 'vmi') metrics.vms.change(change, (vmi) => poolOf(vmi, fleet), fleet.vmis.synced);
+  });
   return fleet;
+}
+
+function poolOf(vmi: VmiView, fleet: Fleet): { namespace: string; pool: string } | null {
+  const vm = fleet.vms.get(`${vmi.namespace}/${vmi.name}`);
+  return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid ? { namespace: vm.namespace, pool: vm.owner.name } : null;
 }

@@ -1,3 +1,4 @@
+import { kindOf } from '../../activities/owner-kind.ts';
 import { expect, test } from 'vitest';
 import { stirredBy } from '../../activities/stirred-by.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -20,6 +21,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   vmUid: null,
   createdAt: 0,
   deleting: false,
+  phaseSince: null,
   phase: 'Running',
   ready: true,
   readySince: 0,
@@ -92,4 +94,11 @@ test('what machine type transitions alone read stirs no pool', () => {
   const noted = { annotated: true, ownLabels: { some: 'label' }, machineType: 'q35', transition: record, transitionMark: record.id };
   expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
   expect(stirred(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
+});
+
+test('a VM of a pool of KubeVirt\'s own stirs no pool of drover\'s of that name', () => {
+  const theirs = aVm('web-1', { owner: { kind: kindOf({ apiVersion: 'pool.kubevirt.io/v1beta1', kind: 'VirtualMachinePool' }), name: 'web', uid: 'theirs' } });
+  expect(stirredBy({ kind: 'vm', before: undefined, after: theirs }, fleet)).toEqual([]);
+  expect(kindOf({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool' })).toBe('VirtualMachinePool');
+  expect(kindOf({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' })).toBe('VirtualMachine');
 });

@@ -28,6 +28,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
     deleting: false,
     phase: '',
+    phaseSince: null,
     ready: false,
     readySince: null,
     revision: 'abc',

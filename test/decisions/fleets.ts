@@ -70,6 +70,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     createdAt: vm.createdAt,
     deleting: false,
     phase: 'Running',
+    phaseSince: 0,
     ready: vm.ready,
     readySince: 0,
     scheduledAt: 0,

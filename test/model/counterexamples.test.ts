@@ -3,6 +3,7 @@ import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool.ts';
 import { Guarantees } from './guarantees.ts';
+import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
 import { World, type WorldOptions } from './world.ts';
 
@@ -55,7 +56,7 @@ test('a scale-in during a rollout that fails takes the VMs that are down, not th
     await begun(world, { replicas: 10, maxUnavailable: 3 });
     await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
     await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 7, 30_000);
-    await world.wait(30_000);
+    await world.wait(60_000);
     await world.changePool('web', { replicas: 7 });
     await world.wait(30_000);
   }));
@@ -90,24 +91,18 @@ test('a VM that ran while nobody watched keeps its disks when its guest fails to
     for (const worker of world.workers) world.freeze(worker);
     await world.wait(300_000);
     expect(world.vmi('web-4')?.status?.phase).toBe('Running');
-    await corrupt(world, 'root-4');
+    await corruptDisk(world, 'root-4');
     world.crash('web-4');
     await world.wait(300_000);
     for (const worker of world.workers) world.thaw(worker);
     await world.wait(600_000);
   }));
 
-/** Guests that boot from the disk fail to start from now on. */
-async function corrupt(world: World, name: string): Promise<void> {
-  const { DataVolumes } = await import('../../kubernetes/resources.ts');
-  await world.client.patch(DataVolumes, { namespace: 'shop', name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
-}
-
 test('a surplus that nobody will remove stops no healing', () =>
   play(async (world) => {
     await begun(world, { replicas: 5, autohealing: { preserveStorage: false, maxUnhealthy: '100%' }, scaleInStrategy: { opportunistic: {} }, template: aTemplate({ disk: 'root' }) });
     await world.changePool('web', { replicas: 4 });
-    await corrupt(world, 'root-5');
+    await corruptDisk(world, 'root-5');
     world.crash('web-5');
     const { uid } = world.vm('web-5')!.metadata;
     if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000))) world.break('G12: web-5 is sick for half an hour, and is not healed');

@@ -26,7 +26,7 @@ interface Vm {
   name: string;
   pool: string | null;
   createdAt: number;
-  /** It was ready once. */
+  /** A guest of it ran. */
   hasRun: boolean;
   /** Since when it is not ready; null while it is. */
   downSince: number | null;
@@ -36,6 +36,8 @@ interface Vm {
 
 /** A watch is that late at most, and a call takes as long, in milliseconds. */
 const KNOWN_AFTER_MS = 3_000;
+/** A scale-in that was planned a while ago knew of what was down that long. */
+const LONG_DOWN_MS = 45_000;
 /** Whoever has not been heard of for so long does nothing more. */
 const STALE_MS = 10_000;
 /** A name that is missing is made anew within so long, if a worker can. */
@@ -204,14 +206,9 @@ export class Guarantees implements Onlooker {
     const at = this.#now;
     this.#world.time.in(KNOWN_AFTER_MS, () => {
       if ((this.#meddled.get(uid) ?? 0) > at) return;
-      const worse = this.#world.vmsOf(uid).find((other) => isStaying(other) && runs(other) && this.#downMs(other) > 3 * KNOWN_AFTER_MS && this.#isSettledSince(other, at));
+      const worse = this.#world.vmsOf(uid).find((other) => isStaying(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
       if (worse !== undefined) this.#broken('G2', `${name} was ready and is ${how} by scale-in, and ${worse.metadata.name} stays, which is not ready for ${this.#downMs(worse)} ms`);
     });
-  }
-
-  #isSettledSince(vm: Stored, at: number): boolean {
-    const known = this.#vms.get(vm.metadata.uid);
-    return known !== undefined && known.createdAt < at - 2 * KNOWN_AFTER_MS;
   }
 
   #healed(vm: Stored): void {
@@ -246,7 +243,7 @@ export class Guarantees implements Onlooker {
     const known = owner === undefined ? undefined : this.#vms.get(owner);
     if (known !== undefined) {
       const isReady = this.#isReady(vmi.metadata.name);
-      known.hasRun ||= isReady;
+      known.hasRun ||= vmi.status?.phase === 'Running';
       known.downSince = isReady ? null : (known.downSince ?? this.#now);
     }
     if (isWorker && before !== undefined && !isGoing(before) && (after === undefined || isGoing(after)) && vm !== undefined) this.#takenDown(vm, before);

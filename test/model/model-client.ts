@@ -21,6 +21,8 @@ export interface ModelClientOptions {
   lag: number;
   /** Told of each call right before the server carries it out, in the caller's context. */
   onCall?: (call: Call, act: () => unknown) => unknown;
+  /** Awaited before each call that changes something. */
+  beforeWrite?: () => Promise<void>;
   /** Calls that are no verb on a resource. */
   request?: (request: HttpRequest) => Promise<unknown>;
 }
@@ -169,7 +171,8 @@ export class ModelClient {
   }
 
   async #call<T>(verb: Call['verb'], resource: Resource | null, key: Call['key'], { signal, deadlineMs = GIVES_UP_MS }: CallOptions, act: () => T): Promise<T> {
-    const { process, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
+    const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
+    if (verb !== 'get' && verb !== 'list') await beforeWrite?.();
     await this.#way(signal, true, deadlineMs);
     // The server carries it out, whoever waits for the answer.
     let answer: T | undefined;

@@ -1,4 +1,5 @@
 import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
+import { ActivityCancelledError, ActivityNotFoundError } from '@temporalio/client';
 import { ActivityFailure, ApplicationFailure, CancelledFailure, defaultFailureConverter, defaultPayloadConverter, RetryState, TimeoutFailure, toPayloads, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { msOptionalToNumber, type Duration } from '@temporalio/common/lib/time.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -276,8 +277,18 @@ export class Temporal {
     return done.promise;
   }
 
+  /** Attempts by their task tokens. */
+  readonly attempts = new Map<string, Attempt>();
+
   /** What activities and people call. */
   readonly client = {
+    activity: {
+      heartbeat: async (token: Uint8Array): Promise<void> => {
+        await this.#way();
+        this.attempts.get(String(token))!.confirm();
+        await this.#way();
+      },
+    },
     workflow: {
       signalWithStart: async (type: string, { workflowId, args = [], signal, signalArgs = [] }: { workflowId: string; args?: unknown[]; signal: { name: string }; signalArgs?: unknown[] }) => {
         await this.#way();
@@ -415,6 +426,8 @@ class Attempt {
     this.#done = done;
     this.#cancelled.promise.catch(() => {});
     const time = timeNow();
+    const token = new TextEncoder().encode(`${id}/${attempt}`);
+    temporal.attempts.set(String(token), this);
     const info = {
       activityId: id,
       activityType: type,
@@ -430,6 +443,7 @@ class Attempt {
       scheduleToCloseTimeoutMs: 0,
       scheduledTimestampMs: time.now,
       currentAttemptScheduledTimestampMs: time.now,
+      taskToken: token,
       base64TaskToken: '',
       heartbeatDetails: undefined,
       priority: undefined,
@@ -447,6 +461,13 @@ class Attempt {
     if (heartbeatMs !== undefined) this.#miss(heartbeatMs);
     const closeMs = isLocal ? TASK_LOST_MS : msOptionalToNumber(options.startToCloseTimeout);
     if (closeMs !== undefined) this.#closeBy(closeMs, isLocal);
+  }
+
+  /** Temporal is asked whether this attempt still counts. */
+  confirm(): void {
+    if (this.#isOver || this.#toBeCancelled === 'NOT_FOUND') throw new ActivityNotFoundError('the attempt is over');
+    this.#lastBeat = timeNow().now;
+    if (this.#toBeCancelled !== null) throw new ActivityCancelledError('the activity is to end');
   }
 
   askToCancel(why: string): void {

@@ -1,3 +1,4 @@
+import { ensureCurrentAttempt } from '../../activities/attempt.ts';
 import { createAwaitActivities } from '../../activities/await-vms.ts';
 import { ChosenGuests } from '../../activities/chosen-guests.ts';
 import { withFailures } from '../../activities/failure.ts';
@@ -138,18 +139,19 @@ export class World {
   /** Waits until it is so; false if it is not within so long. */
   async until(isSo: () => boolean, ms: number): Promise<boolean> {
     const end = this.time.now + ms;
-    while (!isSo()) {
+    for (let ms = 200; !isSo(); ms = Math.min(ms * 1.1, 10_000)) {
       if (this.time.now >= end) return false;
-      await this.wait(200);
+      await this.wait(ms);
     }
     return true;
   }
 
-  clientOf(process: Process, lag = this.#options.lag): ModelClient {
+  clientOf(process: Process, lag = this.#options.lag, beforeWrite?: () => Promise<void>): ModelClient {
     return new ModelClient({
       server: this.server,
       process,
       lag,
+      ...(beforeWrite === undefined ? {} : { beforeWrite }),
       onCall: (call, act) => {
         for (const onlooker of this.onlookers) onlooker.onCall?.(call);
         this.#call = call;
@@ -167,7 +169,7 @@ export class World {
 
   async addWorker(): Promise<Worker> {
     const process = new Process(`worker-${++this.#workers}`);
-    const client = this.clientOf(process).asClient;
+    const client = this.clientOf(process, this.#options.lag, ensureCurrentAttempt).asClient;
     const worker = runAs(process, (): Worker => {
       const fleet = new Fleet({ client });
       const revisions = new Revisions({ client, fleet });
@@ -233,7 +235,9 @@ export class World {
 
   async changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
     this.say(`-- pool ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
-    await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', { spec });
+    // Each field as a whole: nothing of what it was before stays.
+    const patch = Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value }));
+    await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'json', patch);
   }
 
   async deletePool(name: string): Promise<void> {

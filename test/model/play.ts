@@ -1,0 +1,183 @@
+import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
+import { DataVolumes, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import { Guarantees } from './guarantees.ts';
+import { aTemplate } from './pools.ts';
+import type { Happening, Scenario } from './random.ts';
+import { NAMESPACE, World } from './world.ts';
+
+const HOUR_MS = 3_600_000;
+const POOLS = ['web', 'db'];
+
+/** Plays a scenario, ends all its faults, and sees whether every pool then gets as it is wanted. Throws `Broken` if a guarantee is. */
+export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
+  const { seed, lag, longHistory, delays, specs, happenings } = scenario;
+  const world = new World({ seed, lag, longHistory, delays });
+  const guarantees = new Guarantees(world, off);
+  await world.run(8 * HOUR_MS, async () => {
+    const clock = setInterval(() => guarantees.checkMissing(), 5_000);
+    const names = POOLS.slice(0, specs.length);
+    for (const [index, name] of names.entries()) await world.createPool(name, specs[index]!);
+    await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
+    for (const { after, ...happening } of happenings) {
+      await world.wait(after);
+      await happen(world, names, happening);
+    }
+    await world.wait(world.time.between(0, 60_000));
+    await settle(world, names);
+    clearInterval(clock);
+  });
+  return world;
+}
+
+async function happen(world: World, names: readonly string[], happening: Happening): Promise<void> {
+  if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
+  if ('vm' in happening) return happenToVm(world, names, happening);
+  const worker = world.workers[happening.worker % world.workers.length]!;
+  if (worker.process.state !== 'running' || worker.process.isCutOff) return;
+  switch (happening.what) {
+    case 'kill':
+      world.kill(worker);
+      void world.wait(15_000).then(() => world.addWorker());
+      return;
+    case 'freeze':
+      world.freeze(worker);
+      void world.wait(happening.ms).then(() => world.thaw(worker));
+      return;
+    case 'cut off':
+      world.cutOff(worker, true);
+      void world.wait(happening.ms).then(() => world.cutOff(worker, false));
+  }
+}
+
+async function happenToPool(world: World, name: string, happening: Extract<Happening, { pool: number }>): Promise<void> {
+  const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
+  if (pool === undefined) return;
+  const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
+  switch (happening.what) {
+    case 'scale':
+      return world.changePool(name, { replicas: happening.replicas });
+    case 'template': {
+      const { version, neverReady } = happening;
+      return world.changePool(name, { template: aTemplate({ version, neverReady, ...(disk === undefined ? {} : { disk }) }) });
+    }
+    case 'rules':
+      return world.changePool(name, happening.spec);
+    case 'renew': {
+      await world.deletePool(name);
+      const isGone = await world.until(() => world.pool(name) === undefined, 600_000);
+      if (isGone) await world.createPool(name, pool.spec);
+      else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff)) world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
+      return;
+    }
+    case 'restarts': {
+      const chosen = Object.fromEntries(world.vmsOf(pool.metadata.uid).flatMap(({ metadata }) => (world.vmi(metadata.name) === undefined ? [] : [[metadata.name, world.vmi(metadata.name)!.metadata.uid]])));
+      const { maxUnavailable } = happening;
+      world.say(`-- all VMs of ${name} are to be restarted, ${maxUnavailable} at a time`);
+      world.temporal.start('restartVms', `restart/model/${world.time.now}`, [{ chosen: { [NAMESPACE]: chosen }, maxUnavailable, maxFailures: 2, deadlineMs: 60_000, askedBy: 'ann', reason: null }]);
+      return;
+    }
+    case 'promote':
+      return world.signal(name, 'promote', { full: true });
+    case 'pause':
+    case 'resume':
+    case 'abort':
+    case 'healPause':
+    case 'healResume':
+      world.signal(name, happening.what, { by: 'ann' });
+  }
+}
+
+async function happenToVm(world: World, names: readonly string[], { what, vm: number }: Extract<Happening, { vm: number }>): Promise<void> {
+  const all = world.server.all(VirtualMachines);
+  if (all.length === 0) return;
+  const { name } = all[number % all.length]!.metadata;
+  switch (what) {
+    case 'delete':
+      return world.deleteVm(name);
+    case 'detach':
+      return world.detach(name);
+    case 'adopt': {
+      for (const { metadata } of all) if (metadata.ownerReferences === undefined) await world.adopt(metadata.name, names.find((pool) => metadata.name.startsWith(`${pool}-`))!);
+      return;
+    }
+    case 'stop':
+    case 'start':
+      return world.power(name, what);
+    case 'crash':
+      return world.crash(name);
+    case 'corrupt':
+      await corrupt(world, name);
+      return world.crash(name);
+    case 'opt out':
+      return optOut(world, name, true);
+  }
+}
+
+async function corrupt(world: World, name: string): Promise<void> {
+  const templates = (world.vm(name)?.['spec'] as { dataVolumeTemplates?: { metadata: { name: string } }[] } | undefined)?.dataVolumeTemplates ?? [];
+  for (const { metadata } of templates) await corruptDisk(world, metadata.name, true);
+}
+
+/** Guests that boot from the disk fail to start, from now on or no more. */
+export async function corruptDisk(world: World, name: string, isCorrupt = true): Promise<void> {
+  if (isCorrupt) world.say(`-- disk ${name} is corrupt`);
+  await world.client.patch(DataVolumes, { namespace: NAMESPACE, name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': isCorrupt ? 'true' : null } } }).catch(() => {});
+}
+
+async function optOut(world: World, name: string, isOut: boolean): Promise<void> {
+  if (isOut) world.say(`-- ${name} is not to be disrupted`);
+  await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } } }).catch(() => {});
+}
+
+/** All faults end, nobody holds anything back any more, and the template is a good one: every pool gets as it is wanted. */
+async function settle(world: World, names: readonly string[]): Promise<void> {
+  world.say('-- all faults end');
+  for (const worker of world.workers) {
+    world.thaw(worker);
+    if (worker.process.isCutOff) world.cutOff(worker, false);
+  }
+  for (const disk of world.server.all(DataVolumes)) await corruptDisk(world, disk.metadata.name, false);
+  for (const name of names) {
+    const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
+    if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) continue;
+    for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
+      await optOut(world, metadata.name, false);
+      await world.power(metadata.name, 'start');
+    }
+    const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
+    const template = aTemplate({ version: 9, ...(disk === undefined ? {} : { disk }) });
+    const { autohealing } = pool.spec;
+    await world.changePool(name, {
+      template,
+      paused: false,
+      rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue', steps: [] },
+      updateStrategy: { proactive: {} },
+      scaleInStrategy: { proactive: {} },
+      ...(autohealing === undefined ? {} : { autohealing: { ...autohealing, maxUnhealthy: '100%' } }),
+    });
+    world.signal(name, 'resume', { by: 'ann' });
+    world.signal(name, 'healResume', { by: 'ann' });
+  }
+  for (const name of names) {
+    if (!(await world.until(() => isAsWanted(world, name), 2 * HOUR_MS))) world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
+  }
+  const running = [...world.temporal.runs.values()].filter(({ isOpen, type }) => isOpen && type !== 'watch' && type !== 'pool');
+  if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS))) world.break(`G12: workflows do not end: ${running.filter(({ isOpen }) => isOpen).map(({ id }) => id).join(', ')}`);
+}
+
+function isAsWanted(world: World, name: string): boolean {
+  const pool = world.pool(name) as (Stored & { spec: PoolSpec; status?: PoolStatus }) | undefined;
+  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return pool === undefined;
+  const { status, spec } = pool;
+  const { replicas } = spec;
+  return world.vmsOf(pool.metadata.uid).length === replicas && status?.readyReplicas === replicas && status.updatedReplicas === replicas && status.replicas === replicas;
+}
+
+function inWords(world: World, name: string): string {
+  const pool = world.pool(name);
+  const { replicas, readyReplicas, updatedReplicas, conditions, healing } = (pool?.['status'] ?? {}) as PoolStatus;
+  const vms = pool === undefined ? [] : world.vmsOf(pool.metadata.uid).map((vm) => `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`);
+  return JSON.stringify({ wanted: (pool?.['spec'] as PoolSpec | undefined)?.replicas, replicas, readyReplicas, updatedReplicas, conditions: conditions?.map(({ type, status, reason, message }) => `${type}=${status}/${reason}: ${message}`), cycles: healing?.cycles, vms });
+}

@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool.ts';
+import { aStep } from '../decisions/rollout-pools.ts';
+import { aTemplate } from './pools.ts';
+
+/** What happens to an installation; VMs, workers and pools are named by any number, of which the remainder by their count is taken. */
+export type Happening =
+  | { what: 'scale'; pool: number; replicas: number }
+  | { what: 'template'; pool: number; version: number; neverReady: boolean }
+  | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
+  | { what: 'renew'; pool: number }
+  | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
+  | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
+  | { what: 'restarts'; pool: number; maxUnavailable: number }
+  | { what: 'freeze' | 'cut off'; worker: number; ms: number }
+  | { what: 'kill'; worker: number };
+
+export interface Scenario {
+  seed: number;
+  lag: number;
+  longHistory: number;
+  delays: Record<string, number>;
+  specs: PoolSpec[];
+  /** Milliseconds after the one before. */
+  happenings: (Happening & { after: number })[];
+}
+
+/** Absent as a rule. */
+const seldom = <T>(value: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T | undefined> => fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
+const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+
+const anyMax = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constantFrom('25%', '50%'));
+
+const anyRollout: fc.Arbitrary<Rollout> = fc
+  .record({
+    progressDeadlineSeconds: fc.constantFrom(20, 60, 300),
+    minReadySeconds: seldom(fc.constant(3)),
+    onFailure: seldom(fc.constantFrom('Pause', 'Undo', 'Continue'), 1),
+    maxFailures: seldom(fc.integer({ min: 0, max: 3 })),
+    steps: seldom(fc.constantFrom<NonNullable<Rollout['steps']>>([aStep(1, { approval: {} })], [aStep(2, { wait: '30s' })]), 4),
+  })
+  .map(seen);
+
+const anyHealing: fc.Arbitrary<Autohealing> = fc
+  .record({
+    startupFailureThreshold: fc.constantFrom(1, 3),
+    unhealthyAfter: seldom(fc.constant({ notReady: '30s' })),
+    backoff: fc.constantFrom({ initial: '1s', max: '5s' }, { initial: '10s', jitter: 0 }),
+    maxUnhealthy: fc.constantFrom('100%', '40%'),
+    preserveStorage: seldom(fc.boolean()),
+  })
+  .map(seen);
+
+const anyScaleIn = fc.constantFrom<ScaleInStrategy>({ opportunistic: {} }, { proactive: { statePreservation: 'Offline' } }, { proactive: { statePreservation: 'Offline' } });
+const anyUpdate = fc.constantFrom<UpdateStrategy>({ proactive: { disruption: 'Replace' } }, { proactive: { disruption: 'Live' } }, { opportunistic: {} });
+
+const anySpec: fc.Arbitrary<PoolSpec> = fc
+  .record({
+    replicas: fc.integer({ min: 1, max: 7 }),
+    maxUnavailable: seldom(anyMax, 1),
+    rollout: anyRollout,
+    autohealing: seldom(anyHealing, 1),
+    scaleInStrategy: seldom(anyScaleIn),
+    updateStrategy: seldom(anyUpdate, 6),
+    disk: seldom(fc.constant('root'), 1),
+    bootMs: fc.constantFrom(500, 4_000),
+  })
+  .map(({ disk, bootMs, ...spec }): PoolSpec => ({ ...seen(spec), template: aTemplate({ bootMs, ...(disk === undefined ? {} : { disk }) }) }));
+
+const pool = fc.nat(1);
+const vm = fc.nat(9);
+const worker = fc.nat(2);
+
+const wishes: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({ what: fc.constant('scale'), pool, replicas: fc.integer({ min: 0, max: 8 }) }),
+  fc.record({ what: fc.constant('template'), pool, version: fc.integer({ min: 2, max: 6 }), neverReady: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }) }),
+);
+const rules: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('rules'), pool, spec: fc.oneof(fc.record({ maxUnavailable: anyMax }), fc.record({ paused: fc.boolean() }), fc.record({ rollout: anyRollout })) });
+const people: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
+  fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
+  fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),
+);
+const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
+const faults: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
+  fc.record({ what: fc.constant('kill'), worker }),
+);
+const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool });
+
+/** Close together, or far apart. */
+const anyGap = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(40_000));
+const anyDelays: fc.Arbitrary<Record<string, number>> = fc
+  .tuple(fc.constantFrom('deleteVms', 'haltVms', 'createVms', 'updateVms', 'removeSickVm', 'removeVms', 'beginRestarts'), fc.constantFrom(0, 0, 5_000, 30_000))
+  .map(([activity, ms]) => ({ [activity]: ms }));
+
+const kinds = { wishes, rules, people, accidents, faults, renewals };
+
+export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
+  fc.record({
+    seed: fc.integer({ min: 1, max: 1_000_000 }),
+    lag: fc.constantFrom(0, 50, 1_000),
+    longHistory: fc.constantFrom(40, 400),
+    delays: anyDelays,
+    specs: fc.array(anySpec, { minLength: 1, maxLength: 2 }),
+    happenings: fc
+      .array(fc.tuple(fc.oneof(...named.map((name) => kinds[name])), anyGap), { minLength: 1, maxLength: 10 })
+      .map((all) => all.map(([happening, after]) => ({ ...happening, after }))),
+  });

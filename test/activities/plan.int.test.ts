@@ -16,7 +16,7 @@ const fleet = aFleet({ simulator: false, workers: 0 });
 
 /** The activities of a worker whose watches never tell it anything after the first list. */
 async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
   const picture = new Fleet({ client });
   await picture.start();

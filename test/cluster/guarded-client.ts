@@ -2,8 +2,9 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient, type DeleteOptions, type ObjectKey, type PatchType, type WriteOptions } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import { Namespaces, type Resource } from '../../kubernetes/resources.ts';
+import type { HttpRequest } from '../../kubernetes/transport.ts';
 import type { GivenCluster } from './given.ts';
-import { objection } from './objection.ts';
+import { actionObjection, objection } from './objection.ts';
 import { labelsOf } from './ownership.ts';
 import { skip } from './skip.ts';
 import { openNamespace } from './worker-rights.ts';
@@ -58,6 +59,13 @@ export class GuardedClient extends KubeClient {
   override async delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
     this.#guard(resource, key, undefined);
     return super.delete(resource, key, options);
+  }
+
+  /** Actions of KubeVirt's. */
+  override async request<T>(request: HttpRequest): Promise<T> {
+    const reason = request.method === 'GET' ? undefined : actionObjection(this.#given, this.#own, request.path);
+    if (reason !== undefined) skip(reason);
+    return super.request(request);
   }
 
   override async close(): Promise<void> {

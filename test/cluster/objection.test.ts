@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Namespaces, Nodes, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { GivenCluster } from './given.ts';
-import { objection } from './objection.ts';
+import { actionObjection, objection } from './objection.ts';
 
 const given = { hasStandIn: false, hasDisks: true } as GivenCluster;
 const own = new Set(['test-1']);
@@ -40,4 +40,15 @@ test.each([{ 'sim.drover.dev/boot-time': '100ms' }, { 'sim.drover.dev/fail-start
 
 test('if nothing looks after pods, guests can be made unready', () => {
   expect(toVm({ 'sim.drover.dev/never-ready': 'true' }, { ...given, hasStandIn: true })).toBeUndefined();
+});
+
+const path = (namespace: string, rest: string): string => `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/${rest}`;
+
+test('a VM may be restarted in namespaces of the test, and a guest paused if its node is real', () => {
+  const restart = 'virtualmachines/web-1/restart';
+  const pause = 'virtualmachineinstances/web-1/pause';
+  expect(actionObjection(given, own, path('test-1', restart))).toBeUndefined();
+  expect(actionObjection(given, own, path('test-1', pause))).toBeUndefined();
+  expect(actionObjection(given, own, path('default', restart))).toContain('it changes the cluster itself');
+  expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain('it asks a guest to pause');
 });

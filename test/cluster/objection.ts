@@ -9,3 +9,12 @@ export function objection(given: GivenCluster, own: ReadonlySet<string>, resourc
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
   return beyond(given, body);
 }
+
+/** The same of a call that is no object's: `restart` and the like, of a VM or its instance. */
+export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, path: string): string | undefined {
+  const [, namespace, resource, action] = /\/namespaces\/([^/]+)\/([^/]+)\/[^/]+\/([^/?]+)/.exec(path) ?? [];
+  if (namespace === undefined || !own.has(namespace)) return `it changes the cluster itself: ${path}`;
+  // virt-handler does these on the node.
+  if (given.hasStandIn && resource === 'virtualmachineinstances') return `it asks a guest to ${action}, and the nodes are played by a stand-in`;
+  return undefined;
+}

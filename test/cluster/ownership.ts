@@ -17,14 +17,14 @@ export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
 
 /** Removes these namespaces of the run with all that is in them. Whoever would take off the finalizers may be gone. */
 export async function removeNamespaces(kube: KubeClient, names: readonly string[]): Promise<void> {
-  for (const name of names) await ignoringGone(kube.delete(Namespaces, { name }));
+  await Promise.all(names.map((name) => ignoringGone(kube.delete(Namespaces, { name }))));
   const deadline = Date.now() + GONE_WITHIN_MS;
-  for (const name of names) {
-    while (await isThere(kube, name)) {
-      if (Date.now() > deadline) throw new Error(`namespace ${name} is still there after ${GONE_WITHIN_MS / 1000} s: delete it by hand`);
-      for (const resource of [VirtualMachinePools, VirtualMachines, VirtualMachineInstances]) await release(kube, resource, name);
-      await sleep(500);
-    }
+  for (let left = [...names]; ; await sleep(500)) {
+    const there = await Promise.all(left.map((name) => isThere(kube, name)));
+    left = left.filter((_name, index) => there[index]);
+    if (left.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`still there after ${GONE_WITHIN_MS / 1000} s: namespaces ${left.join(', ')}; delete them by hand`);
+    await Promise.all(left.flatMap((name) => [VirtualMachinePools, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name))));
   }
 }
 
@@ -32,12 +32,15 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
 export async function removeAll(kube: KubeClient, run: string): Promise<void> {
   const labelSelector = selectorOf(run);
   const { items } = await kube.list(Namespaces, { labelSelector });
-  await removeNamespaces(
-    kube,
-    items.map(({ metadata }) => metadata.name),
-  );
-  for (const resource of [ClusterRoleBindings, ClusterRoles]) {
-    for (const { metadata } of (await kube.list(resource, { labelSelector })).items) await ignoringGone(kube.delete(resource, { name: metadata.name }));
+  try {
+    await removeNamespaces(
+      kube,
+      items.map(({ metadata }) => metadata.name),
+    );
+  } finally {
+    for (const resource of [ClusterRoleBindings, ClusterRoles]) {
+      for (const { metadata } of (await kube.list(resource, { labelSelector })).items) await ignoringGone(kube.delete(resource, { name: metadata.name }));
+    }
   }
 }
 

@@ -38,7 +38,7 @@ test('a worker that dies in the middle of a burst of 200: exactly 200, no name t
   const namespace = await fleet().namespace();
   const creations = await everyCreation(namespace);
   // An API server that takes its time: each crash then comes in the middle, however fast the machine.
-  const slow = await chaosProxy(fleet().stack.kubeconfig, async (method): Promise<Fate> => {
+  const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
     if (method === 'POST') await sleep(400);
     return 'pass';
   });

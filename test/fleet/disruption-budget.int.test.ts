@@ -13,7 +13,7 @@ const VMS = 10;
 
 /** A worker that hears of every change so much too late. */
 async function aLateWorker(watchLag: number): Promise<void> {
-  const { kubeconfig } = await chaosProxy(fleet().stack.kubeconfig, () => 'pass', { watchLag });
+  const { kubeconfig } = await chaosProxy(fleet().workerKubeconfig, () => 'pass', { watchLag });
   const worker = await fleet().startWorker({ KUBECONFIG: kubeconfig });
   onTestFinished(() => worker.kill());
 }

@@ -85,7 +85,7 @@ test.each<[string, (method: string, path: string) => boolean, Fate]>([
   const lives = await pool.lives();
   await first.kill();
   const met = Promise.withResolvers<void>();
-  const dying = await chaosProxy(fleet().stack.kubeconfig, (method, path): Fate => {
+  const dying = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
     if (!isIt(method, path)) return 'pass';
     met.resolve();
     return fate;

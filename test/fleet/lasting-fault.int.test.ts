@@ -7,7 +7,7 @@ const fleet = aFleet({ simulator: false, workers: 0 });
 test('a fault that stays, as of a webhook that is down, is told in the status, and the pool goes on when it passes', async () => {
   const namespace = await fleet().namespace();
   let broken = true;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path) =>
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
     broken && method === 'POST' && path.includes('/virtualmachines') ? { status: 500 } : 'pass',
   );
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });

@@ -19,7 +19,7 @@ async function aWorker(env: Record<string, string> = {}): Promise<void> {
 }
 
 const throughProxy = async (fate: (method: string, path: string) => Promise<Fate>): Promise<void> =>
-  aWorker({ KUBECONFIG: (await chaosProxy(fleet().stack.kubeconfig, fate)).kubeconfig });
+  aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
 
 /** `act` comes before the worker's first call of this kind; `then` says what becomes of that and of later ones. */
 async function justBefore(is: (method: string, path: string) => boolean, act: () => Promise<unknown>, then: Fate = 'pass'): Promise<void> {

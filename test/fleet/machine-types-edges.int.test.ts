@@ -18,7 +18,7 @@ async function aWorker(env: Record<string, string> = {}): Promise<TestWorker> {
 }
 
 const throughProxy = async (fate: (method: string, path: string) => Fate | Promise<Fate>): Promise<TestWorker> =>
-  aWorker({ KUBECONFIG: (await chaosProxy(fleet().stack.kubeconfig, fate)).kubeconfig });
+  aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
 
 const off = { runStrategy: 'Halted' };
 const isPatchOf = (name: string) => (method: string, path: string): boolean =>

@@ -86,7 +86,7 @@ test('a pool of which some VMs were not chosen is left, and said so', async () =
 test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
   const machines = await Machines.of(fleet(), { other: { runStrategy: 'Halted' } });
   let fails = false;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path) => (fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) => (fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass'));
   await aWorker({ KUBECONFIG: proxy.kubeconfig });
   await aPool(machines, { replicas: 1 });
   fails = true;

@@ -40,7 +40,7 @@ test('people, crashes, faults and newer templates come between: the budget holds
 
   let faulty = false;
   const faults: Fate[] = ['drop-answer', 'drop-call', { status: 500 }, { status: 503 }, { status: 429, retryAfter: 1 }];
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (): Fate => (faulty && random() < 0.03 ? one(faults) : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate => (faulty && random() < 0.03 ? one(faults) : 'pass'));
   const start = (): Promise<TestWorker> => fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   const workers = [await start(), await start()];
   await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable: MOST_DOWN, template: templateOf(1), scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } } });

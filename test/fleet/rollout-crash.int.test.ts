@@ -128,7 +128,7 @@ test('the worker alone loses the API server for 30 s: calls hang, break off, or 
   let away = false;
   const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
   let calls = 0;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (): Fate => (away ? fates[calls++ % fates.length]! : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate => (away ? fates[calls++ % fates.length]! : 'pass'));
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   const { namespace, watch } = await running(6);
   await fleet().patchPool(namespace, 'web', { template: NEXT });

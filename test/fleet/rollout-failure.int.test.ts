@@ -162,7 +162,7 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
 });
 
 test('a rollout that waits for a person costs nothing: no event of a history, no call to the API server', async () => {
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, () => 'pass');
+  const proxy = await chaosProxy(fleet().workerKubeconfig, () => 'pass');
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   onTestFinished(() => worker.kill());
   const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });

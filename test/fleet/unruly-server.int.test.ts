@@ -23,7 +23,7 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   }],
 ])('an API server that %s: every VM once, out and in', async (_what, fate) => {
   const namespace = await fleet().namespace();
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, fate());
+  const proxy = await chaosProxy(fleet().workerKubeconfig, fate());
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   onTestFinished(() => worker.kill());
   await fleet().createPool(namespace, 'web', { replicas: 60 });
@@ -39,7 +39,7 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
 test('a name that another takes between the plan and the call is skipped', async () => {
   const namespace = await fleet().namespace();
   let raced = false;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path) => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) => {
     if (method !== 'POST' || !path.includes('/virtualmachines') || raced) return 'pass';
     raced = true;
     void fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
@@ -56,7 +56,7 @@ test('a name that another takes between the plan and the call is skipped', async
 test('a VM that another puts in the place of one that leaves, between the plan and the call, is left alone', async () => {
   const namespace = await fleet().namespace();
   let foreign: string | undefined;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, async (method, path): Promise<Fate> => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
     if (method !== 'DELETE' || !path.includes(`/${namespace}/virtualmachines/`) || foreign !== undefined) return 'pass';
     const name = path.split('?')[0]!.split('/').at(-1)!;
     foreign = name;
@@ -77,7 +77,7 @@ test('a VM that another puts in the place of one that leaves, between the plan a
 test('VMs that were to leave while no call got through stay, where the pool wants them again by then', async () => {
   const namespace = await fleet().namespace();
   let refused = 0;
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, (method, path): Fate => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
     if (method !== 'DELETE' || !path.includes(`/${namespace}/virtualmachines/`)) return 'pass';
     refused++;
     return { status: 503, retryAfter: 1 };

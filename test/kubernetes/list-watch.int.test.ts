@@ -18,7 +18,7 @@ interface Followed {
 }
 
 async function follow(namespace: string, fate: (method: string, path: string) => Fate, relistMs = 600_000): Promise<Followed> {
-  const proxy = await chaosProxy(fleet().stack.kubeconfig, fate);
+  const proxy = await chaosProxy(fleet().workerKubeconfig, fate);
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
   const errors: string[] = [];
   const missed: number[] = [];

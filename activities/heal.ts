@@ -9,7 +9,7 @@ import { healthOf, isLeftAlone } from '../decisions/sickness.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
+import { isConflict, isNotFound, isRefusal, KubeError, orNothing } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -29,9 +29,11 @@ const LOOK_AGAIN_MS = 50;
 
 export type Removal =
   /** It goes, or is gone. `events`: what Kubernetes last said of it, oldest first. */
-  | { end: 'Removed'; events: string[] }
+  | { end: 'Removed'; events: string[]; keptDisks: boolean }
   /** It is not to be replaced any more. */
-  | { end: 'Kept'; why: string };
+  | { end: 'Kept'; why: string }
+  /** The API server will not have it: a policy, a protection, a permission. */
+  | { end: 'Refused'; why: string };
 
 export interface HealActivityOptions {
   client: KubeClient;
@@ -58,7 +60,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
         try {
           await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
         } catch (error) {
-          if (!(error instanceof KubeError) || isTransient(error)) throw error;
+          if (!isRefusal(error)) throw error;
           log.warn('it could not be noted on a VM whether it has run', { vm: `${key.namespace}/${name}`, error: error.message });
         }
       };
@@ -77,20 +79,25 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
       const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }));
-      if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [] };
+      if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
       const pool = await poolOf(key);
       const verdict = await judge(vm, pool, key, sick, at);
       if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
-      if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm) };
+      if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm), keptDisks: vmView(vm).removing };
       const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
-      if (!(await isDone(() => remove(vm, keepDisks)))) {
-        if (tries < TRIES) continue;
-        throw new Error(`${name} changes too often to be deleted as it was seen`);
+      try {
+        if (!(await isDone(() => remove(vm, keepDisks)))) {
+          if (tries < TRIES) continue;
+          throw new Error(`${name} changes too often to be deleted as it was seen`);
+        }
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        return { end: 'Refused', why: error.message };
       }
       onReplaced?.(key);
       const note = `Replaces ${name} ${keepDisks ? 'and keeps' : 'with'} its disks (replacement ${sick.attempt}): ${sick.why}`;
       await recordEvent(client, pool!, { type: 'Warning', reason: 'Healing', action: 'Heal', note });
-      return { end: 'Removed', events: await lastEvents(vm) };
+      return { end: 'Removed', events: await lastEvents(vm), keptDisks: keepDisks };
     }
   }
 

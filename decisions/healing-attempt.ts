@@ -3,7 +3,7 @@ import { replacementsInWords, type CycleNews, type CycleRules, type Hold, type S
 
 /** What an attempt asks of whoever leads it, before it goes on. */
 export type AttemptStep =
-  /** Delete the VM and its disks. To be answered with why they were kept, or null where they are on their way out. */
+  /** Delete the VM, with its disks where nothing is on them. To be answered with what became of that. */
   | { step: 'Remove' }
   /** Tell the pool. To be answered once that is on its way, so that the pool hears all in the order in which it was. */
   | { step: 'Tell'; news: CycleNews }
@@ -26,7 +26,13 @@ export interface AttemptOptions {
   chance: () => number;
 }
 
-type Steps<T> = Generator<AttemptStep, T, string | null>;
+/** What became of a VM that was to be removed. */
+export type RemovalEnd = { end: 'Removed'; keptDisks: boolean } | { end: 'Kept' | 'Refused'; why: string };
+
+/** So many VMs in a row are tried on the same disks, where the pool sets no limit: another would hardly be better off. */
+const TRIES_ON_SAME_DISKS = 3;
+
+type Steps<T> = Generator<AttemptStep, T, RemovalEnd | null>;
 type Judged = Extract<Verdict, { verdict: 'Well' | 'Sick' }>;
 
 /** One replacement of a sick VM, from its deletion to the verdict on the new one. */
@@ -41,6 +47,7 @@ export class HealingAttempt {
   readonly #options: AttemptOptions;
   #nextAt = '';
   #isRemoved = false;
+  #onSameDisks = 0;
   #gone: CycleRules | null = null;
   #hasRecovered = false;
   #judged: Judged | null = null;
@@ -109,7 +116,7 @@ export class HealingAttempt {
   /** The new VM, which is sick as well, once `steps` has ended with null. */
   get next(): SickVm {
     const { verdict: _verdict, ...sick } = this.#judged as Extract<Verdict, { verdict: 'Sick' }>;
-    return { ...sick, name: this.sick.name };
+    return { ...sick, name: this.sick.name, onSameDisks: this.#onSameDisks };
   }
 
   /** As if somebody had skipped it. */
@@ -128,8 +135,9 @@ export class HealingAttempt {
     yield* this.#until(() => this.hold === 'None' || this.#isHurried || this.#hasRecovered);
     if (this.#isOver()) return this.#over();
     if (this.#hasRecovered) return { end: 'Healed', uid, why: 'it runs well again' };
-    const kept = yield { step: 'Remove' };
-    if (kept !== null) return { end: 'Left', uid, why: kept };
+    const removal = (yield { step: 'Remove' })!;
+    if (removal.end !== 'Removed') return { end: removal.end === 'Refused' ? 'Refused' : 'Left', uid, why: removal.why };
+    this.#onSameDisks = removal.keptDisks ? (this.sick.onSameDisks ?? 0) + 1 : 0;
     this.#isRemoved = true;
     this.doing = 'waits until the VM and its disks are gone';
     yield* this.#until(() => this.#gone !== null);
@@ -156,6 +164,10 @@ export class HealingAttempt {
     if (judged.verdict === 'Well') return { end: 'Healed', uid: judged.uid, why };
     const { maxAttempts } = judged.rules;
     if (maxAttempts !== null && attempt >= maxAttempts) return { end: 'GivenUp', uid: judged.uid, why: `given up after ${replacementsInWords(attempt)}: ${judged.why}` };
+    if (maxAttempts === null && this.#onSameDisks >= TRIES_ON_SAME_DISKS) {
+      const why = `given up after ${replacementsInWords(this.#onSameDisks)} on the same disks, which are kept: whoever deletes the VM has them made anew (${judged.why})`;
+      return { end: 'GivenUp', uid: judged.uid, why };
+    }
     return null;
   }
 

@@ -1,7 +1,7 @@
 import { countOf } from '../api/int-or-percent.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
-import { fadesAt } from './healing-backoff.ts';
+import { fadesAt, healingDelayMs } from './healing-backoff.ts';
 import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { proofOf, startToNote } from './healing-proof.ts';
 import { judge } from './healing-verdicts.ts';
@@ -217,15 +217,18 @@ function findSick(view: HealingView, state: HealingState): Found {
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }
   const inWords = spared.toSorted((one, other) => byName(pool, one.name, other.name)).map((one) => `${one.name} is not replaced: ${one.why}`);
-  return { ...replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name))), spared: inWords, wakeAt };
+  const found = replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name)));
+  return { ...found, spared: inWords, wakeAt: earlier(wakeAt, found.wakeAt) };
 }
 
-function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'wakeAt' | 'spared'> {
+function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'spared'> {
   const { unproven, rules, now } = view;
   const memory = new Map(state.spent.map((one) => [one.vm, one]));
   const sick: SickVm[] = [];
   const waits: string[] = [];
   let { spent } = state;
+  let wakeAt: number | null = null;
+  let again = 0;
   const hasTooMany = surplusOf(view, state) > 0;
   for (const { vm, sick: one } of all) {
     const { name, uid, why } = one;
@@ -233,7 +236,10 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
     const last = memory.get(name);
     const attempts = last?.attempts ?? 0;
     if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? `given up after ${replacementsInWords(attempts)}` : 'a person wants it left as it is');
-    else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
+    else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
+      wakeAt = earlier(wakeAt, again);
+      wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
+    } else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${replacementsInWords(attempts)}`;
       spent = remembered(spent, { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: new Date(now).toISOString() });
@@ -241,8 +247,11 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
     } else if (hasTooMany) wait('the pool has more VMs than it wants');
     else sick.push({ ...one, attempt: attempts + 1 });
   }
-  return { sick, spent, waits };
+  return { sick, spent, waits, wakeAt };
 }
+
+/** When a deletion that was refused may be asked for again; 0 where none was. */
+const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: Spent): number => (end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0);
 
 /**
  * The cycles that have been silent for too long although what comes next is theirs to do, and when the next will have been. Where it is

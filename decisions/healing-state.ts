@@ -65,6 +65,8 @@ export interface SickVm {
   earlyEnds: number;
   /** Since when its starts have been failing, in milliseconds since the epoch; null, or absent, where only KubeVirt says. */
   failingSince?: number | null;
+  /** How many VMs of this cycle in a row were tried on the disks that it has. */
+  onSameDisks?: number;
 }
 
 /** What the pool tells the cycle of a VM. `attempt` and `uid` (of the VM that it is about) tell one that comes late. */
@@ -138,7 +140,9 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
   const known = state.cycles.find(({ vm }) => vm === news.vm);
   if (news.news === 'Ended') {
     const { vm, uid, attempt: attempts, end, why } = news;
-    return { ...state, cycles: state.cycles.filter((cycle) => cycle !== known), spent: remembered(state.spent, { vm, uid, attempts, end, why, at: at(now) }) };
+    const last = state.spent.find((one) => one.vm === vm && one.uid === uid);
+    const refusals = end === 'Refused' ? { refusals: (last?.refusals ?? 0) + 1 } : {};
+    return { ...state, cycles: state.cycles.filter((cycle) => cycle !== known), spent: remembered(state.spent, { vm, uid, attempts, ...refusals, end, why, at: at(now) }) };
   }
   const { vm, uid, attempt, phase, why } = news;
   const startedAt = known?.startedAt ?? at(now);

@@ -1,7 +1,7 @@
 import { CancellationScope, condition, continueAsNew, getExternalWorkflowHandle, isCancellation, log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { HealActivities } from '../activities/heal.ts';
 import type { PoolKey } from '../activities/pool.ts';
-import { HealingAttempt, type AttemptEnd } from '../decisions/healing-attempt.ts';
+import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../decisions/healing-attempt.ts';
 import { replacementsInWords, type CycleNews, type Hold, type SickVm, type Spent, type Verdict } from '../decisions/healing-state.ts';
 import { asWritten } from '../decisions/markdown.ts';
 import { onSignal } from './handlers.ts';
@@ -84,24 +84,23 @@ class Cycle {
   /** Null where the new VM is sick as well, and is to be replaced. */
   async #lead(): Promise<AttemptEnd | null> {
     const steps = this.#attempt.steps();
-    let kept: string | null = null;
+    let removal: RemovalEnd | null = null;
     for (;;) {
-      const { value, done } = steps.next(kept);
+      const { value, done } = steps.next(removal);
       if (done === true) return value;
       this.#show();
-      if (value.step === 'Remove') kept = await this.#remove();
+      if (value.step === 'Remove') removal = await this.#remove();
       else if (value.step === 'Tell') await this.#tell(value.news);
       else await this.#wait(value.holds, value.until);
     }
   }
 
-  async #remove(): Promise<string | null> {
+  async #remove(): Promise<RemovalEnd> {
     const { key, sick } = this.#in;
     const summary = `delete ${sick.name}: ${sick.why}`.slice(0, 180);
     const removal = await removeSickVm.executeWithOptions({ summary }, [key, sick, Date.now()]);
-    if (removal.end === 'Kept') return removal.why;
-    for (const event of removal.events) this.#note(event);
-    return null;
+    if (removal.end === 'Removed') for (const event of removal.events) this.#note(event);
+    return removal;
   }
 
   async #wait(holds: () => boolean, until: number | null): Promise<void> {
@@ -144,6 +143,7 @@ class Cycle {
 
 function eventOf(vm: string, made: number, { end, why }: AttemptEnd): { type: 'Normal' | 'Warning'; reason: string; note: string } | null {
   if (end === 'GivenUp') return { type: 'Warning', reason: 'HealingGivenUp', note: `${vm}: ${why}` };
+  if (end === 'Refused') return { type: 'Warning', reason: 'HealingRefused', note: `${vm} is sick and could not be deleted: ${why}` };
   if (end === 'Healed') return made === 0 ? null : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${replacementsInWords(made)}` };
   return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }

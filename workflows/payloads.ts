@@ -54,7 +54,7 @@ const cycleRules: Reader<CycleRules> = object<CycleRules>({
 
 const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
 
-const sick = { uid: name, attempt: whole, why: text, rules: cycleRules, holdsData: flag, earlyEnds: whole, failingSince: optional(orNull(number)) };
+const sick = { uid: name, attempt: whole, why: text, rules: cycleRules, holdsData: flag, earlyEnds: whole, failingSince: optional(orNull(number)), onSameDisks: optional(whole) };
 
 export const verdict: Reader<Verdict> = taggedBy<'verdict', Verdict>('verdict', {
   Gone: object<Extract<Verdict, { verdict: 'Gone' }>>({ verdict: word('Gone'), attempt: whole, rules: cycleRules }),
@@ -72,5 +72,5 @@ const working = object<Exclude<News<'Stands'>, { phase: 'Waiting' }>>({ ...cycle
 
 export const cycleTold: Reader<CycleNews> = taggedBy<'news', CycleNews>('news', {
   Stands: (value, what) => (field(value, 'phase') === 'Waiting' ? waiting(value, what) : working(value, what)),
-  Ended: object<News<'Ended'>>({ ...cycle, news: word('Ended'), end: oneOf<Spent['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true }) }),
+  Ended: object<News<'Ended'>>({ ...cycle, news: word('Ended'), end: oneOf<Spent['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }) }),
 });

@@ -83,11 +83,11 @@ export function begin(step: PoolStep, context: StepContext): void {
       context.rollouts.begin(key, step, seen);
       return;
     case 'keep':
-      return tidy(context, reason, () => keepRevision.executeWithOptions({ summary }, [key]));
+      return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions({ summary }, [key]));
     case 'mark':
-      return tidy(context, reason, () => noteRuns.executeWithOptions({ summary }, [key, step.vms]));
+      return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions({ summary }, [key, step.vms]));
     case 'prune':
-      return tidy(context, reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
+      return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
     case 'hold':
     case 'let-go':
       if (context.underWay.has('finalizer')) return;
@@ -98,10 +98,13 @@ export function begin(step: PoolStep, context: StepContext): void {
   }
 }
 
-/** What can't be done now can be later: it stands in nobody's way. */
-function tidy({ underWay }: StepContext, reason: string, act: () => Promise<void>): void {
-  if (underWay.has('revisions')) return;
-  void underWay.run({ kind: 'revisions', reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
+/** What can't be done now can be later: it stands in nobody's way. What comes while another is at work is planned anew when that has ended. */
+function tidy({ underWay, onEnd }: StepContext, kind: 'revisions' | 'notes', reason: string, act: () => Promise<void>): void {
+  if (underWay.has(kind)) return underWay.hold(kind);
+  const run = underWay.run({ kind, reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
+  void run.then(() => {
+    if (underWay.wasHeld(kind)) onEnd({});
+  });
 }
 
 const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };

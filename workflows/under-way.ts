@@ -1,6 +1,7 @@
 /** What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each holds. */
 export class UnderWay {
   readonly #lanes = new Map<number, { kind: LaneKind; names: readonly string[]; reason: string }>();
+  readonly #held = new Set<LaneKind>();
   #next = 0;
 
   /** Holds `names` for as long as `run` takes, whatever becomes of it. */
@@ -12,6 +13,16 @@ export class UnderWay {
     } finally {
       this.#lanes.delete(id);
     }
+  }
+
+  /** Something of this kind has come while another was at work. */
+  hold(kind: LaneKind): void {
+    this.#held.add(kind);
+  }
+
+  /** Whether something of this kind has come since it was asked last. */
+  wasHeld(kind: LaneKind): boolean {
+    return this.#held.delete(kind);
   }
 
   get isEmpty(): boolean {
@@ -32,6 +43,6 @@ export class UnderWay {
   }
 }
 
-export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions' | 'telling';
+export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions' | 'notes' | 'telling';
 
-const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'telling']);
+const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'telling']);

@@ -79,9 +79,10 @@ export const HealingStatus = z.strictObject({
         vm: z.string(),
         uid: z.string().describe('Of the VM that it left.'),
         attempts: count('Replacements that it took.'),
+        refusals: count('How many times in a row its deletion was refused.').exactOptional(),
         end: z
-          .enum(['Healed', 'GivenUp', 'Skipped', 'Left'])
-          .describe('GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.'),
+          .enum(['Healed', 'GivenUp', 'Skipped', 'Left', 'Refused'])
+          .describe('Refused: the API server would not have the VM deleted; it is tried again. GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.'),
         why: z.string().max(1024),
         at: time('When it ended.'),
       }),

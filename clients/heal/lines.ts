@@ -60,7 +60,7 @@ export function nextTry(nextAt: string | null, now: number): string {
   return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
 }
 
-const END_STYLES: Record<HealView['spent'][number]['end'], Style> = { Healed: 'green', GivenUp: 'red', Skipped: 'yellow', Left: 'gray' };
+const END_STYLES: Record<HealView['spent'][number]['end'], Style> = { Healed: 'green', GivenUp: 'red', Skipped: 'yellow', Left: 'gray', Refused: 'red' };
 
 function endedTable(spent: HealView['spent'], now: number): string[] {
   const rows = spent.map(({ vm, attempts, end, at, why }): Cell[] => [vm, attempts, { text: end, style: END_STYLES[end] }, `${ageOf(at, now)} ago`, why]);

@@ -93,10 +93,10 @@ class Scene {
 
 test('a sick VM is deleted after what it owns; the pool says so once, and the worker counts it', async () => {
   const scene = await Scene.make();
-  expect(await scene.remove()).toEqual({ end: 'Removed', events: [] });
+  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(await scene.became()).toBe('deleted');
   // Asked again, since its answer was lost: it goes already.
-  expect(await scene.remove()).toEqual({ end: 'Removed', events: [] });
+  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(scene.replaced).toEqual(['web']);
   const { items } = await cluster().kube.list(Events, { namespace: scene.pool.metadata.namespace });
   expect(items).toMatchObject([{ reason: 'Healing', note: 'Replaces web-1 with its disks (replacement 1): it is sick' }]);
@@ -127,9 +127,18 @@ test('a VM of a pool that is being deleted is left to that', async () => {
   await scene.expectUntouched();
 });
 
+test('a VM that may not be deleted is left as it is, and nobody waits for that: why is the answer', async () => {
+  const scene = await Scene.make();
+  const why = 'deletion is denied by a policy';
+  const protectedBy = await aWorker((method, path) => (['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass'));
+  expect(await scene.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
+  expect(await scene.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
+  await scene.expectUntouched();
+});
+
 test('another VM of its name, made since, is not touched', async () => {
   const scene = await Scene.make();
-  expect(await scene.remove({ uid: 'that-of-the-one-before' })).toEqual({ end: 'Removed', events: [] });
+  expect(await scene.remove({ uid: 'that-of-the-one-before' })).toMatchObject({ end: 'Removed', events: [] });
   await scene.expectUntouched();
 });
 

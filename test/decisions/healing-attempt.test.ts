@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { HealingAttempt, type AttemptEnd } from '../../decisions/healing-attempt.ts';
-import type { CycleNews, CycleRules, Hold, Verdict } from '../../decisions/healing-state.ts';
+import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../../decisions/healing-attempt.ts';
+import type { CycleNews, CycleRules, Hold, SickVm, Verdict } from '../../decisions/healing-state.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 const rules: CycleRules = { backoff: { initial: '1s', factor: 2, max: '1m', jitter: 0 }, maxAttempts: 3 };
@@ -20,28 +20,28 @@ class Led {
   now = NOW;
   end: AttemptEnd | null | undefined;
   readonly #steps: ReturnType<HealingAttempt['steps']>;
-  readonly #kept: string | null;
+  readonly #removal: RemovalEnd;
   #wait: { holds: () => boolean; until: number | null } | null = null;
 
-  constructor({ hold = 'None', kept = null, verdicts = [] }: { hold?: Hold; kept?: string | null; verdicts?: Verdict[] } = {}) {
-    this.attempt = new HealingAttempt({ pool: 'pool', sick, hold, verdicts, now: () => this.now, chance: () => 0 });
+  constructor({ hold = 'None', removal = { end: 'Removed', keptDisks: false }, verdicts = [], more = {} }: { hold?: Hold; removal?: RemovalEnd; verdicts?: Verdict[]; more?: Partial<SickVm> } = {}) {
+    this.attempt = new HealingAttempt({ pool: 'pool', sick: { ...sick, ...more }, hold, verdicts, now: () => this.now, chance: () => 0 });
     this.#steps = this.attempt.steps();
-    this.#kept = kept;
+    this.#removal = removal;
     this.go();
   }
 
   /** Goes on as far as it can. */
   go(): this {
-    let kept: string | null = null;
+    let removal: RemovalEnd | null = null;
     while (this.end === undefined && (this.#wait === null || this.#wait.holds() || (this.#wait.until !== null && this.now >= this.#wait.until))) {
-      const { value, done } = this.#steps.next(kept);
+      const { value, done } = this.#steps.next(removal);
       this.#wait = null;
       if (done === true) this.end = value;
       else if (value.step === 'Wait') this.#wait = value;
       else if (value.step === 'Tell') this.news.push(value.news);
       else {
         this.removals++;
-        kept = this.#kept;
+        removal = this.#removal;
       }
     }
     return this;
@@ -77,7 +77,7 @@ test('it deletes the VM, waits until it is gone, then its delay, and then for wh
 test('a new VM that is sick as well is the next attempt’s, and at the most that are allowed it is given up', () => {
   const again = new Led().tell(gone).after(2_000).tell(sickAgain);
   expect(again.end).toBeNull();
-  expect(again.attempt.next).toEqual({ ...sick, uid: 'new', attempt: 3, why: 'it is broken again' });
+  expect(again.attempt.next).toEqual({ ...sick, onSameDisks: 0, uid: 'new', attempt: 3, why: 'it is broken again' });
   const last = { ...sickAgain, rules: { ...rules, maxAttempts: 2 } };
   expect(new Led().tell(gone).after(2_000).tell(last).end).toEqual({ end: 'GivenUp', uid: 'new', why: 'given up after 2 replacements: it is broken again' });
 });
@@ -88,7 +88,7 @@ test('a VM that recovers before it is deleted is left alone', () => {
 });
 
 test('a VM that is no longer to be replaced when it comes to it is left as it is', () => {
-  expect(new Led({ kept: 'it runs again' }).end).toEqual({ end: 'Left', uid: 'old', why: 'it runs again' });
+  expect(new Led({ removal: { end: 'Kept', why: 'it runs again' } }).end).toEqual({ end: 'Left', uid: 'old', why: 'it runs again' });
 });
 
 test.each<[Hold, boolean, boolean]>([
@@ -102,6 +102,24 @@ test.each<[Hold, boolean, boolean]>([
   expect(led.tell(gone).after(2_000).phases.includes('Provisioning')).toBe(comesBack);
   led.attempt.hurry();
   expect(led.go().phases).toContain('Provisioning');
+});
+
+test('one whose deletion is refused ends, with why; nothing was replaced', () => {
+  const led = new Led({ removal: { end: 'Refused', why: 'denied by a policy' } });
+  expect([led.end, led.attempt.made]).toEqual([{ end: 'Refused', uid: 'old', why: 'denied by a policy' }, 1]);
+});
+
+/** Of a VM that has been tried so often on its disks, and is sick again. */
+const onKept = (onSameDisks: number, maxAttempts: number | null, keptDisks = true): Led => {
+  const own = { ...rules, maxAttempts };
+  const led = new Led({ removal: { end: 'Removed', keptDisks }, more: { onSameDisks, rules: own } });
+  return led.tell({ ...gone, rules: own }).after(60_000).tell({ ...sickAgain, rules: own });
+};
+
+test('a VM that fails again and again on disks that are kept is given up after three, unless the pool says after how many', () => {
+  expect(onKept(2, null).end).toEqual({ end: 'GivenUp', uid: 'new', why: expect.stringMatching(/^given up after 3 replacements on the same disks, which are kept: .*it is broken again/) as string });
+  expect([onKept(1, null).end, onKept(1, null).attempt.next.onSameDisks]).toEqual([null, 2]);
+  expect([onKept(2, 9).end, onKept(2, null, false).end]).toEqual([null, null]);
 });
 
 test('verdicts on another attempt change nothing: those on the last are late, those on the next are kept for it', () => {

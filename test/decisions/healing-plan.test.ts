@@ -207,6 +207,15 @@ describe('at once are healed at most', () => {
   });
 });
 
+test('a VM whose deletion was refused holds no place, and is tried again after delays that grow', () => {
+  const refused = (ms: number, refusals: number): PoolPlan =>
+    plan({ vms: [sick(1), sick(2), ...numbered(well, 3, 10)], rules: { maxConcurrent: 1 }, state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })] } });
+  expect([begun(refused(9_000, 1)), begun(refused(10_000, 1)), begun(refused(39_000, 3)), begun(refused(40_000, 3))]).toEqual([['web-2'], ['web-1'], ['web-2'], ['web-1']]);
+  expect(refused(9_000, 1).healing.waits[0]).toBe(`web-1 is sick (3 starts in a row have failed): its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`);
+  const alone = plan({ vms: [sick(1), ...numbered(well, 2, 5)], state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] } });
+  expect([alone.wakeAt, condition(alone, 'Healing')?.reason]).toEqual([NOW + 10_000, 'Waiting']);
+});
+
 describe('a revision that no VM has run yet', () => {
   const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
   const newest = revisionOf(template);
@@ -400,7 +409,7 @@ describe('whether a VM has run well', () => {
   test('is noted when a guest has been ready for long enough, and not at the next event: by then it may have failed', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
-    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null => plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).wakeAt;
+    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null => plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).healing.wakeAt;
     expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
     expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
     expect(wakeAt(well(1))).toBeNull();

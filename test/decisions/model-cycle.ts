@@ -84,7 +84,7 @@ export class ModelCycle {
   #goOn(kept: string | null): void {
     if (this.#isClosed) return;
     this.#wait = null;
-    const { value, done } = this.#steps.next(kept);
+    const { value, done } = this.#steps.next(kept === null ? { end: 'Removed', keptDisks: false } : { end: 'Kept', why: kept });
     if (done === true) return value === null ? this.#next() : this.#end(value);
     const { clock, remove, tell } = this.#options;
     if (value.step === 'Remove') remove(this.sick, (why) => this.#goOn(why));

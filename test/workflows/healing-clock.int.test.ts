@@ -43,7 +43,7 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
       cluster.vms.delete(name);
       cluster.vmis.delete(name);
       await cluster.onChange();
-      return { end: 'Removed', events: [] };
+      return { end: 'Removed', events: [], keptDisks: false };
     },
     recordHealing: async (_, { reason }) => {
       if (reason === 'Healed') await pool.closing();

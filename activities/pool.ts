@@ -6,14 +6,14 @@ import type { HealingState } from '../decisions/healing-state.ts';
 import { whyNotMake } from '../decisions/departure.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
 import { containedPlan } from '../decisions/contained-plan.ts';
-import type { PoolPlan } from '../decisions/pool-plan.ts';
+import type { PoolPlan, PoolPlanInput } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import { poolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isAlreadyExists, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
+import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -31,6 +31,8 @@ import { writePoolStatus, type WrittenStatus } from './status.ts';
 
 /** Calls that may meet a quota which has just filled up. */
 const BREADTH = 16;
+/** So many refusals in a row, of one VM each, are taken for one of all. */
+const REFUSALS = 3;
 
 /** A pool, and which one of that name: what is done for it is not done for a later one. */
 export interface PoolKey {
@@ -48,6 +50,7 @@ export interface PlanRequest {
   underWay: { creating: string[]; deleting: string[] };
   /** VMs that may be created now; the burst cap holds besides. */
   allowance: number | null;
+  refused?: PoolPlanInput['refused'];
   failure: Failure | null;
   rollout: RolloutStatus | null;
   batches: Batch[];
@@ -64,6 +67,15 @@ type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt'> & Partial<Pick<Pool
 /** `generation` is that of the spec that the plan was made for. */
 export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);
 
+export interface Refused {
+  reason: string;
+  message: string;
+  /** Names of the VMs that were refused; others may have been given up for it. */
+  names?: string[];
+  /** It concerns all, as a full quota does, or looks as if it did. */
+  isGeneral?: boolean;
+}
+
 /** What an activity has done to VMs. */
 export interface Done {
   count: number;
@@ -72,7 +84,7 @@ export interface Done {
   /** Names of VMs of which the pool, when it was asked again, did not want it any more. */
   notWanted: string[];
   /** Why the API server would not have the rest: quota, permission, an invalid template. */
-  refused: { reason: string; message: string } | null;
+  refused: Refused | null;
   seen: Seen;
 }
 
@@ -105,19 +117,34 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
     return live === undefined || (key.uid !== undefined && live.metadata.uid !== key.uid) ? undefined : live;
   };
 
-  /** Runs `act` on each; a refusal ends it and is returned in words. */
-  const each = async <T>(items: readonly T[], act: (item: T) => Promise<void>, atFirst = 1): Promise<Pick<Done, 'count' | 'refused'>> => {
+  /**
+   * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go on; several of
+   * that kind in a row end it, and so does what concerns all.
+   */
+  const each = async <T extends { name: string }>(items: readonly T[], act: (item: T) => Promise<void>, atFirst = 1): Promise<Pick<Done, 'count' | 'refused'>> => {
     let count = 0;
+    let inARow = 0;
+    let first: KubeError | null = null;
+    const names: string[] = [];
     const counted = async (item: T): Promise<void> => {
-      await act(item);
-      count++;
+      try {
+        await act(item);
+        count++;
+        inARow = 0;
+      } catch (error) {
+        if (!isRefusalOfOne(error)) throw error;
+        first ??= error;
+        names.push(item.name);
+        if (++inARow >= REFUSALS) throw error;
+      }
     };
+    const refusedBy = ({ reason, message }: KubeError, isGeneral: boolean): Done['refused'] => ({ reason, message, names, isGeneral });
     try {
       await inBurst(items, counted, { most: concurrency, atFirst, signal: cancellationSignal() });
-      return { count, refused: null };
+      return { count, refused: first === null ? null : refusedBy(first, false) };
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
-      return { count, refused: { reason: error.reason, message: error.message } };
+      return { count, refused: refusedBy(error, true) };
     }
   };
 
@@ -159,9 +186,9 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         let version: string | undefined;
         let poolVersion: string | undefined;
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-        const { count, refused } = await each(numbers, async (number) => {
+        const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
+        const { count, refused } = await each(items, async ({ number, name }) => {
           const vm = vmFromTemplate(pool, template, number);
-          const { name } = vm.metadata;
           const now = await poolNow();
           poolVersion = later(poolVersion, now?.metadata.resourceVersion);
           const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];

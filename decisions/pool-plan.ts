@@ -77,6 +77,8 @@ export interface PoolPlanInput {
   burst: number;
   /** VMs that may be begun with now: fewer than `burst` after a failure, none while its delay runs. */
   allowance: number;
+  /** VMs that the API server would not have made, halted or deleted, by name: others go before them. `isHeld`: they are not to be tried now. */
+  refused?: { names: readonly string[]; isHeld: boolean } | undefined;
   failure: Failure | null;
 }
 

@@ -9,7 +9,7 @@ import { scaleInOrder } from './selection.ts';
 import { isHalted, type VmView } from './vm.ts';
 
 /** What scaling looks at beside the pool and its VMs. */
-export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance'> & {
+export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance' | 'refused'> & {
   /** VMs that healing holds, by name: they are neither made nor taken out beside it. */
   held: ReadonlySet<string>;
   /** Names without a VM that an update will make one of: none is made beside it. */
@@ -49,14 +49,18 @@ function comingBack({ pool, first, underWay, isHeldByOther }: ScaleInput, presen
   return first.filter((name) => !present.has(name) && !underWay.creating.includes(name) && !isHeldByOther(name)).length;
 }
 
-function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, first }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
+function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, refused, first }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
   const count = Math.min(missing, allowance, burst - underWay.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
-  const given = first.filter((candidate) => !isTaken(candidate)).slice(0, count);
-  const others = freeNumbers(name, count - given.length, (candidate) => given.includes(candidate) || isTaken(candidate));
-  const numbers = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted((one, other) => one - other);
+  // Those that are refused keep their numbers, and nobody waits for them.
+  const enough = Math.min(missing, count + (refused?.names.length ?? 0));
+  const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
+  const others = freeNumbers(name, enough - given.length, (candidate) => given.includes(candidate) || isTaken(candidate));
+  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted((one, other) => one - other);
+  const numbers = refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
+  if (numbers.length === 0) return [];
   const names = namesInWords(numbers.map((number) => vmName(name, number)));
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
@@ -67,7 +71,7 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const mayLeave = (vm: VmView): boolean => !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
-  const chosen = chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, excess })
+  const chosen = refusedLast(chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, excess }), nameOf, input.refused)
     .slice(0, roomToDelete(input))
     // A VM that is still being made is deleted once it has been.
     .filter((vm) => !underWay.creating.includes(vm.name));
@@ -94,7 +98,8 @@ const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
 /** VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again. */
 function finishRemovals(input: ScaleInput): ScaleStep[] {
   const { vms, underWay, allowance } = input;
-  const leaving = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
+  const marked = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
+  const leaving = refusedLast(marked, nameOf, input.refused);
   const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
@@ -112,7 +117,8 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   const busy = new Set([...underWay.creating, ...underWay.deleting]);
   if (vms.length === 0) return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
   const rules = scaleInRules(pool.spec.scaleInStrategy);
-  const free = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined }).filter((vm) => !busy.has(vm.name));
+  const order = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined });
+  const free = refusedLast(order.filter((vm) => !busy.has(vm.name)), nameOf, input.refused);
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free.filter((vm) => !isHeld(vm)).slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
     if (chosen.length === 0) return finishHeld(input);
@@ -122,6 +128,17 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
   return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')])];
 }
+
+/** What was refused before lets the others go first, and waits for its time. */
+function refusedLast<T>(items: readonly T[], nameOfItem: (item: T) => string, refused: ScaleInput['refused']): T[] {
+  const { names, isHeld: areHeld } = refused ?? { names: [], isHeld: false };
+  if (names.length === 0) return [...items];
+  const rank = new Map(names.map((name, index) => [name, index]));
+  const last = items.filter((item) => rank.has(nameOfItem(item))).sort((one, other) => rank.get(nameOfItem(one))! - rank.get(nameOfItem(other))!);
+  return [...items.filter((item) => !rank.has(nameOfItem(item))), ...(areHeld ? [] : last)];
+}
+
+const nameOf = (vm: VmView): string => vm.name;
 
 /** Guests that may be asked to stop now, beside those that are stopping. */
 function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {

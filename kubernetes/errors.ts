@@ -45,3 +45,6 @@ export function isTransient(error: unknown): boolean {
   if (error instanceof KubeUnreachable) return true;
   return error instanceof KubeError && (error.status === 429 || error.status === 408 || error.status >= 500);
 }
+
+/** True for a no that may be meant for this object alone; a quota is one of all. */
+export const isRefusalOfOne = (error: unknown): error is KubeError => error instanceof KubeError && !isTransient(error) && !error.message.includes('exceeded quota');

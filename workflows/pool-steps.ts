@@ -124,7 +124,7 @@ function inLane(
       const done = await act();
       seen = done.seen;
       if (!isOfPool()) return;
-      if (done.refused !== null) setbacks.failed(failure, done.refused.message);
+      if (done.refused !== null) setbacks.failed(failure, done.refused.message, done.refused, done.count);
       else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
       // Nobody has taken it up in time. Whether an earlier attempt has done something is not known.

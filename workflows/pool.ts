@@ -110,6 +110,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       inDoubt: asked.inDoubt,
       underWay: { creating: underWay.names('creating'), deleting: underWay.names('deleting') },
       allowance: setbacks.allowance(busy),
+      refused: setbacks.refused(),
       failure: asked.failure,
       ...rollouts.request(),
       ...healings.request(),

@@ -1,4 +1,5 @@
 import { backoffMs } from '../decisions/backoff.ts';
+import type { Refused } from '../activities/pool.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import type { Trouble } from './messages.ts';
 
@@ -11,9 +12,14 @@ export interface SetbacksState {
   retryAt: number | null;
   /** Newest last. */
   troubles: Trouble[];
+  /** VMs that were refused since the pool was last edited, by name, the last to be refused last: others go before them. */
+  refused?: string[];
+  /** The failure is theirs alone. */
+  isOfOnes?: boolean;
 }
 
 const TROUBLES_KEPT = 10;
+const REFUSED_KEPT = 250;
 
 const none = (): SetbacksState => ({ failure: null, inARow: 0, retryAt: null, troubles: [] });
 
@@ -32,8 +38,15 @@ export class Setbacks {
     this.#hasProven = false;
   }
 
-  failed(reason: Failure['reason'], message: string): void {
+  /** `refused`: the VMs that it was about, and whether it may concern all others as well. `count`: so many others were done. */
+  failed(reason: Failure['reason'], message: string, { names = [], isGeneral = true }: Pick<Refused, 'names' | 'isGeneral'> = {}, count = 0): void {
     const { state } = this;
+    const before = state.refused ?? [];
+    const wasGeneral = state.failure !== null && state.isOfOnes !== true;
+    // Those that were refused before say nothing of the others.
+    const areKnown = names.length > 0 && names.every((name) => before.includes(name));
+    state.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
+    state.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
     this.#hasProven = false;
     const now = Date.now();
     this.note(reason, message);
@@ -60,6 +73,7 @@ export class Setbacks {
   /** The delay is over, for what failed is now asked otherwise; should it fail again, the next one is longer. */
   tryNow(): void {
     this.state.retryAt = null;
+    this.state.refused = [];
   }
 
   note(reason: string, message: string): void {
@@ -78,9 +92,14 @@ export class Setbacks {
     return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
   }
 
+  /** VMs that others go before; with `isHeld`, they are not to be tried yet. */
+  refused(): { names: string[]; isHeld: boolean } {
+    return { names: this.state.refused ?? [], isHeld: this.isWaiting() };
+  }
+
   /** VMs that may be begun with now; null for no limit. */
   allowance(busy: boolean): number | null {
-    if (this.state.failure === null) return null;
+    if (this.state.failure === null || this.state.isOfOnes === true) return null;
     return this.isWaiting() || busy ? 0 : 1;
   }
 }

@@ -133,3 +133,25 @@ describe('a VM with a name that the pool would not give', () => {
     expect(updateNeed(adopted, () => aVmi(adopted), goal)).toEqual({ need: 'left', why: 'its name is none that the pool gives' });
   });
 });
+
+describe('a VM that is refused', () => {
+  const refused = { names: ['web-3', 'web-2'], isHeld: false };
+
+  test('lets all others be made first, and keeps its number', () => {
+    expect(created(plan({ replicas: 5 }, { refused }))).toEqual([1, 4, 5, 3, 2]);
+    expect(created(plan({ replicas: 5 }, { refused, allowance: 1 }))).toEqual([1]);
+    expect(created(plan({ replicas: 5 }, { refused, vms: without(numbered(5), 'web-2', 'web-3'), allowance: 1 }))).toEqual([3]);
+  });
+
+  test('is not tried before its time, when others are', () => {
+    expect(created(plan({ replicas: 5 }, { refused: { ...refused, isHeld: true } }))).toEqual([1, 4, 5]);
+    expect(plan({ replicas: 5 }, { refused: { ...refused, isHeld: true }, vms: without(numbered(5), 'web-3') })).toEqual([]);
+  });
+
+  test('lets all others leave first', () => {
+    const pool = aPool({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(deleted(plan({}, { pool, vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
+    expect(deleted(plan({}, { pool, vms: numbered(4), refused: { ...refused, isHeld: true } }))).toEqual(['web-1', 'web-4']);
+    expect(deleted(plan({ replicas: 0 }, { vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
+  });
+});

@@ -125,8 +125,7 @@ test('a pool that is made anew under its name begins with nothing of the old one
     if (!(await world.until(isReady(world, 5), 300_000))) world.break(`G14: the new pool has ${statusOf(world)?.readyReplicas} of 5 VMs ready`);
   }));
 
-// waits for D15
-test.fails('one number that is refused blocks no other', () =>
+test('one number that is refused blocks no other', () =>
   play(async (world) => {
     const { KubeError } = await import('../../kubernetes/errors.ts');
     world.server.refuse = ({ plural }, { metadata }) => (plural === 'virtualmachines' && metadata.name === 'web-3' ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three') : null);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import { ActivityNotFoundError, type Client } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, type Client } from '@temporalio/client';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 /** Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive so lately has no successor yet. */
 const FRESH_MS = 4_000;
@@ -52,16 +52,14 @@ async function ask({ info }: Context, client: Client, attempt: Attempt): Promise
     await Promise.race([client.activity.heartbeat(info.taskToken), silence]);
     attempt.confirmed = asked;
   } catch (error) {
+    if (error instanceof ActivityCancelledError) throw new CancelledFailure('the activity was asked to end');
     if (error instanceof ActivityNotFoundError) throw givenUp('Temporal has given this attempt up: another may have taken its place');
-    if (isEndAsked(error)) attempt.confirmed = asked;
+    if (error instanceof ActivityPausedError) attempt.confirmed = asked;
     else throw givenUp(`Temporal does not say whether this attempt is still the current one: ${(error as Error).message}`);
   } finally {
     late.abort();
   }
 }
-
-/** Its cancellation is told by its own signal; until it has ended, it is the current attempt. */
-const isEndAsked = (error: unknown): boolean => ['ActivityCancelledError', 'ActivityPausedError', 'ActivityResetError'].includes((error as Error).name);
 
 const givenUp = (message: string): ApplicationFailure => ApplicationFailure.create({ type: 'AttemptGivenUp', message });
 

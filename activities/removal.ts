@@ -7,7 +7,7 @@ import type { Target } from '../decisions/pool-plan.ts';
 import { later, laterSeen, type Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { DeleteOptions, KubeClient } from '../kubernetes/client.ts';
-import { orNothing } from '../kubernetes/errors.ts';
+import { isRefusal, orNothing } from '../kubernetes/errors.ts';
 import type { Stored } from '../kubernetes/objects.ts';
 import { VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -33,6 +33,13 @@ export interface RemovalOptions {
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
   /** Runs `act` on each VM; a refusal ends it and is returned in words. */
   each: (vms: readonly Target[], act: (vm: Target) => Promise<void>, atFirst?: number) => Promise<Pick<Done, 'count' | 'refused'>>;
+}
+
+/** What has become of VMs that were to be replaced. */
+export interface Removed {
+  /** Those that stay, since the API server will not have them deleted, and why. */
+  refused: { name: string; why: string }[];
+  seen: Seen;
 }
 
 /** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
@@ -107,9 +114,10 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
     /**
      * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
      * up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves the pool with its
-     * disks kept by now is left to that, and so are all where the pool is gone or going.
+     * disks kept by now is left to that, and so are all where the pool is gone or going. One whose deletion is refused for good (by
+     * a policy, or a protection of its owner's) stands in no other's way.
      */
-    removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Seen> =>
+    removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
       beating(async () => {
         const going: typeof vms = [];
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
@@ -117,14 +125,19 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           const pool = await poolNow();
           return pool !== undefined && pool.metadata.deletionTimestamp === undefined;
         };
+        const refused: Removed['refused'] = [];
         await Promise.all(vms.map((vm) => holdPlace(key, vm)));
         for (const vm of vms) {
-          const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) });
+          const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) }).catch((error: unknown) => {
+            if (!isRefusal(error)) throw error;
+            refused.push({ name: vm.name, why: error.message });
+            return 'spared' as const;
+          });
           // Of one that is gone the cache may not know yet.
           if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
         }
         await untilGone(fleet, key.namespace, going, cancellationSignal());
-        return fleet.versionsOf('vms');
+        return { refused, seen: fleet.versionsOf('vms') };
       }),
   };
 

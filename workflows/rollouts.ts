@@ -79,7 +79,7 @@ export class Rollouts {
     this.state.steps = rollout.steps;
     this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
-    for (const n of rollout.lost) this.#forget(n);
+    for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found them lost still held their VMs to be in hand.
     if (rollout.lost.length > 0) this.#options.onChange();
     return isCurrent;
@@ -164,6 +164,16 @@ export class Rollouts {
     batch.superseded = true;
     const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
     handle.signal(supersede).catch((error: unknown) => log.info('a batch that was to be superseded has ended', { n, error: String(error), run: workflowInfo().runId }));
+  }
+
+  /** It has said nothing for so long that its VMs are free again: it is asked to end before others take them. */
+  #giveUp(n: number): void {
+    const batch = this.state.batches.find((one) => one.n === n);
+    if (batch === undefined) return;
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
+    handle.cancel().catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
+    this.#options.onTrouble(`batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`);
+    this.#forget(n);
   }
 
   #forget(n: number): void {

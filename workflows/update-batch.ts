@@ -102,11 +102,14 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   return outcomes;
 
   /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
-  async function replace(vms: readonly HeldVm[]): Promise<void> {
-    const removed = await removeVms.executeWithOptions({ summary: `delete ${namesInWords(vms.map(({ name }) => name))} with their disks` }, [
+  async function replace(planned: readonly HeldVm[]): Promise<void> {
+    const { refused, seen: removed } = await removeVms.executeWithOptions({ summary: `delete ${namesInWords(planned.map(({ name }) => name))} with their disks` }, [
       key,
-      vms.map(({ name, uid }) => ({ name, uid })),
+      planned.map(({ name, uid }) => ({ name, uid })),
     ]);
+    settle(refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })), removed);
+    const vms = planned.filter(({ name }) => !refused.some((one) => one.name === name));
+    if (vms.length === 0) return;
     const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
     const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {

@@ -3,7 +3,8 @@ import { REVISION_LABEL } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Claim } from '../../dev/simulator/types.ts';
-import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
+import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
@@ -285,6 +286,17 @@ describe('disruption', () => {
     await until(async () => expect(await acts(pool)).toEqual(['replace']));
   });
 
+  test('Replace: a VM that may not be deleted has failed with the reason, and nothing of it is lost', async () => {
+    const pool = await aPool({ replicas: 1, template: templateOf(disks('4Gi')), ...atMost('Replace') });
+    const before = await allUids(pool);
+    await protect(pool.namespace);
+    await pool.change(templateOf(disks('2Gi')));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    expect((await pool.status()).rollout?.failures).toMatchObject([{ vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) }]);
+    await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
+    expect(await allUids(pool)).toEqual(before);
+  });
+
   test('Replace: a VM that a person has stopped is made anew as well, and stays stopped', async () => {
     const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
     await pool.power('web-1', 'stop');
@@ -302,3 +314,17 @@ describe('disruption', () => {
     expect(await pool.vm('web-1')).toMatchObject({ spec: { runStrategy: 'Halted' } });
   });
 });
+
+/** As a cluster's owner protects the VMs of a namespace. */
+async function protect(namespace: string): Promise<void> {
+  const { kube } = fleet();
+  const group = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const;
+  const policies = { ...group, plural: 'validatingadmissionpolicies', kind: 'ValidatingAdmissionPolicy' };
+  const bindings = { ...group, plural: 'validatingadmissionpolicybindings', kind: 'ValidatingAdmissionPolicyBinding' };
+  const rule = { apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['DELETE'], resources: ['virtualmachines'] };
+  const matchConstraints = { resourceRules: [rule], namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } };
+  const metadata = { name: `protect-${namespace}` };
+  await kube.create<KubeObject>(policies, { metadata, spec: { matchConstraints, validations: [{ expression: 'false', message: 'this VM is protected' }] } });
+  await kube.create<KubeObject>(bindings, { metadata, spec: { policyName: metadata.name, validationActions: ['Deny'] } });
+  await until(() => expect(kube.delete(VirtualMachines, { namespace, name: 'web-1' }, { dryRun: true })).rejects.toThrow('this VM is protected'));
+}

@@ -1,5 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { expect, test } from 'vitest';
+import type { UpdateActivities } from '../../activities/update.ts';
+import type { FakeCluster } from './fake-cluster.ts';
 import { aTimeSkippingServer, soon } from './time-skipping.ts';
 import { aTimedPool, HOUR, MINUTE, template } from './timed-pool.ts';
 
@@ -103,4 +105,22 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
   const [first, second] = pool.cluster.acts;
   expect(second!.vms).toEqual(first!.vms);
   expect(second!.at - first!.at).toBeGreaterThanOrEqual(25 * MINUTE);
+});
+
+test('a batch that is given up is asked to end, before others take its VMs', async () => {
+  let isAway = true;
+  const updateVms: UpdateActivities['updateVms'] = (request) => (isAway ? Promise.reject(new Error('the API server is away')) : cluster!.activities.updateVms(request));
+  let cluster: FakeCluster | undefined;
+  const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 60 } }, (its) => {
+    cluster = its;
+    return { updateVms };
+  });
+  await pool.change({ template: template('two') });
+  await soon(async () => expect((await pool.progress()).updating).toHaveLength(1));
+  const first = await pool.batch(1);
+  await server().pass('17m');
+  isAway = false;
+  await pool.nudge();
+  await pool.completed();
+  await soon(async () => expect((await first.describe()).status.name).toBe('CANCELLED'));
 });

@@ -66,7 +66,7 @@ export class TimedPool {
     await this.change({ template: template('two') });
     await soon(() => expect(cluster.times('update')).toHaveLength(1));
     await soon(async () => expect((await this.progress()).updating).toHaveLength(1));
-    const workflow = this.#server.client.workflow.getHandle(updateBatchIdOf(ref, (await this.rollout()).revision, 1));
+    const workflow = await this.batch(1);
     return {
       workflow,
       goOn: () => {
@@ -78,6 +78,11 @@ export class TimedPool {
         way.reject(ApplicationFailure.nonRetryable('out of the blue'));
       },
     };
+  }
+
+  /** The workflow of a batch of the rollout. */
+  async batch(n: number): Promise<WorkflowHandle> {
+    return this.#server.client.workflow.getHandle(updateBatchIdOf(ref, (await this.rollout()).revision, n));
   }
 
   async runId(): Promise<string> {

@@ -1,14 +1,19 @@
 import {
+  ActivityFailure,
   allHandlersFinished,
   condition,
   continueAsNew,
+  isCancellation,
+  log,
   patched,
   proxyLocalActivities,
   setCurrentDetails,
+  sleep,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { Planned, PoolActivities } from '../activities/pool.ts';
+import type { Planned, PlanRequest, PoolActivities } from '../activities/pool.ts';
+import { backoffMs } from '../decisions/backoff.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { inProgress } from '../decisions/in-progress.ts';
@@ -29,7 +34,12 @@ export interface PoolInput extends PoolRef {
   carried?: { uid?: string; seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState; healing?: HealingState | null };
 }
 
-const { plan } = proxyLocalActivities<PoolActivities>({ startToCloseTimeout: '60s', retry: { maximumInterval: '10s' } });
+/** What lasts longer than a few tries is waited for by a timer: a workflow task that goes on for ever is none that a person can read. */
+const { plan } = proxyLocalActivities<PoolActivities>({
+  startToCloseTimeout: '60s',
+  retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 3 },
+});
+const PLAN_AGAIN_MS = 10_000;
 
 /** The worker's clock and Temporal's differ by a little: a moment that has just passed is not waited for in a spin. */
 const LEAST_WAIT_MS = 50;
@@ -96,6 +106,18 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     rollout: rollouts.state.rollout,
   }));
 
+  const anewIfLong = async (): Promise<void> => {
+    if (!workflowInfo().continueAsNewSuggested) return;
+    await condition(() => underWay.isEmpty && allHandlersFinished());
+    await continueAsNew<typeof pool>({ ...ref, carried: { ...(uid === undefined ? {} : { uid }), seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
+  };
+  const failed = (message: string): void => {
+    log.warn('the pool could not be looked at', { message });
+    setbacks.note('NotPlanned', message);
+  };
+  /** Looks that have failed in a row. */
+  let failures = 0;
+
   for (;;) {
     stirred = false;
     const asked = { seen, inDoubt, failure: setbacks.state.failure };
@@ -103,7 +125,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     const busy = underWay.has('creating') || underWay.has('deleting');
     const waiting = setbacks.isWaiting();
     isPlanning = true;
-    const planned = await plan({
+    const planned = await planOr(failed, {
       namespace: ref.namespace,
       name: ref.name,
       seen: asked.seen,
@@ -116,6 +138,13 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       ...healings.request(),
     });
     isPlanning = false;
+    if (planned === null) {
+      inDoubt ||= asked.inDoubt;
+      await sleep(Math.min(backoffMs(++failures), PLAN_AGAIN_MS), { summary: 'the delay after a look that failed' });
+      await anewIfLong();
+      continue;
+    }
+    failures = 0;
     if (!planned.gone && uid !== undefined && planned.key.uid !== uid) {
       // It was deleted and made anew in a moment: what was known of the one before must not reach it.
       ({ uid } = planned.key);
@@ -149,16 +178,24 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     } else if (underWay.isEmpty && !stirred) return;
 
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
-    if (workflowInfo().continueAsNewSuggested) {
-      await condition(() => underWay.isEmpty && allHandlersFinished());
-      await continueAsNew<typeof pool>({ ...ref, carried: { ...(uid === undefined ? {} : { uid }), seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
-    }
+    await anewIfLong();
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;
     const awake = (): boolean => stirred || (planned.gone && underWay.isEmpty);
     const wait = nextWait(setbacks.delayMs(), planned);
     if (wait === null) await condition(awake);
     else await condition(awake, wait.ms, { summary: wait.summary });
+  }
+}
+
+/** Null where no plan could be made: the API server is away, or this worker does not reach it. */
+async function planOr(failed: (message: string) => void, request: PlanRequest): Promise<Planned | null> {
+  try {
+    return await plan(request);
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    failed(error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error));
+    return null;
   }
 }
 

@@ -8,13 +8,18 @@ const MS_A_KEY = 20;
  */
 export const nudgeInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
 
+/** In flight at once: of thousands of pools, that all have to be told at the start, the others wait for these. */
+const MOST_IN_FLIGHT = 50;
+
 /** Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never lost. */
 export class Nudges {
-  readonly #nudge: (key: string) => void;
+  readonly #nudge: (key: string) => unknown;
   readonly #interval: (keys: number) => number;
+  readonly #queued = new Set<string>();
+  #inFlight = 0;
   readonly #waiting = new Map<string, { timer: NodeJS.Timeout; again: boolean }>();
 
-  constructor(nudge: (key: string) => void, interval: (keys: number) => number) {
+  constructor(nudge: (key: string) => unknown, interval: (keys: number) => number) {
     this.#nudge = nudge;
     this.#interval = interval;
   }
@@ -28,21 +33,42 @@ export class Nudges {
   /** For what a person waits for: at once, whatever the interval. */
   atOnce(key: string): void {
     clearTimeout(this.#waiting.get(key)?.timer);
-    this.#send(key);
+    this.#queued.delete(key);
+    this.#wait(key);
+    this.#call(key);
   }
 
   stop(): void {
     for (const { timer } of this.#waiting.values()) clearTimeout(timer);
     this.#waiting.clear();
+    this.#queued.clear();
   }
 
   #send(key: string): void {
+    this.#wait(key);
+    if (this.#inFlight < MOST_IN_FLIGHT) this.#call(key);
+    else this.#queued.add(key);
+  }
+
+  #call(key: string): void {
+    const sending = this.#nudge(key);
+    if (!(sending instanceof Promise)) return;
+    this.#inFlight++;
+    void sending.finally(() => {
+      this.#inFlight--;
+      const [next] = this.#queued;
+      if (next === undefined) return;
+      this.#queued.delete(next);
+      this.#call(next);
+    });
+  }
+
+  #wait(key: string): void {
     const timer = setTimeout(() => {
       const { again } = this.#waiting.get(key)!;
       this.#waiting.delete(key);
       if (again) this.#send(key);
     }, this.#interval(this.#waiting.size + 1));
     this.#waiting.set(key, { timer, again: false });
-    this.#nudge(key);
   }
 }

@@ -76,3 +76,23 @@ test('the last word of each of many keys is not lost', () => {
   vi.advanceTimersByTime(nudgeInterval(keys.length));
   expect(sent.toSorted()).toEqual(keys.toSorted());
 });
+
+test('of thousands of keys no more than fifty are on their way at once, and none is forgotten', async () => {
+  const sent: string[] = [];
+  const answers: (() => void)[] = [];
+  const nudges = new Nudges((key) => {
+    sent.push(key);
+    return new Promise<void>((resolve) => void answers.push(resolve));
+  }, () => 1_000);
+  for (let number = 0; number < 5_000; number++) nudges.for(`pool-${number}`);
+  expect(sent).toHaveLength(50);
+  nudges.atOnce('asked-for');
+  expect(sent.at(-1)).toBe('asked-for');
+  while (sent.length < 5_001) {
+    const before = answers.splice(0);
+    expect(before.length).toBeLessThanOrEqual(51);
+    for (const answer of before) answer();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  expect(new Set(sent).size).toBe(5_001);
+});

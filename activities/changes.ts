@@ -22,7 +22,7 @@ export class Changes {
   constructor(fleet: Fleet, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
     this.#stopping = stopping;
     this.#unsubscribe = fleet.subscribe((change) => {
-      if (change.kind === 'strategy' || change.kind === 'node') return;
+      if (change.kind === 'strategy' || change.kind === 'node' || change.kind === 'disk') return;
       const { kind } = change;
       const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
       if (concerns({ kind, namespace, name, change })) this.#changed.resolve();

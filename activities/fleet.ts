@@ -1,6 +1,7 @@
-import { POOL_LABEL } from '../api/names.ts';
+import { KEPT_DISK, POOL_LABEL } from '../api/names.ts';
 import type { VmRolloutStrategy } from '../api/pool.ts';
 import type { Witness } from '../decisions/healing-proof.ts';
+import type { KeptClaim } from '../decisions/disks/kept-claims.ts';
 import type { NodeView } from '../decisions/node.ts';
 import { strategyOf, type KubeVirtView } from '../decisions/rollout-strategy.ts';
 import type { Seen } from '../decisions/versions.ts';
@@ -11,7 +12,8 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { isNotFound } from '../kubernetes/errors.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
-import { ControllerRevisions, KubeVirts, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { ControllerRevisions, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { keptClaimView } from './disks/kept-claim-view.ts';
 import { FailedGuests } from './failed-guests.ts';
 import { kubevirtView, type KubeVirt } from './kubevirt-view.ts';
 import { nodeView, type Node } from './node-view.ts';
@@ -37,6 +39,8 @@ export type FleetChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
   | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
+  /** A kept disk. */
+  | { kind: 'disk'; before: KeptClaim | undefined; after: KeptClaim | undefined }
   /** It is lost, or is back. */
   | { kind: 'node'; before: NodeView; after: NodeView | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
@@ -53,11 +57,13 @@ export class Fleet {
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly nodes: ListWatch<Node, NodeView>;
+  readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
   readonly #failedGuests = new FailedGuests();
   readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
+  readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: FleetChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
   readonly #noKubeVirt = Promise.withResolvers<void>();
@@ -110,6 +116,15 @@ export class Fleet {
       view: revisionView,
       onChange: (_key, before, after) => this.#revisionsByPool.change(before ?? undefined, after ?? undefined),
     });
+    this.keptClaims = new ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>({
+      ...common(PersistentVolumeClaims),
+      labelSelector: KEPT_DISK,
+      view: keptClaimView,
+      onChange: (_key, before, after) => {
+        this.#keptByPool.change(before ?? undefined, after ?? undefined);
+        this.#tell({ kind: 'disk', before: before ?? undefined, after: after ?? undefined });
+      },
+    });
     this.nodes = new ListWatch<Node, NodeView>({
       ...common(Nodes),
       view: nodeView,
@@ -134,11 +149,11 @@ export class Fleet {
   /** Resolves once all first lists are in. */
   async start(): Promise<void> {
     const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
-    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.nodes].map((cache) => cache.start().ready())]);
+    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) => cache.start().ready())]);
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
+    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
   }
 
   /** The caches that a decision can't do without, by the plural of what they hold. */
@@ -148,6 +163,7 @@ export class Fleet {
       virtualmachines: this.vms,
       virtualmachineinstances: this.vmis,
       controllerrevisions: this.revisions,
+      persistentvolumeclaims: this.keptClaims,
       nodes: this.nodes,
     };
   }
@@ -187,6 +203,11 @@ export class Fleet {
   /** The templates that the pool of this UID has and had, in no order. */
   revisionsOf(poolUid: string): RevisionView[] {
     return this.#revisionsByPool.of(poolUid);
+  }
+
+  /** Claims that are marked as kept for the pool of this UID. */
+  keptClaimsOf(poolUid: string): KeptClaim[] {
+    return this.#keptByPool.of(poolUid);
   }
 
   /** What KubeVirt does with a change of a running VM's template. */

@@ -3,7 +3,7 @@ import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 
 /** All that a plan reads of the cluster, from this worker's caches. */
-export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'failedGuestsOf' | 'lastTroubleOf' | 'witnessOf' | 'isHeldByOther' | 'revisions' | 'strategy'> {
+export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'failedGuestsOf' | 'lastTroubleOf' | 'witnessOf' | 'isHeldByOther' | 'revisions' | 'keptClaims' | 'strategy'> {
   const { namespace, uid } = pool.metadata;
   return {
     pool,
@@ -14,6 +14,7 @@ export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, '
     witnessOf: (vm) => fleet.witnessOf(vm.uid),
     isHeldByOther: (name) => fleet.isHeldByOther(namespace, name, uid),
     revisions: fleet.revisionsOf(uid),
+    keptClaims: fleet.keptClaimsOf(uid),
     strategy: fleet.rolloutStrategy(),
   };
 }

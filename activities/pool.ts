@@ -18,6 +18,7 @@ import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
+import { createDiskActivities } from './disks/steps.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
 import { livePool } from './live-pool.ts';
@@ -218,6 +219,7 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         return { count: count - notWanted.length, taken, notWanted, refused, seen: { pools: poolVersion, vms: version } };
       }),
 
+    ...createDiskActivities({ client, poolOf, each }),
     ...createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }),
 
     /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */

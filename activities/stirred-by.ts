@@ -17,6 +17,10 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
     }
+    case 'disk': {
+      const { kept, namespace } = (change.after ?? change.before)!;
+      return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
+    }
     case 'node': {
       const guests = [...fleet.vmis.values()].filter(({ node }) => node === change.before.name);
       return distinct(guests.flatMap((vmi) => poolOfVm(vmOf(vmi, fleet))));

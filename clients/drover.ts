@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { applyCommand } from './commands/apply.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
+import { disksCommand } from './commands/disks.ts';
 import { diffCommand } from './commands/diff.ts';
 import { devCommand } from './commands/dev.ts';
 import { getCommand } from './commands/get.ts';
@@ -37,7 +38,7 @@ function droverProgram(): Command {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');
-  for (const command of [vmCommand(), machineTypesCommand()]) program.addCommand(inherit(command, program));
+  for (const command of [vmCommand(), disksCommand(), machineTypesCommand()]) program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
   return program;

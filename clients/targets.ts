@@ -1,5 +1,5 @@
 import { closest } from '../api/manifest/closest.ts';
-import { VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
 import { UsageError } from './failure.ts';
 
 /** A kind that commands take, with the words a person may use for it. */
@@ -18,6 +18,9 @@ export const Pools: Kind = {
   words: wordsOf(VirtualMachinePools, 'pool', 'pools', 'dpool', 'dpools'),
 };
 export const Vms: Kind = { resource: VirtualMachines, words: wordsOf(VirtualMachines, 'vm', 'vms') };
+
+/** Claims that VMs have left to the next of their numbers. */
+export const Disks: Kind = { resource: PersistentVolumeClaims, words: ['disk', 'disks'] };
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 

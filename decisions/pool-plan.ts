@@ -5,6 +5,8 @@ import { isReady, isStaying, type VmiOf } from './availability.ts';
 import type { Batch } from './batch.ts';
 import { batchHold } from './batch-hold.ts';
 import type { Departure } from './departure.ts';
+import { keptByNumber, type KeptClaim } from './disks/kept-claims.ts';
+import { createSteps, unmarkStep } from './disks/reuse.ts';
 import { planHealing, type HealingPlan, type RunNote } from './healing-plan.ts';
 import type { Witness } from './healing-proof.ts';
 import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
@@ -42,6 +44,10 @@ export type PoolStep =
   | { kind: 'keep'; reason: string }
   /** VMs of which something is to be noted: that they have run well, or which starts are known to have failed. */
   | { kind: 'mark'; vms: RunNote[]; reason: string }
+  /** Kept disks that are not to come back. */
+  | { kind: 'discard'; claims: { name: string; uid: string }[]; reason: string }
+  /** Claims that are no kept disks any more. */
+  | { kind: 'unmark'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'prune'; revisions: string[]; reason: string };
 
@@ -62,6 +68,8 @@ export interface PoolPlanInput {
   witnessOf?: (vm: VmView) => Witness | null;
   /** The revisions of the pool's template that are kept. */
   revisions: readonly KeptRevision[];
+  /** Claims of the pool that are marked as kept; absent where nobody looks after them. */
+  keptClaims?: readonly KeptClaim[];
   /** How KubeVirt takes changes in running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
   /** How the rollout stands; null where only the pool's status may tell it. */
@@ -149,15 +157,20 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   });
   const plan = { ...found, state: withProof(input, found.state) };
   const { update, superseded, lost, waits, goal, current, state, phase } = plan;
-  const steps = scaleSteps.map((step): PoolStep => (step.kind === 'create' ? { ...step, revision: plan.forNewVms } : step));
+  const names = new Map(vms.map((vm) => [vm.name, vm]));
+  const claims = input.keptClaims ?? [];
+  const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
+  const reuse = { pool, kept, revision: plan.forNewVms, templateOf: (revision: string) => templates.get(revision) };
+  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
   if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note which of ${namesInWords(mark.map(({ name }) => name))} have run` });
+  if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
-  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout: plan, healing, now: new Date(now).toISOString() });
+  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout: plan, healing, kept, now: new Date(now).toISOString() });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
@@ -196,11 +209,13 @@ function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
 const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
   rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);
 
-function tidyRevisions({ pool, vms, vmiOf, revisions }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
+const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm.deleting && !vm.removing;
+
+function tidyRevisions({ pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
   // VMs that drover 0.1.0 made have no kept revision.
   const isKept = revisions.some(({ revision }) => revision === newest);
   if (!isKept && vms.some(({ revision }) => revision === newest)) return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
-  const inUse = [goal, current, state.revision, ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null])];
+  const inUse = [goal, current, state.revision, ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]), ...keptClaims.map(({ kept }) => kept.revision)];
   const names = revisionsToPrune(pool, revisions, new Set(inUse));
   return names.length === 0 ? [] : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
 }

@@ -2,6 +2,8 @@ import { POOL_LABEL } from '../api/names.ts';
 import type { Condition, PoolStatus } from '../api/pool.ts';
 import { isReady, type VmiOf } from './availability.ts';
 import { canonical } from './canonical.ts';
+import { keptCondition, type KeptClaim } from './disks/kept-claims.ts';
+import { poolTemplate } from './pool-template.ts';
 import { healingConditions, healingStatus, type HealingTold } from './healing-conditions.ts';
 import { availableCondition, type PoolAvailability } from './pool-availability.ts';
 import { rolloutConditions } from './rollout-conditions.ts';
@@ -17,7 +19,7 @@ export interface Failure {
   since: string;
 }
 
-const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled']);
+const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled', 'DisksKept']);
 
 export interface StatusInput {
   pool: StoredPool;
@@ -28,12 +30,14 @@ export interface StatusInput {
   availability: PoolAvailability;
   rollout: RolloutPlan;
   healing: HealingTold;
+  /** Kept disks by the numbers of the VMs that they wait for. */
+  kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** RFC 3339. */
   now: string;
 }
 
 /** What the pool's status should say. */
-export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, now }: StatusInput): PoolStatus {
+export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, kept, now }: StatusInput): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
@@ -46,9 +50,10 @@ export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, h
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,
+    keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
     rollout: rollout.state,
     ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
-    conditions: [...others, availableCondition(pool, availability, now), ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...(failure === null ? [] : [replicaFailure(failure)])],
+    conditions: [...others, availableCondition(pool, availability, now), ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...keptCondition(pool, kept, poolTemplate(pool.spec), now), ...(failure === null ? [] : [replicaFailure(failure)])],
   };
 }
 

@@ -21,7 +21,7 @@ export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldB
 };
 
 /** A step of scaling; of which revision new VMs are is not its business. */
-export type ScaleStep = Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' }> | { kind: 'create'; numbers: number[]; reason: string };
+export type ScaleStep = Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }> | { kind: 'create'; numbers: number[]; reason: string };
 
 /** Steps towards as many VMs as the pool's spec wants. */
 export function planScale(input: ScaleInput): ScaleStep[] {

@@ -18,7 +18,7 @@ const LANES = { first: 42, second: 84, longest: 126 };
 
 const SUMMARY_LENGTH = 180;
 
-const { createVms, deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>({
+const { createVms, deleteVms, haltVms, releaseVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
   // What nobody has taken up by then is planned anew.
@@ -79,6 +79,11 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'release':
       for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions({ summary }, [key, vms]));
       return;
+    case 'discard':
+      if (context.underWay.has('disks')) return;
+      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () => discardDisks.executeWithOptions({ summary }, [key, step.claims]));
+    case 'unmark':
+      return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions({ summary }, [key, step.claims]));
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;

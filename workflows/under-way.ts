@@ -43,6 +43,6 @@ export class UnderWay {
   }
 }
 
-export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'revisions' | 'notes' | 'telling';
+export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'disks' | 'revisions' | 'notes' | 'telling';
 
 const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'telling']);

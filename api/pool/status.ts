@@ -115,6 +115,7 @@ export const PoolStatus = z.strictObject({
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
+  keptDisks: count('Disks of VMs that have left, kept for the next VMs of their numbers.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
   healing: HealingStatus.describe('Replacements of VMs that fail; where the pool has autohealing.').exactOptional(),
   disruptedVMs: z

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import type { DeleteOptions as KubeDeleteOptions } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
+import type { Pool } from '../fleet.ts';
 import { ofKnownKind } from '../known-kind.ts';
 import { dryRunOption, dryRunRemark, examples } from '../options.ts';
 import { note, print } from '../output.ts';
@@ -63,14 +64,24 @@ async function remove(
   const kube = await session.kube();
   const key = { namespace: await session.namespace(), name };
   try {
-    const { metadata } = await ofKnownKind(Pools.resource, kube.get(Pools.resource, key));
+    const pool = await ofKnownKind(Pools.resource, kube.get<Pool>(Pools.resource, key));
+    const { metadata } = pool;
     const policy: KubeDeleteOptions = { uid: metadata.uid, propagationPolicy: POLICIES[cascade], dryRun: dryRun === 'server' };
     if (dryRun !== 'client') await kube.delete(Pools.resource, key, policy);
     print(`virtualmachinepool.drover.dev "${name}" deleted${dryRunRemark(dryRun)}`);
+    if (cascade !== 'orphan') noteKept(name, pool);
     return metadata.uid;
   } catch (error) {
     if (!isNotFound(error) || ignoreNotFound !== true) throw error;
     note(`pool ${name} is not there`);
     return undefined;
   }
+}
+
+/** What is deleted does not take along what was kept. */
+function noteKept(name: string, { status }: Pool): void {
+  const { keptDisks = 0 } = status ?? {};
+  if (keptDisks === 0) return;
+  const them = keptDisks === 1 ? '1 kept disk stays' : `${keptDisks} kept disks stay`;
+  note(`pool ${name}: ${them}, and so do those of VMs that are just leaving: \`drover get disks --pool ${name}\` lists them, \`drover disks prune --pool ${name}\` deletes them`);
 }

@@ -5,7 +5,7 @@ import { examples, formatOption } from '../options.ts';
 import type { Format } from '../output.ts';
 import { printerOf } from '../printers.ts';
 import { inSession, type Session } from '../session.ts';
-import { Pools, targetsOf, Vms, type Targets } from '../targets.ts';
+import { Disks, Pools, targetsOf, Vms, type Targets } from '../targets.ts';
 
 interface GetOptions {
   allNamespaces?: boolean;
@@ -19,12 +19,12 @@ interface GetOptions {
 
 export const getCommand = (): Command =>
   new Command('get')
-    .description('list pools or VMs; a pool that is named comes with its VMs beneath')
-    .argument('<kind>', 'pools or vms, or KIND/NAME')
+    .description('list pools, VMs or kept disks; a pool that is named comes with its VMs beneath')
+    .argument('<kind>', 'pools, vms or disks, or KIND/NAME')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
-    .option('--pool <name>', 'only VMs that this pool owns')
+    .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
     .addOption(formatOption())
     .option('-w, --watch', 'go on, and print each change')
     .option('--no-headers', 'leave out the line of headers')
@@ -35,18 +35,19 @@ export const getCommand = (): Command =>
         ['All pools of the namespace', 'drover get pools'],
         ['One pool and its VMs', 'drover get pool web'],
         ['The VMs of a pool, with what is seldom needed', 'drover get vms --pool web -o wide'],
+        ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
         ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
       ),
     )
     .action((word: string, words: string[], options: GetOptions, command: Command) =>
-      inSession(command, (session) => get(session, checked(targetsOf([word, ...words], [Pools, Vms]), options), options)),
+      inSession(command, (session) => get(session, checked(targetsOf([word, ...words], [Pools, Vms, Disks]), options), options)),
     );
 
 function checked(targets: Targets, { allNamespaces, selector, pool }: GetOptions): Targets {
   if (targets.names.length > 0 && allNamespaces === true)
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
   if (targets.names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
-  if (pool !== undefined && targets.kind !== Vms) throw new UsageError('--pool picks VMs: `drover get vms --pool NAME`');
+  if (pool !== undefined && targets.kind === Pools) throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
   if (pool !== undefined && allNamespaces === true)
     throw new UsageError('a pool is looked for in one namespace: leave out -A or --pool');
   return targets;

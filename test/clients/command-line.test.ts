@@ -43,7 +43,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide.",
     ],
     [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
-    [['get', 'pools', '--pool', 'web'], '--pool picks VMs: `drover get vms --pool NAME`'],
+    [['get', 'pools', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
     [
       ['delete', 'pool', 'web', '--cascade=never'],
       "option '--cascade <how>' argument 'never' is invalid. Allowed choices are background, foreground, orphan.",

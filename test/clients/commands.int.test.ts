@@ -7,7 +7,8 @@ import { askedByStamp, askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { Events, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
 
@@ -422,3 +423,41 @@ function inNamespace(namespace: string): string {
   writeFileSync(file, readFileSync(fleet().stack.kubeconfig, 'utf8').replace('namespace: default', `namespace: ${namespace}`));
   return file;
 }
+
+const aClaim = (namespace: string, number: number, poolUid: string): Promise<unknown> => {
+  const mark = keptDiskMark({ pool: 'web', poolUid, number, disk: 'data', revision: '0123456789', identity: 'x', size: '1Gi', keptBy: 'scale-in', keptAt: `2026-01-0${number}T00:00:00Z` });
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  return fleet().kube.create(PersistentVolumeClaims, { metadata: { namespace, name: `data-${number}`, ...mark }, spec });
+};
+const claims = async (namespace: string): Promise<string[]> =>
+  (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata: { name } }) => name);
+
+describe('disks', () => {
+  test('that VMs have left are listed, given to another pool of the name, and deleted; those in use are not', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web', { replicas: 1 }));
+    await fleet().settled(namespace, 'web', ['web-1']);
+    const { uid } = (await fleet().pool(namespace, 'web'))!.metadata;
+    await aClaim(namespace, 1, uid);
+    await aClaim(namespace, 2, uid);
+    await aClaim(namespace, 3, 'of-an-earlier-pool');
+    await aClaim(namespace, 4, 'of-an-earlier-pool');
+    const in_ = ['-n', namespace];
+    const [header, ...rows] = await lines('get', 'disks', ...in_);
+    expect(header!.split(/\s+/)).toEqual(['NAME', 'POOL', 'NUMBER', 'SIZE', 'REVISION', 'KEPT', 'AGE']);
+    expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([2, 3, 4].map((number) => [`data-${number}`, 'web', String(number), '1Gi', '0123456789']));
+    expect(await lines('get', 'disks', '--pool', 'db', ...in_)).toEqual([]);
+    expect(await lines('get', 'disks', '--pool', 'web', '-o', 'name', ...in_)).toEqual([2, 3, 4].map((number) => `persistentvolumeclaim/data-${number}`));
+
+    expect(await drover('disks', 'prune', ...in_)).toMatchObject({ code: 2, stderr: expect.stringContaining('which kept disks?') });
+    expect(await drover('disks', 'prune', 'data-1', ...in_)).toMatchObject({ code: 1, stderr: expect.stringContaining('data-1: no kept disk of namespace') });
+    expect(await lines('disks', 'prune', '--orphaned', '--dry-run', ...in_)).toEqual(['persistentvolumeclaim/data-3 deleted (server dry run)', 'persistentvolumeclaim/data-4 deleted (server dry run)']);
+    expect(await claims(namespace)).toHaveLength(4);
+    expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual(['persistentvolumeclaim/data-3 is kept for pool web']);
+    expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
+    await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
+    const gone = await drover('delete', 'pool', 'web', ...in_);
+    expect(gone).toMatchObject({ code: 0, stderr: expect.stringContaining('pool web: 2 kept disks stay') });
+    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual([1, 2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`));
+  });
+});

@@ -446,6 +446,8 @@ export class ModelFleet {
           clock.in(clock.between(1, 600), done);
         });
       case 'hold':
+      case 'discard':
+      case 'unmark':
       case 'let-go':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);

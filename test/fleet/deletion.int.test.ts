@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { Claim } from '../../dev/simulator/types.ts';
 import { poolIdOf } from '../../workflows/messages.ts';
 import { keptDiskOf } from '../../decisions/disks/kept-disk.ts';
 import { ControllerRevisions, DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
@@ -130,4 +132,53 @@ test('scale-in without it takes the disks along', async () => {
   await running(namespace, 1);
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
   await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toEqual([]));
+});
+
+const keeping = (statePreservation: 'Offline' | 'Disabled') => ({ proactive: { statePreservation } });
+
+test('a kept disk comes back as what it is, and not at all once the pool keeps none', async () => {
+  const namespace = await fleet().namespace();
+  const claim = () => fleet().kube.get<Claim>(PersistentVolumeClaims, { namespace, name: 'disk-1' });
+  const scaledTo = async (replicas: number): Promise<void> => {
+    await fleet().patchPool(namespace, 'web', { replicas });
+    await running(namespace, replicas);
+    await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ replicas, updatedReplicas: replicas, keptDisks: 1 - replicas }));
+  };
+  await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate, scaleInStrategy: keeping('Offline') });
+  await running(namespace, 1);
+  const { metadata } = await claim();
+  await scaledTo(0);
+  expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ status: 'True', reason: 'Kept' });
+
+  const [disk] = diskTemplate.spec.dataVolumeTemplates;
+  const spec = { ...disk!.spec, pvc: { ...disk!.spec.pvc, resources: { requests: { storage: '2Gi' } } } };
+  await fleet().patchPool(namespace, 'web', { template: { spec: { ...diskTemplate.spec, dataVolumeTemplates: [{ ...disk!, spec }] } } });
+  await until(async () => expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }));
+  await scaledTo(1);
+  // It is no larger by its name alone: the rollout has found a VM of the older template, and made it grow.
+  expect(await claim()).toMatchObject({ metadata: { uid: metadata.uid }, status: { capacity: { storage: '2Gi' } } });
+  await until(async () => expect(keptDiskOf((await claim()).metadata)).toBeNull());
+
+  await scaledTo(0);
+  expect((await claim()).metadata.uid).toBe(metadata.uid);
+  await fleet().patchPool(namespace, 'web', { scaleInStrategy: keeping('Disabled') });
+  await scaledTo(1);
+  expect((await claim()).metadata.uid).not.toBe(metadata.uid);
+});
+
+test('a deleted pool leaves the disks that it has kept, also those of VMs that were just leaving', async () => {
+  const namespace = await fleet().namespace();
+  const { template: guest } = diskTemplate.spec;
+  const slow = { ...guest, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
+  const template = { spec: { ...diskTemplate.spec, template: slow } };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template, scaleInStrategy: { proactive: { statePreservation: 'Offline', selectionPolicy: { basePolicy: 'Newest' } } } });
+  await running(namespace, 2);
+  const leaving = (await fleet().vms(namespace)).map(({ metadata: { name } }) => name);
+  await fleet().patchPool(namespace, 'web', { replicas: 1 });
+  await until(async () => expect((await fleet().vms(namespace)).filter(({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined)).toHaveLength(1));
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+  await gone(namespace);
+  await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toHaveLength(1));
+  const [claim] = (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
+  expect(leaving).toContain(`web-${keptDiskOf(claim!.metadata)?.number}`);
 });

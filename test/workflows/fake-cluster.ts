@@ -93,6 +93,8 @@ export class FakeCluster {
       await this.onChange();
       return { ...nothing, count: vms.length };
     },
+    discardDisks: async () => nothing,
+    unmarkDisks: async () => undefined,
     updateVms: async ({ revision, vms }) => {
       this.#act('update', vms.map(({ name }) => name));
       if (this.inTheWay !== null) await Promise.race([this.inTheWay, Context.current().cancelled]);

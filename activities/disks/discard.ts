@@ -1,0 +1,53 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { vmName } from '../../decisions/naming.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf } from '../../kubernetes/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { PoolKey } from '../pool.ts';
+
+export interface ClaimTarget {
+  name: string;
+  uid: string;
+}
+
+/**
+ * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, as long as it still is kept: looked at once
+ * more, right before the act, it has the pool's mark, and its VM is not there. False where it is left.
+ */
+export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid }: ClaimTarget): Promise<boolean> {
+  const signal = cancellationSignal();
+  const at = { namespace: key.namespace, name };
+  const [claim, volume] = await Promise.all([orNothing(client.get(PersistentVolumeClaims, at, { signal })), orNothing(client.get(DataVolumes, at, { signal }))]);
+  const kept = claim && keptDiskOf(claim.metadata);
+  if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return false;
+  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(claim.metadata.ownerReferences ?? [])].filter((owner) => owner.uid !== volume?.metadata.uid);
+  if (owners.length > 0) return false;
+  if ((await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name: vmName(key.name, kept.number) }, { signal }))) !== undefined) return false;
+  try {
+    if (volume !== undefined) {
+      const { uid: ofVolume, resourceVersion } = volume.metadata;
+      await orNothing(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, signal }));
+    }
+    await orNothing(client.delete(PersistentVolumeClaims, at, { uid, signal }));
+    return true;
+  } catch (error) {
+    // Somebody has taken it up at this moment.
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}
+
+/** Takes the mark off a claim that a VM has taken, unless it has changed since that was seen. */
+export async function unmarkDisk(client: KubeClient, namespace: string, { name, uid, resourceVersion }: ClaimTarget & { resourceVersion: string }): Promise<void> {
+  const at = { namespace, name };
+  const signal = cancellationSignal();
+  // Without it, and without an owner, nobody could say any more whose disk it is.
+  const volume = await orNothing(client.get(DataVolumes, at, { signal }));
+  if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return;
+  const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };
+  await orNothing(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal })).catch((error: unknown) => {
+    if (!isConflict(error)) throw error;
+  });
+}

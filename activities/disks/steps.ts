@@ -1,0 +1,38 @@
+import { namesInWords } from '../../decisions/naming.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { beating } from '../beating.ts';
+import { recordEvent } from '../events.ts';
+import type { Done, PoolKey } from '../pool.ts';
+import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
+
+export interface DiskStepOptions {
+  client: KubeClient;
+  poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
+  /** Runs `act` on each; a refusal ends it and is returned in words. */
+  each: <T extends { name: string }>(items: readonly T[], act: (item: T) => Promise<void>) => Promise<Pick<Done, 'count' | 'refused'>>;
+}
+
+/** What a pool does with disks that it has kept. */
+export function createDiskActivities({ client, poolOf, each }: DiskStepOptions) {
+  return {
+    /** Deletes kept disks of the pool that are still kept; says so on the pool. */
+    discardDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
+      beating(async () => {
+        const gone: string[] = [];
+        const { count, refused } = await each(claims, async (claim) => {
+          if (await discardDisk(client, key, claim)) gone.push(claim.name);
+        });
+        const pool = await poolOf(key);
+        if (pool !== undefined && gone.length > 0) {
+          const note = `Deleted kept disks ${namesInWords(gone)}: the pool keeps none any more, and their VMs come back`;
+          await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
+        }
+        return { count, taken: [], notWanted: [], refused, seen: {} };
+      }),
+
+    /** Takes the marks off claims whose VMs are back. */
+    unmarkDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
+      beating(async () => void (await each(claims, (claim) => unmarkDisk(client, key.namespace, claim)))),
+  };
+}

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { keptClaims } from '../../disks/kept.ts';
+import { chosen, deleteKept, type Choice } from '../../disks/prune.ts';
+import { Failure, UsageError } from '../../failure.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
+import { note, print } from '../../output.ts';
+import { inSession, type Session } from '../../session.ts';
+import { duration, type DryRun } from '../../values.ts';
+
+interface PruneOptions extends Omit<Choice, 'names'> {
+  all?: boolean;
+  dryRun: DryRun;
+}
+
+export const pruneDisksCommand = (): Command =>
+  new Command('prune')
+    .description('delete kept disks, and what is on them')
+    .argument('[names...]', 'of claims, as `drover get disks` shows them')
+    .option('--pool <name>', 'those of this pool, also where it is no more')
+    .option('--orphaned', 'those whose pool is no more')
+    .option('--older-than <duration>', 'those kept for so long, such as 90m or 720h', duration)
+    .option('--all', 'all of the namespace')
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['See what would go', 'drover disks prune --orphaned --dry-run'],
+        ['What a pool has kept for more than 30 days', 'drover disks prune --pool web --older-than 720h'],
+        ['One disk', 'drover disks prune data-3'],
+      ),
+    )
+    .action((names: string[], options: PruneOptions, command: Command) => inSession(command, (session) => prune(session, names, options)));
+
+async function prune(session: Session, names: string[], { all, dryRun, ...choice }: PruneOptions): Promise<void> {
+  const isNarrow = names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
+  if (isNarrow === (all === true)) throw new UsageError('which kept disks? Give names, --pool, --orphaned or --older-than, or --all alone');
+  const [kube, namespace] = [await session.kube(), await session.namespace()];
+  const claims = await keptClaims(kube, namespace);
+  const missing = names.filter((name) => !claims.some(({ claim }) => claim.metadata.name === name));
+  if (missing.length > 0) throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
+  const found = chosen(claims, { ...choice, names }, Date.now());
+  if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
+  for (const one of found) {
+    const { name } = one.claim.metadata;
+    const why = dryRun === 'client' ? null : await deleteKept(kube, one, dryRun === 'server');
+    if (why === null) print(`persistentvolumeclaim/${name} deleted${dryRunRemark(dryRun)}`);
+    else note(`persistentvolumeclaim/${name} left: ${why}`);
+  }
+}

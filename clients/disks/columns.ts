@@ -1,0 +1,24 @@
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Column } from '../columns.ts';
+import { ageOf, type Cell } from '../output.ts';
+import type { Claim } from './kept.ts';
+
+const column = (header: string, cell: (kept: KeptDisk, claim: Stored<Claim>) => Cell, wide = false): Column => ({
+  header,
+  cell: (claim) => cell(keptDiskOf(claim.metadata)!, claim),
+  wide,
+});
+
+/** Of kept disks. */
+export const diskColumns: Column[] = [
+  column('NAME', (_kept, { metadata }) => metadata.name),
+  column('POOL', ({ pool }) => pool),
+  column('NUMBER', ({ number }) => (number === 0 ? '<none>' : number)),
+  column('SIZE', (kept, { status, spec }) => status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? kept.size ?? '<unknown>'),
+  column('REVISION', ({ revision }) => revision ?? '<unknown>'),
+  column('KEPT', ({ keptAt }) => ageOf(keptAt)),
+  column('AGE', (_kept, { metadata }) => ageOf(metadata.creationTimestamp)),
+  column('BY', ({ keptBy }) => keptBy, true),
+  column('POOL-UID', ({ poolUid }) => poolUid, true),
+];

@@ -1,0 +1,47 @@
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { vmName } from '../../decisions/naming.ts';
+import { KEPT_DISK } from '../../api/names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
+import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { ofKnownKind } from '../known-kind.ts';
+
+export type Claim = KubeObject & { spec?: { resources?: { requests?: { storage?: string } } }; status?: { capacity?: { storage?: string } } };
+
+/** A claim that a VM has left to the next of its number. */
+export interface KeptClaim {
+  claim: Stored<Claim>;
+  kept: KeptDisk;
+  /** Its pool is no more, or is another one of that name. */
+  orphaned: boolean;
+}
+
+const isThere = async (kube: KubeClient, namespace: string | undefined) => {
+  const { items } = await ofKnownKind(VirtualMachines, kube.list(VirtualMachines, { namespace }));
+  const names = new Set(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  return ({ metadata }: Stored, { pool, number }: KeptDisk): boolean => names.has(`${metadata.namespace}/${vmName(pool, number)}`);
+};
+
+/** True for a claim that is kept, and that no VM has taken up again. */
+export async function isKept(kube: KubeClient, namespace: string | undefined): Promise<(claim: Stored) => boolean> {
+  const taken = await isThere(kube, namespace);
+  return (claim) => {
+    const kept = keptDiskOf(claim.metadata);
+    return kept !== null && !taken(claim, kept);
+  };
+}
+
+/** The kept disks of a namespace, or of all, in the order of their pools and numbers. */
+export async function keptClaims(kube: KubeClient, namespace: string | undefined): Promise<KeptClaim[]> {
+  const [{ items }, { items: pools }, picked] = await Promise.all([
+    kube.list<Claim>(PersistentVolumeClaims, { namespace, labelSelector: KEPT_DISK }),
+    ofKnownKind(VirtualMachinePools, kube.list(VirtualMachinePools, { namespace })),
+    isKept(kube, namespace),
+  ]);
+  const uids = new Set(pools.map(({ metadata }) => metadata.uid));
+  return items
+    .filter(picked)
+    .map((claim) => ({ claim, kept: keptDiskOf(claim.metadata)! }))
+    .map(({ claim, kept }) => ({ claim, kept, orphaned: !uids.has(kept.poolUid) }))
+    .toSorted((one, other) => one.kept.pool.localeCompare(other.kept.pool) || one.kept.number - other.kept.number || one.claim.metadata.name.localeCompare(other.claim.metadata.name));
+}

@@ -1,0 +1,57 @@
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { vmName } from '../../decisions/naming.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { KeptClaim } from './kept.ts';
+
+/** Which kept disks; each condition narrows it further. */
+export interface Choice {
+  names: string[];
+  pool?: string;
+  orphaned?: boolean;
+  /** Milliseconds since they were kept. */
+  olderThan?: number;
+}
+
+export function chosen(claims: readonly KeptClaim[], { names, pool, orphaned, olderThan }: Choice, now: number): KeptClaim[] {
+  return claims.filter(
+    ({ claim, kept, ...one }) =>
+      (names.length === 0 || names.includes(claim.metadata.name)) &&
+      (pool === undefined || kept.pool === pool) &&
+      (orphaned !== true || one.orphaned) &&
+      (olderThan === undefined || now - Date.parse(kept.keptAt) >= olderThan),
+  );
+}
+
+/**
+ * Deletes a kept disk and the DataVolume that holds it, as they were seen. Null where that is done, and why not where it is no kept
+ * disk any more: its VM is back, or somebody has taken it.
+ */
+export async function deleteKept(kube: KubeClient, { claim, kept }: KeptClaim, dryRun: boolean): Promise<string | null> {
+  const { namespace, name, uid } = claim.metadata;
+  const at = { namespace, name };
+  const [now, volume, vm] = await Promise.all([
+    orNothing(kube.get(PersistentVolumeClaims, at)),
+    orNothing(kube.get(DataVolumes, at)),
+    orNothing(kube.get(VirtualMachines, { namespace, name: vmName(kept.pool, kept.number) })),
+  ]);
+  if (now === undefined) return null;
+  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(now.metadata.ownerReferences ?? [])].filter((owner) => owner.uid !== volume?.metadata.uid);
+  if (vm !== undefined) return `VM ${vm.metadata.name} is there again`;
+  if (owners.length > 0) return `it belongs to ${owners[0]!.kind} ${owners[0]!.name}`;
+  if (now.metadata.uid !== uid || !isSame(keptDiskOf(now.metadata), kept)) return 'it is another one by now';
+  try {
+    if (volume !== undefined) {
+      const { uid: ofVolume, resourceVersion } = volume.metadata;
+      await orNothing(kube.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, dryRun }));
+    }
+    await orNothing(kube.delete(PersistentVolumeClaims, at, { uid, ...(volume === undefined ? { resourceVersion: now.metadata.resourceVersion } : {}), dryRun }));
+    return null;
+  } catch (error) {
+    if (isConflict(error)) return 'somebody has taken it at this moment';
+    throw error;
+  }
+}
+
+const isSame = (one: KeptDisk | null, other: KeptDisk): boolean => one !== null && one.poolUid === other.poolUid && one.keptAt === other.keptAt;

@@ -1,0 +1,47 @@
+import { namesInWords, vmName } from '../naming.ts';
+import type { PoolStep } from '../pool-plan.ts';
+import type { PoolTemplate } from '../pool-template.ts';
+import type { ScaleStep } from '../scale-plan.ts';
+import type { StoredPool } from '../vm-from-template.ts';
+import { reuseOf, type KeptClaim } from './kept-claims.ts';
+
+export interface ReuseInput {
+  pool: StoredPool;
+  kept: ReadonlyMap<number, KeptClaim[]>;
+  /** Of new VMs without kept disks. */
+  revision: string;
+  templateOf: (revision: string) => PoolTemplate | undefined;
+}
+
+/**
+ * What creating VMs becomes where disks are kept for them: a VM never begins as of a template that its disk is not of. Numbers whose
+ * disks go first are made in a later turn.
+ */
+export function createSteps({ numbers, reason }: Extract<ScaleStep, { kind: 'create' }>, { pool, kept, revision, templateOf }: ReuseInput): PoolStep[] {
+  const byRevision = new Map<string, number[]>();
+  const going: KeptClaim[] = [];
+  for (const number of numbers) {
+    const reuse = reuseOf(pool, kept.get(number) ?? [], revision, templateOf);
+    if (reuse.reuse === 'discard') going.push(...reuse.claims);
+    if (reuse.reuse === 'discard' || reuse.reuse === 'unknown') continue;
+    const of = reuse.reuse === 'as-they-are' ? reuse.revision : revision;
+    byRevision.set(of, [...(byRevision.get(of) ?? []), number]);
+  }
+  const steps = [...byRevision].map(([of, some]): PoolStep => {
+    const older = of === revision ? '' : `; ${namesInWords(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
+    return { kind: 'create', numbers: some, revision: of, reason: `${reason}${older}` };
+  });
+  if (going.length === 0) return steps;
+  const names = namesInWords(going.map(({ name }) => name));
+  return [...steps, { kind: 'discard', claims: going.map(({ name, uid }) => ({ name, uid })), reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back` }];
+}
+
+/** Marks that have done their service: the VM that has the disk is there, and stays. */
+export function unmarkStep(pool: StoredPool, claims: readonly KeptClaim[], isBack: (name: string) => boolean): PoolStep[] {
+  const used = claims.filter(({ kept }) => isBack(vmName(pool.metadata.name, kept.number)));
+  if (used.length === 0) return [];
+  const marks = used.slice(0, MOST).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+  return [{ kind: 'unmark', claims: marks, reason: `${marks.length} kept disks are in use again` }];
+}
+
+const MOST = 250;

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
-import { GROUP, VERSION } from './names.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import { GROUP, RELEASE_ANNOTATION, VERSION } from './names.ts';
 import { VirtualMachinePool } from './pool.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
 
@@ -7,7 +8,7 @@ import { structuralSchema, type StructuralSchema } from './structural-schema.ts'
 export interface CustomResourceDefinition {
   apiVersion: 'apiextensions.k8s.io/v1';
   kind: 'CustomResourceDefinition';
-  metadata: { name: string; labels?: Record<string, string> };
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
   spec: {
     group: string;
     scope: 'Namespaced' | 'Cluster';
@@ -83,7 +84,7 @@ interface Replicated {
 const replicated = ({ kind, plural, shortNames, description, schema, columns }: Replicated): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${GROUP}` },
+  metadata: { name: `${plural}.${GROUP}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },
   spec: {
     group: GROUP,
     scope: 'Namespaced',

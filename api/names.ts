@@ -46,3 +46,5 @@ export const ORPHAN_FINALIZER = 'orphan';
 export const FIELD_MANAGER = 'drover';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
+/** Which release of drover a custom resource definition is of. */
+export const RELEASE_ANNOTATION = `${GROUP}/release`;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../api/crds.ts';
+import { RELEASE_ANNOTATION } from '../api/names.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../kubernetes/errors.ts';
 import type { Condition, KubeObject } from '../kubernetes/objects.ts';
@@ -21,6 +22,7 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
     const { name } = crd.metadata;
     try {
       const before = await readIfThere(kube, CustomResourceDefinitions, { name });
+      refuseOlder(before, crd);
       const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun });
       say(`customresourcedefinition.apiextensions.k8s.io/${name} ${outcomeOf(before, after)}`);
       if (!dryRun) await served(kube, crd);
@@ -32,6 +34,24 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
       );
     }
   }
+}
+
+/** Fields that an older release does not know would be taken out of every pool at its next write. */
+function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotations } }: Crd): void {
+  const there = before?.metadata.annotations?.[RELEASE_ANNOTATION];
+  const ours = annotations![RELEASE_ANNOTATION]!;
+  if (there === undefined || !isNewer(there, ours)) return;
+  throw new Failure(
+    `${name} is of drover ${there}, and this is drover ${ours}, which would take out of it what it does not know: run \`drover setup\` of ${there} or newer; ` +
+      `to go back all the same, first take the annotation ${RELEASE_ANNOTATION} off it`,
+  );
+}
+
+/** True for the later of two releases, such as `0.10.0` beside `0.9.1`. */
+export function isNewer(one: string, other: string): boolean {
+  const [parts, others] = [one, other].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
+  for (const [index, part] of parts!.entries()) if (part !== others![index]) return part > (others![index] ?? 0);
+  return false;
 }
 
 async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Promise<void> {

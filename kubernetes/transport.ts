@@ -2,6 +2,7 @@ import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeError, KubeUnreachable } from './errors.ts';
+import { proxyFor } from './proxy.ts';
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -151,7 +152,7 @@ export class Transport {
   }
 
   #dispatcher(tls: Record<string, unknown>, options: Agent.Options): Dispatcher {
-    const proxy = this.#config.getCurrentCluster()?.proxyUrl;
+    const proxy = this.#config.getCurrentCluster()?.proxyUrl ?? proxyFor(this.#server, process.env);
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: 30_000, timeout: 10_000 };
     if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
     return new Agent({ allowH2: false, pipelining: 1, keepAliveTimeout: 60_000, ...options, connect });

@@ -145,3 +145,13 @@ async function ofServiceAccount(name: string): Promise<string> {
   writeFileSync(file, readFileSync(stack.kubeconfig, 'utf8').replace(/token: \w+/, `token: ${status.token}`));
   return file;
 }
+
+test('an older release takes nothing out of the custom resources of a newer one', async () => {
+  const name = (await crds())[0]!;
+  const stamped = async (release: string | null): Promise<void> =>
+    void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations: { 'drover.dev/release': release } } }));
+  await stamped('99.0.0');
+  expect(await drover('setup')).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: virtualmachinepools.drover.dev is of drover 99.0.0, and this is drover \d.*\n$/) as string });
+  await stamped(null);
+  expect(await drover('setup')).toMatchObject({ code: 0 });
+});

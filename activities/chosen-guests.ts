@@ -1,6 +1,5 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import type { Chosen } from '../decisions/restart-budget.ts';
 
 /** UIDs of VMIs by namespace and by name of their VMs: short, for thousands of them stand in one input. */
@@ -31,10 +30,12 @@ export class ChosenGuests {
 }
 
 async function read({ workflowService, options }: Client, workflowId: string, runId: string): Promise<Chosen> {
-  const { namespace, loadedDataConverter } = options;
+  const { namespace, loadedDataConverter: { payloadCodecs, payloadConverter } } = options;
   const { history } = await workflowService.getWorkflowExecutionHistory({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 });
   const payloads = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads;
-  const { chosen } = await decodeFromPayloadsAtIndex<{ chosen: ChosenByNamespace }>(loadedDataConverter, 0, payloads);
+  let decoded = payloads ?? [];
+  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+  const { chosen } = payloadConverter.fromPayload<{ chosen: ChosenByNamespace }>(decoded[0]!);
   const guests = new Map<string, string>();
   for (const [namespace, byName] of Object.entries(chosen)) for (const [name, uid] of Object.entries(byName)) guests.set(`${namespace}/${name}`, uid);
   return guests;

@@ -1,5 +1,7 @@
 import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { loadDataConverter } from '../workers/data-converter.ts';
 import { Failure, sentenceOf } from './failure.ts';
 
 /** Temporal as a command uses it. */
@@ -26,15 +28,24 @@ export async function connectTemporal(given: TemporalChoice): Promise<Temporal> 
   const options = config.connectionOptions as ConnectionOptions;
   const address = given.address ?? options.address ?? 'localhost:7233';
   const namespace = given.namespace ?? config.namespace ?? 'default';
+  const dataConverter = await readDataConverter();
   try {
     const connection = await Connection.connect({ ...options, address, connectTimeout: CONNECT_TIMEOUT_MS });
-    return { connection, client: new Client({ connection, namespace }), namespace, address };
+    return { connection, client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }), namespace, address };
   } catch (error) {
     throw new Failure(
       `Temporal at ${address} does not answer (${sentenceOf(error)}): ` +
         'start it (`drover dev` brings one), or give its address with --address or TEMPORAL_ADDRESS',
       { cause: error },
     );
+  }
+}
+
+async function readDataConverter(): Promise<DataConverter | undefined> {
+  try {
+    return await loadDataConverter(process.env['DROVER_DATA_CONVERTER']);
+  } catch (error) {
+    throw new Failure(sentenceOf(error), { cause: error });
   }
 }
 

@@ -17,7 +17,9 @@ const Environment = z.object({
   DROVER_CONNECTIONS: whole(1, 1_000).default(64),
   DROVER_HEALTH_ADDRESS: z.string().default('127.0.0.1'),
   DROVER_HEALTH_PORT: whole(0, 65_535).optional(),
+  DROVER_TEMPORAL_METRICS_PORT: whole(1, 65_535).optional(),
   DROVER_WORKFLOW_BUNDLE: z.string().optional(),
+  DROVER_DATA_CONVERTER: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
 });
 
@@ -31,8 +33,12 @@ export interface WorkerConfig {
   /** Connections to the API server. */
   connections: number;
   health: { address: string; port: number } | null;
+  /** `address:port` of what Temporal's SDK measures, such as the latency of its tasks; null where it tells nobody. */
+  temporalMetrics: string | null;
   /** Path of what `workers/bundle.ts` wrote; null where the worker bundles the workflows when it starts. */
   workflowBundle: string | null;
+  /** Path of a module that encodes what Temporal gets; null where it gets it as it is. */
+  dataConverter: string | null;
   logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error';
 }
 
@@ -54,7 +60,9 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     concurrency: data.DROVER_CONCURRENCY,
     connections: data.DROVER_CONNECTIONS,
     health: data.DROVER_HEALTH_PORT === undefined ? null : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
+    temporalMetrics: data.DROVER_TEMPORAL_METRICS_PORT === undefined ? null : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
     workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,
+    dataConverter: data.DROVER_DATA_CONVERTER ?? null,
     logLevel: data.LOG_LEVEL,
   };
 }

@@ -21,6 +21,7 @@ import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
 import { VirtualMachinePools } from '../kubernetes/resources.ts';
 import { taskQueueOf } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
+import { loadDataConverter } from './data-converter.ts';
 import { serveHealth, type Health } from './health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
@@ -35,7 +36,9 @@ const CONNECT_AGAIN_MS = 1_000;
 /** Serves one cluster's task queue until the process is asked to end (SIGINT, SIGTERM), then drains and returns. */
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
-  Runtime.install({ logger });
+  const { temporalMetrics } = config;
+  Runtime.install({ logger, ...(temporalMetrics === null ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress: temporalMetrics } } } }) });
+  const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
   const metrics = createMetrics();
@@ -72,6 +75,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       connection,
       namespace: namespace ?? 'default',
       taskQueue: taskQueueOf(config.cluster),
+      ...(dataConverter === undefined ? {} : { dataConverter }),
       ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
       activities: withFailures({
         ...createPoolActivities({

@@ -5,6 +5,7 @@ import { Failure, sentenceOf } from '../failure.ts';
 import { GrpcCode, grpcCodeOf } from '../temporal.ts';
 import { actionsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
+import { decodePayloads } from './decoded.ts';
 import type { History } from './events.ts';
 import { aboutVm } from './table.ts';
 
@@ -72,7 +73,9 @@ async function readRuns(client: Client, query: string): Promise<Run[]> {
 /** Null for one that was forgotten since it was listed. */
 async function historyOf(client: Client, workflowId: string, runId: string): Promise<History | null> {
   try {
-    return await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+    await decodePayloads(history, client.options.loadedDataConverter.payloadCodecs);
+    return history;
   } catch (error) {
     if (grpcCodeOf(error) === GrpcCode.NOT_FOUND) return null;
     throw error;

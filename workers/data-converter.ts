@@ -1,0 +1,28 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { DataConverter, PayloadCodec } from '@temporalio/common';
+
+/** Thrown where the module can't be used; the message says what would be right. */
+export class DataConverterError extends Error {
+  override readonly name = 'DataConverterError';
+}
+
+/**
+ * What the module at `path` does to each payload before Temporal gets it, such as to encrypt it: its export `payloadCodecs`, a list of
+ * Temporal's `PayloadCodec`. Workers and commands must have the same. Undefined without a module.
+ */
+export async function loadDataConverter(path: string | undefined): Promise<DataConverter | undefined> {
+  if (path === undefined || path === '') return undefined;
+  const place = `DROVER_DATA_CONVERTER=${path}`;
+  const module = await (import(pathToFileURL(resolve(path)).href) as Promise<{ payloadCodecs?: unknown }>).catch((error: unknown) => {
+    throw new DataConverterError(`${place}: cannot be loaded: ${(error as Error).message}`, { cause: error });
+  });
+  const { payloadCodecs } = module;
+  if (!Array.isArray(payloadCodecs) || payloadCodecs.length === 0 || !payloadCodecs.every(isCodec)) {
+    throw new DataConverterError(`${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`);
+  }
+  return { payloadCodecs };
+}
+
+const isCodec = (one: unknown): one is PayloadCodec =>
+  typeof one === 'object' && one !== null && typeof (one as PayloadCodec).encode === 'function' && typeof (one as PayloadCodec).decode === 'function';

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { WorkflowHandle } from '@temporalio/client';
+import { EVENT_REPORTER } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
@@ -14,7 +15,7 @@ import { ReadinessWatch } from './readiness-watch.ts';
 const fleet = aFleet({ workers: 0 });
 
 type Machine = Stored<VirtualMachine & KubeObject>;
-type Event = KubeObject & { note: string; regarding: { kind: string; name: string } };
+type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
 type Guest = Stored<VirtualMachineInstance & KubeObject>;
 
 /** A worker of this test alone. */
@@ -169,7 +170,8 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
   const strategies = names.map((name) => (shapes[name as keyof typeof shapes] as Shape).runStrategy ?? 'Always');
   expect((await Promise.all(names.map((name) => herd.vm(name)))).map(({ spec }) => spec.runStrategy)).toEqual(strategies);
   const { items } = await fleet().kube.list<Event>(Events, { namespace: herd.namespace });
-  expect(items.map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`).sort()).toEqual(
+  const ours = items.filter(({ reportingController }) => reportingController === EVENT_REPORTER);
+  expect(ours.map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`).sort()).toEqual(
     names.map((name) => `VirtualMachine ${name}: Restarted within a budget, asked for by ada: leaks`),
   );
 });

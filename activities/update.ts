@@ -165,6 +165,11 @@ class Hand {
         await this.#giveUp(held.name);
         return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
       }
+      // It was down, which costs no place, and may have come up meanwhile: then it does.
+      if (!now.specSeen && liveVmi(own)?.ready !== true) {
+        await this.#giveUp(held.name);
+        return this.#take(held);
+      }
       const late = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(now, own) : null;
       if (late !== null) return { vm: held.name, end: 'Deferred', why: late };
       this.#note(await restartVm(client, now, take.restarts));

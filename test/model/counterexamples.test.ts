@@ -169,6 +169,15 @@ test('two runs of restarts and a rollout together keep to the budget of the pool
     await world.wait(200_000);
   }, { lag: 500 }, 4));
 
+test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>
+  play(async (world) => {
+    await world.createPool('web', aSpec({ replicas: 7, maxUnavailable: 3, template: aTemplate({ bootMs: 4_000 }), rollout: { progressDeadlineSeconds: 60, maxFailures: 3 } }));
+    await world.until(() => world.vmi('web-7') !== undefined, 30_000);
+    await world.wait(world.time.between(1_500, 3_500));
+    await world.changePool('web', { template: aTemplate({ version: 3 }) });
+    await world.wait(30_000);
+  }, { lag: 1_000 }, 6));
+
 // waits for A3
 test.fails('a worker that loses the API server is replaced within a minute, and calls no healthy VM failed', () =>
   play(async (world) => {

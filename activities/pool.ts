@@ -2,6 +2,7 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { POOL_FINALIZER } from '../api/names.ts';
 import type { PoolStatus, RolloutStatus } from '../api/pool.ts';
 import type { Batch } from '../decisions/batch.ts';
+import { toldOnce, type StatusTold } from '../decisions/healing-conditions.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import { whyNotMake } from '../decisions/departure.ts';
 import { namesInWords, vmName } from '../decisions/naming.ts';
@@ -63,7 +64,7 @@ export interface PlanRequest {
 }
 
 /** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts and healing. */
-type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt'> & Partial<Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>>;
+type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt' | 'status'> & { status: StatusTold | null } & Partial<Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>>;
 
 /** `generation` is that of the spec that the plan was made for. */
 export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);
@@ -162,7 +163,7 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         onPlanFailed?.({ namespace, name });
         log.error('no plan could be made for a pool: its condition Stalled says so', { pool: `${namespace}/${name}`, error: error.stack ?? error.message });
       }
-      return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan };
+      return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan, status: toldOnce(plan.status) };
     },
 
     /**

@@ -1,4 +1,4 @@
-import type { Condition, HealingStatus } from '../api/pool.ts';
+import type { Condition, HealingStatus, PoolStatus } from '../api/pool.ts';
 import { withTime, type Untimed } from './conditions.ts';
 import type { HealingPlan } from './healing-plan.ts';
 import { underWay } from './healing-state.ts';
@@ -6,7 +6,7 @@ import { cyclesInWords } from './naming.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
 const MESSAGE_LENGTH = 2_048;
-const CYCLES_KEPT = 250;
+const CYCLES_KEPT = 100;
 
 /** What of a plan its pool's status tells. */
 export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
@@ -28,6 +28,16 @@ function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed 
   if (paused !== undefined) return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
+}
+
+/** A status in which null stands for what the plan tells of healing besides: it is in the history of the pool's workflow at every turn. */
+export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
+
+export const toldOnce = (status: PoolStatus | null): StatusTold | null => (status?.healing === undefined ? status : { ...status, healing: null });
+
+export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold | undefined): PoolStatus {
+  if (healing === undefined || (healing === null && told === undefined)) return status;
+  return { ...status, healing: healing ?? healingStatus(told!) };
 }
 
 /** What the status keeps of the healing: enough for another run of the workflow to take it up. */

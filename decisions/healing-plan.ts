@@ -2,7 +2,7 @@ import { countOf } from '../api/int-or-percent.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
 import { isReady, isStaying } from './availability.ts';
 import { fadesAt, healingDelayMs } from './healing-backoff.ts';
-import { cycleOf, isFinal, remembered, replacementsInWords, underWay, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
+import { carried, cycleOf, isFinal, remembered, replacementsInWords, underWay, WHY_LENGTH, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './healing-state.ts';
 import { proofOf, startToNote } from './healing-proof.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
@@ -40,6 +40,9 @@ const SILENCE_MS = 10 * 60_000;
 /** What could not be marked is tried again. */
 const MARK_AGAIN_MS = 60_000;
 const WAITS_TOLD = 20;
+/** Cycles of one pool, and how many of them one turn begins: what its workflow knows of them stands in its history at every turn. */
+const MOST_CYCLES = 100;
+const BEGUN_AT_ONCE = 50;
 
 /** Which VMs to replace, and what to tell those whose cycle is under way. Empty where the pool does not heal. */
 export function planHealing(input: HealingInput): HealingPlan {
@@ -65,7 +68,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     verdicts,
     ask: asked.names,
     mark: inTurn(mark, burst, now),
-    state: { ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] },
+    state: carried({ ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] }),
     suspended,
     waits: shortened(waits),
     spared: shortened(found.spared),
@@ -122,8 +125,8 @@ function remember(view: HealingView): HealingState {
     if (vmiOf(vm)?.paused === true) guestPauses.push({ vmUid: vm.uid, endedAt: null });
     else if (before !== undefined && !isReady(vm, vmiOf(vm))) guestPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
-    if (ends.vmis.length > 0) earlyEnds.push(ends);
-    const fails = vm.startFailures + ends.vmis.length > 0 && rules.minFailingToStartDuration !== null;
+    if (ends.count > 0) earlyEnds.push(ends);
+    const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
     if (fails) failing.push({ vmUid: vm.uid, since: failedBefore.get(vm.uid) ?? vm.notReadySince ?? now });
   }
   const spent: Spent[] = [];
@@ -135,7 +138,7 @@ function remember(view: HealingView): HealingState {
       spent.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one);
     } else if (fadesAt(Date.parse(one.at), rules.backoff) > now) spent.push(one);
   }
-  return { ...state, spent, earlyEnds: earlyEnds.toSorted(byVmUid), failing: failing.toSorted(byVmUid), guestPauses: guestPauses.toSorted(byVmUid) };
+  return { ...state, spent, earlyEnds, failing, guestPauses };
 }
 
 /** A person who skips a VM that was deleted already means the one that takes its place. */
@@ -144,19 +147,17 @@ function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
   return next === undefined ? spent : { ...spent, uid: next.uid };
 }
 
-const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
-
 /** Adds to what is known the guests that have ended since. */
 function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, vm: VmView, known: EarlyEnds | undefined): EarlyEnds {
-  let ends: EarlyEnds = known ?? { vmUid: vm.uid, vmis: [], endedAt: 0 };
+  let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
   const guest = vmiOf(vm);
   const guests = guest?.phase === 'Failed' ? [...failedGuestsOf(vm), guest] : failedGuestsOf(vm);
   for (const failed of guests) {
     const { uid, endedAt } = failed;
     if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;
     const isNext = isNextAfter(ends.endedAt, failed, minReadyMs);
-    const before = isNext ? ends.vmis : [];
-    ends = { vmUid: vm.uid, vmis: endedEarly(failed, minReadyMs) ? [...before, uid].slice(-rules.startupFailureThreshold) : [], endedAt };
+    const count = endedEarly(failed, minReadyMs) ? Math.min((isNext ? ends.count : 0) + 1, rules.startupFailureThreshold) : 0;
+    ends = { vmUid: vm.uid, count, vmis: endedAt === ends.endedAt ? [...ends.vmis, uid] : [uid], endedAt };
   }
   return ends;
 }
@@ -178,7 +179,7 @@ function roomFor(view: HealingView, state: HealingState): { count: number; full:
   const cycles = underWay(state.cycles);
   const inCycles = new Set(cycles.map(({ vm }) => vm));
   const leaving = vms.filter((vm) => !isStaying(vm) && !inCycles.has(vm.name)).length;
-  const limits = [{ count: burst - leaving - cycles.length, full: 'others are in flight' }];
+  const limits = [{ count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE), full: 'others are in flight' }];
   if (rules.maxConcurrent !== null) limits.push({ count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length, full: 'others are healed first' });
   // Where none has ever run, the fault is hardly in one of them: one is tried.
   if (!hasProven(view)) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
@@ -198,7 +199,7 @@ interface Found {
 function findSick(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
-  const ends = new Map(state.earlyEnds.map(({ vmUid, vmis }) => [vmUid, vmis.length]));
+  const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing?.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(state.guestPauses?.map((one) => [one.vmUid, one.endedAt]));
   const all: { vm: VmView; sick: SickVm }[] = [];
@@ -211,8 +212,9 @@ function findSick(view: HealingView, state: HealingState): Found {
     const since = failing.get(vm.uid) ?? null;
     const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: vm.notYetRun === null, rules, now });
     const { name, uid } = vm;
-    if (health.sick && vm.optedOut) spared.push({ name, why: `its owner asked that nothing disrupts it (${health.why})` });
-    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(view, vm), earlyEnds, failingSince: since } });
+    const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
+    if (health.sick && vm.optedOut) spared.push({ name, why: `its owner asked that nothing disrupts it (${why})` });
+    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why, rules: cycleRules(rules), holdsData: holdsData(view, vm), earlyEnds, failingSince: since } });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }

@@ -14,7 +14,8 @@ export type Spent = HealingStatus['spent'][number];
 /** Guests of one VM that ended before they ran well, in a row. */
 export interface EarlyEnds {
   vmUid: string;
-  /** UIDs of their VMIs. */
+  count: number;
+  /** UIDs of the VMIs of those that ended last. */
   vmis: string[];
   /** When the last one ended; milliseconds since the epoch. */
   endedAt: number;
@@ -91,8 +92,10 @@ export type CycleNews = { vm: string; pool: string; attempt: number; uid: string
   | { news: 'Ended'; end: Spent['end'] }
 );
 
-const SPENT_KEPT = 250;
-const WHY_LENGTH = 512;
+const SPENT_KEPT = 100;
+/** What a pool's workflow carries from turn to turn must stay small, whatever KubeVirt says and of however many VMs. */
+export const WHY_LENGTH = 128;
+const VMS_CARRIED = 50;
 
 export const underWay = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] => cycles.filter(({ phase }) => phase !== 'Ending');
 
@@ -180,6 +183,26 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
   while (all.length > SPENT_KEPT) all.splice(Math.max(all.findIndex((one) => !isFinal(one)), 0), 1);
   return all;
 }
+
+/** What is handed to the next turn: of VMs without number that fail, those that are nearest to being replaced. Workers remember the others. */
+export function carried(state: HealingState): HealingState {
+  const { earlyEnds, failing = [], guestPauses = [] } = state;
+  return {
+    ...state,
+    earlyEnds: few(earlyEnds, (one, other) => other.count - one.count),
+    failing: few(failing, (one, other) => one.since - other.since),
+    guestPauses: few(guestPauses, () => 0),
+  };
+}
+
+/** So many of those that come first by `first`, in an order that is always the same. */
+const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, other: T) => number): T[] =>
+  all
+    .toSorted((one, other) => first(one, other) || byVmUid(one, other))
+    .slice(0, VMS_CARRIED)
+    .toSorted(byVmUid);
+
+const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
 
 /** `1 replacement`, `2 replacements`. */
 export const replacementsInWords = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;

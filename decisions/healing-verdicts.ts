@@ -1,5 +1,5 @@
 import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
-import { failingSince, pauseEndedAt, underWay, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
+import { failingSince, pauseEndedAt, underWay, WHY_LENGTH, type Cycle, type HealingState, type ToldVerdict } from './healing-state.ts';
 import { cycleRules, holdsData, surplusOf, type HealingView } from './healing-view.ts';
 import { earlier, healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
 import type { VmView } from './vm.ts';
@@ -69,11 +69,11 @@ class Judge {
     if (isLeftAlone(vm, vmi)) return;
     if (runsWell(vm, vmi, minReadyMs, now)) return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
     if (!isMeantToRun(vm, vmi)) return this.#after(vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0), cycle, 'it is not meant to run');
-    const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
+    const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
     const failedSince = failingSince(this.#state, vm.uid);
     const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: failedSince, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
     if (health.sick) {
-      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why, rules: cycleRules(rules), holdsData: holdsData(this.#view, vm), earlyEnds, failingSince: failedSince };
+      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why.slice(0, WHY_LENGTH), rules: cycleRules(rules), holdsData: holdsData(this.#view, vm), earlyEnds, failingSince: failedSince };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);

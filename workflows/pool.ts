@@ -14,6 +14,7 @@ import {
 } from '@temporalio/workflow';
 import type { Planned, PlanRequest, PoolActivities } from '../activities/pool.ts';
 import { backoffMs } from '../decisions/backoff.ts';
+import { toldWhole } from '../decisions/healing-conditions.ts';
 import type { HealingState } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { inProgress } from '../decisions/in-progress.ts';
@@ -171,7 +172,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
       healings.taken(key, planned);
       stirred ||= !isCurrent;
-      if (status !== null) statusWriter.write(key, status);
+      if (status !== null) statusWriter.write(key, toldWhole(status, planned.healing));
       else if (planned.rollout !== undefined) statusWriter.keep();
       if (planned.rollout !== undefined && planned.rollout.goal !== goal) upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);

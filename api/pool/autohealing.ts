@@ -31,7 +31,7 @@ export const Autohealing = z
       })
       .exactOptional(),
     maxAttempts: WholeNumber.min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
-    maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. No limit of its own by default.').exactOptional(),
+    maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. Never more than 100, also by default.').exactOptional(),
     maxUnhealthy: IntOrPercent.describe(
       'When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.',
     ).exactOptional(),

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
+import { toldOnce, toldWhole } from '../../decisions/healing-conditions.ts';
 import { heldBack, noHealing, underWay, type Cycle, type HealingState, type Spent } from '../../decisions/healing-state.ts';
 import type { Witness } from '../../decisions/healing-proof.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
@@ -482,7 +483,7 @@ describe('guests that end before they run well', () => {
 
   test('count once each, whichever worker has seen them', () => {
     const first = seen(three.slice(0, 1)).healing.state;
-    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, vmis: ['guest-1'], endedAt: three[0]!.endedAt }]);
+    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, count: 1, vmis: ['guest-1'], endedAt: three[0]!.endedAt }]);
     const second = seen([three[1]!], first).healing.state;
     expect(seen(three.slice(0, 2), second).healing.state).toEqual(second);
     expect(begun(seen([three[2]!], second))).toEqual(['web-1']);
@@ -601,6 +602,25 @@ test('what a plan tells stays short, however many are sick', () => {
   const planned = plan({ vms });
   expect(planned.healing.waits.length).toBe(21);
   expect(planned.healing.waits.at(-1)).toBe('and 579 more');
+});
+
+test.each<[string, (n: number) => VmView, Autohealing]>([
+  ['starts that fail', (n) => sick(n), { maxUnhealthy: '100%' }],
+  ['starts that fail, for long', (n) => sick(n, { startFailures: 1 }), { maxUnhealthy: '100%', minFailingToStartDuration: '1h' }],
+  ['guests that end early, whatever the threshold', (n) => well(n, { ready: false, state: 'Starting' }), { startupFailureThreshold: 100 }],
+  ['guests that end early', (n) => well(n, { ready: false, state: 'Starting' }), { maxUnhealthy: '100%' }],
+])('what a pool of 10,000 VMs carries from turn to turn stays small: %s', (_what, make, rules) => {
+  const vms = numbered((n) => ({ ...make(n), uid: `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000` }), 1, 10_000);
+  const ended = [1, 2, 3, 4].map((n) => NOW - HOUR + n * 31_000);
+  const failedGuestsOf = (vm: VmView): VmiView[] =>
+    vm.state === 'Starting' ? ended.map((endedAt, index) => aVmi(vm, { uid: `${vm.uid.slice(0, -1)}${index}`, phase: 'Failed', createdAt: endedAt - 30_000, runningSince: endedAt - 30_000, endedAt, probationMs: MINUTE, ready: false })) : [];
+  let state: HealingState = { ...noHealing, spent: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({ ...spentOn(1, 'Left', { why: 'x'.repeat(128) }), vm: name, uid })) };
+  for (const turn of [0, 1, 2]) {
+    const planned = plan({ vms, rules, state, failedGuestsOf, lastTroubleOf: () => 'why it fails, in many words; '.repeat(40), now: NOW + turn * 1_000, spec: { rollout: { minReadySeconds: 60 } } });
+    expect(JSON.stringify({ ...planned, status: toldOnce(planned.status) }).length).toBeLessThan(100 * 1024);
+    if (planned.status !== null) expect(toldWhole(toldOnce(planned.status)!, planned.healing)).toEqual(planned.status);
+    state = planned.healing.state;
+  }
 });
 
 // Any pool, with cycles in any phase.

@@ -1134,7 +1134,7 @@ export class ModelFleet {
     if (this.#cycles.size > 0 || healing.state.cycles.length > 0) this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
     if (rules === null) return;
     for (const { view: vm, guest } of this.#members()) {
-      const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.vmis.length ?? 0;
+      const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
       const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.notYetRun === null, rules, now: this.clock.now });
       const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
       if (sick && !isTold && !isLeftAlone(vm, guest?.view)) this.#broken(`${vm.name} is sick, and nobody heals it or says why`);

@@ -7,7 +7,7 @@ import { askedByStamp, askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
-import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { keptDiskMark, keptDiskOf } from '../../decisions/disks/kept-disk.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
@@ -456,8 +456,11 @@ describe('disks', () => {
     expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual(['persistentvolumeclaim/data-3 is kept for pool web']);
     expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
+    // Of the one whose VM is there the worker has taken the mark: it is no kept disk, whatever becomes of the VM.
+    await until(async () => expect(keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata)).toBeNull());
     const gone = await drover('delete', 'pool', 'web', ...in_);
     expect(gone).toMatchObject({ code: 0, stderr: expect.stringContaining('pool web: 2 kept disks stay') });
-    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual([1, 2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`));
+    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual([2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`));
+    expect(await claims(namespace)).toEqual(['data-1']);
   });
 });

@@ -50,20 +50,22 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
         const names = new Set(pending.keys());
         const concerns = ({ kind, namespace, name }: Changed): boolean => kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
-        const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now) => {
+        const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now, isConfirmed) => {
           const times = [deadline];
+          const late: string[] = [];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
             const standing = standingOf({ held, revision, template, vm, vmiOf: (one) => fleet.vmiOf(one), minReadyMs, now });
             if (standing.state === 'applied') await label(key, vm!, template);
             const outcome = outcomeOf(held, standing, now >= deadline);
-            if (outcome !== null) {
+            if (outcome?.end === 'Failed' && !isConfirmed) late.push(`${key.namespace}/${held.name}`);
+            else if (outcome !== null) {
               outcomes.push(outcome);
               pending.delete(held.name);
             } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
           const found = { outcomes, seen: fleet.versionsOf('vms', 'vmis') };
-          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times };
+          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times, late };
         });
         const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
         if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);

@@ -4,15 +4,16 @@ import type { Witness } from '../decisions/healing-proof.ts';
 import type { KeptClaim } from '../decisions/disks/kept-claims.ts';
 import type { NodeView } from '../decisions/node.ts';
 import { strategyOf, type KubeVirtView } from '../decisions/rollout-strategy.ts';
-import type { Seen } from '../decisions/versions.ts';
+import { laterSeen, type Seen } from '../decisions/versions.ts';
 import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isNotFound } from '../kubernetes/errors.ts';
+import { Contact } from '../kubernetes/contact.ts';
+import { isNotFound, orNothing } from '../kubernetes/errors.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
-import { ControllerRevisions, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../kubernetes/resources.ts';
+import { ControllerRevisions, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, pathOf, type Resource } from '../kubernetes/resources.ts';
 import { keptClaimView } from './disks/kept-claim-view.ts';
 import { FailedGuests } from './failed-guests.ts';
 import { kubevirtView, type KubeVirt } from './kubevirt-view.ts';
@@ -31,6 +32,8 @@ export interface FleetOptions {
   relistMs?: number;
   onError?: (resource: string, error: Error) => void;
   onMissed?: (resource: string, count: number) => void;
+  /** The API server does not answer any more, or does again. */
+  onContact?: (isLost: boolean) => void;
   /** A guest that ran has failed; KubeVirt starts it anew, where its VM says so. */
   onGuestFailed?: (guest: VmiView) => void;
 }
@@ -45,7 +48,11 @@ export type FleetChange =
   | { kind: 'node'; before: NodeView; after: NodeView | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
 
-type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced'>;
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'behindMs'>;
+
+/** A call of a moment: one that takes longer says as much as none. */
+const CONTACT_DEADLINE_MS = 5_000;
+const CONFIRMED_AT_ONCE = 16;
 
 /**
  * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
@@ -59,6 +66,8 @@ export class Fleet {
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #client: KubeClient;
+  readonly #contact: Contact;
   readonly #failedGuests = new FailedGuests();
   readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
@@ -70,8 +79,14 @@ export class Fleet {
   #strategy: VmRolloutStrategy = strategyOf(undefined);
 
   constructor(options: FleetOptions) {
-    const { client, relistMs, onError, onMissed, onGuestFailed } = options;
+    const { client, relistMs, onError, onMissed, onContact, onGuestFailed } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
+    this.#client = client;
+    this.#contact = new Contact({
+      ask: () => client.request({ method: 'GET', path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`, deadlineMs: CONTACT_DEADLINE_MS }),
+      behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
+      onChange: onContact,
+    });
     const common = (resource: Resource) => ({
       client,
       resource,
@@ -150,14 +165,39 @@ export class Fleet {
   async start(): Promise<void> {
     const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
     await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) => cache.start().ready())]);
+    this.#contact.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
+    await Promise.all([this.#contact, this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
+  }
+
+  /** Aborted when the API server is lost: what these caches hold may be long over. Another one once it is back. */
+  get lost(): AbortSignal {
+    return this.#contact.lost;
+  }
+
+  /** Makes sure that these VMs and their VMIs, by `namespace/name`, are read next as the API server has them now. Throws where it does not answer. */
+  async confirm(keys: readonly string[]): Promise<void> {
+    let seen: Seen = {};
+    let isGone = false;
+    const waiting = [...keys];
+    const next = async (): Promise<void> => {
+      for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
+        const [namespace = '', name = ''] = key.split('/');
+        const kinds = [VirtualMachines, VirtualMachineInstances];
+        const [vm, vmi] = await Promise.all(kinds.map((kind) => orNothing(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS }))));
+        seen = laterSeen(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
+        isGone ||= (vm === undefined && this.vms.get(key) !== undefined) || (vmi === undefined && this.vmis.get(key) !== undefined);
+      }
+    };
+    await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
+    if (isGone) await Promise.all([this.vms.relist(), this.vmis.relist()]);
+    await this.catchUp(seen);
   }
 
   /** The caches that a decision can't do without, by the plural of what they hold. */
-  get caches(): Record<string, Pick<Cache, 'size' | 'synced'>> {
+  get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
     return {
       virtualmachinepools: this.pools,
       virtualmachines: this.vms,

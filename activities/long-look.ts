@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Seen } from '../decisions/versions.ts';
 import { Changes, type Changed } from './changes.ts';
 import type { Fleet } from './fleet.ts';
+import { serverLost } from './stopping.ts';
 
 /** Events that come together are looked at together; of many thousand VMs, not more often than this times their number. */
 const SETTLE_MS = 50;
@@ -19,6 +20,8 @@ export interface Look<T> {
   worth: 'nothing' | 'something' | 'enough';
   /** Whether there is something to be told, though nothing to act upon. */
   isNews: boolean;
+  /** VMs of which it says, for their time is over, that they have failed; by `namespace/name`. */
+  late?: readonly string[];
   /** When a look would find something else though nothing has changed; milliseconds since the epoch. Those of the past count for nothing. */
   times: number[];
 }
@@ -38,9 +41,9 @@ export interface LongLookOptions {
 
 /**
  * Looks at the fleet, and again whenever something has changed that concerns it or a time has come, until what it finds is worth
- * a turn of the workflow. For an activity that heartbeats meanwhile.
+ * a turn of the workflow. For an activity that heartbeats meanwhile. No VM is taken for late on the word of the caches alone.
  */
-export async function longLook<T>(options: LongLookOptions, look: (now: number) => Look<T> | Promise<Look<T>>): Promise<T> {
+export async function longLook<T>(options: LongLookOptions, look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>): Promise<T> {
   const { fleet, stopping, seen, concerns, settleMs = () => 0, gatherMs = 0 } = options;
   await fleet.catchUp(seen);
   const changes = new Changes(fleet, stopping, concerns);
@@ -49,8 +52,9 @@ export async function longLook<T>(options: LongLookOptions, look: (now: number) 
     let foundAt: number | null = null;
     for (;;) {
       cancellationSignal().throwIfAborted();
+      if (fleet.lost.aborted) throw serverLost();
       const now = Date.now();
-      const { found, worth, isNews, times } = await look(now);
+      const { found, worth, isNews, times } = await confirmed(fleet, now, look);
       foundAt = worth === 'nothing' ? null : (foundAt ?? now);
       const dueAt = Math.min(worth === 'enough' ? now : Infinity, foundAt === null ? Infinity : foundAt + gatherMs, isNews ? began + TELL_MS : Infinity);
       if (dueAt <= now) return found;
@@ -60,4 +64,11 @@ export async function longLook<T>(options: LongLookOptions, look: (now: number) 
   } finally {
     changes.stop();
   }
+}
+
+async function confirmed<T>(fleet: Fleet, now: number, look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>): Promise<Look<T>> {
+  const first = await look(now, false);
+  if (first.late === undefined || first.late.length === 0) return first;
+  await fleet.confirm(first.late);
+  return look(now, true);
 }

@@ -29,6 +29,7 @@ import { createRemovalActivities } from './removal.ts';
 import type { Places } from './disruption-budget/places.ts';
 import type { Revisions } from './revisions.ts';
 import { sharedCall } from './shared-call.ts';
+import { serverLost } from './stopping.ts';
 import { writePoolStatus, type WrittenStatus } from './status.ts';
 
 /** Calls that may meet a quota which has just filled up. */
@@ -153,6 +154,7 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
   return {
     /** The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes nothing. */
     async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
+      if (fleet.lost.aborted) throw serverLost();
       if (inDoubt) await fleet.vms.relist();
       const reached = await fleet.catchUp(seen);
       const pool = await poolOf({ namespace, name });

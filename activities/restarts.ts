@@ -91,6 +91,7 @@ export function createRestartActivities({ client, fleet, places, chosenGuests, c
             found: { ...plan, isOver, told, seen: fleet.versionsOf('vms', 'vmis') },
             worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
             isNews: told !== request.told,
+            late: lateOf(plan.settled),
             times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
           };
         });
@@ -114,6 +115,9 @@ export function createRestartActivities({ client, fleet, places, chosenGuests, c
 }
 
 export type RestartActivities = ReturnType<typeof createRestartActivities>;
+
+/** VMs whose time is over, by `namespace/name`. */
+export const lateOf = (settled: readonly RestartOutcome[]): string[] => settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
 
 function isOverAt(now: number, { take, settled, open }: Omit<RestartPlan, 'wakeAt'>, request: AwaitRestartsRequest): boolean {
   const { inHand, takes, quietSince, deadlineMs } = request;

@@ -6,7 +6,7 @@ import type { StoredPool } from '../decisions/vm-from-template.ts';
 import type { Fleet } from './fleet.ts';
 import { nudgeInterval, Nudges } from './nudges.ts';
 import { pictureOf } from './picture.ts';
-import { untilStopping } from './stopping.ts';
+import { untilLost, untilStopping } from './stopping.ts';
 import { keyOfPool, stirredBy } from './stirred-by.ts';
 
 type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
@@ -48,12 +48,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const context = Context.current();
       const { client, log, info } = context;
       const failed = new Set<string>();
-      const nudge = (key: string): void => {
+      const nudge = (key: string): Promise<void> => {
         const [namespace = '', name = ''] = key.split('/');
         const seen = fleet.versionsOf('pools', 'vms', 'vmis');
         const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
-        send(client, { cluster, namespace, name }, seen).then(
-          () => failed.delete(key),
+        return send(client, { cluster, namespace, name }, seen).then(
+          () => void failed.delete(key),
           (error: unknown) => {
             failed.add(key);
             onFailure?.();
@@ -78,7 +78,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }, resyncMs);
       log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
       try {
-        await Promise.race([context.cancelled, untilStopping(stopping)]);
+        await Promise.race([context.cancelled, untilStopping(stopping), untilLost(fleet.lost)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);

@@ -151,11 +151,12 @@ export class KubeClient {
   /** Events until the server ends the stream (after `timeoutSeconds`) or `signal` does. */
   async *watch<T extends KubeObject>(
     resource: Resource,
-    options: { namespace?: string; query: Record<string, string>; signal: AbortSignal },
+    options: { namespace?: string; query: Record<string, string>; signal: AbortSignal; /** Told once the server has begun to answer. */ onOpen?: () => void },
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ ...options.query, watch: 'true' });
     const path = `${pathOf(resource, options.namespace)}?${query.toString()}`;
     const body = await this.#transport.stream({ method: 'GET', path, signal: options.signal });
+    options.onOpen?.();
     const decoder = new TextDecoder();
     let rest = '';
     for await (const chunk of body) {

@@ -31,6 +31,8 @@ const FRESH_MS = 1_000;
 /** A watch that ends sooner than this and told nothing is a fault, of a proxy that has no server for instance. */
 const SHORT_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
+/** One that fails comes back sooner: after so long without a failure it follows again, though nothing has happened that it could tell. */
+const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
 
 interface Entry<V> {
@@ -58,6 +60,8 @@ export class ListWatch<T extends KubeObject, V> {
   /** What the watch has told goes without a gap up to here: a list knows what is, and not what has been in between. Null before it begins. */
   #told: bigint | null = null;
   #synced = false;
+  #brokenAt: number | undefined;
+  #failedAt = -Infinity;
   #running: Promise<void> | undefined;
   #current: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -78,6 +82,12 @@ export class ListWatch<T extends KubeObject, V> {
 
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** For how long it has tried in vain to follow the API server, in milliseconds. */
+  get behindMs(): number {
+    const isBroken = this.#brokenAt !== undefined && performance.now() - this.#failedAt < QUIET_MS;
+    return isBroken ? performance.now() - this.#brokenAt! : 0;
   }
 
   /** The newest resource version that the cache holds. */
@@ -162,6 +172,9 @@ export class ListWatch<T extends KubeObject, V> {
           listed = -Infinity;
           if (!justListed) continue;
         }
+        if (performance.now() - this.#failedAt > QUIET_MS) this.#brokenAt = undefined;
+        this.#failedAt = performance.now();
+        this.#brokenAt ??= this.#failedAt;
         onError?.(error as Error);
         await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: this.#stop.signal }).catch(() => {});
         delay = Math.min(delay * 2, LAST_DELAY_MS);
@@ -181,21 +194,28 @@ export class ListWatch<T extends KubeObject, V> {
   async #listOnce(): Promise<void> {
     const { client, resource, namespace, labelSelector, onMissed } = this.#options;
     const known = this.#version;
-    const list = await client.list<T>(resource, {
+    const pages = client.pages<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       signal: this.#stop.signal,
     });
-    const version = BigInt(list.metadata.resourceVersion);
-    if (version < known) this.#forget(version);
+    let version: bigint | undefined;
     const present = new Set<string>();
     let changes = 0;
-    for (const item of list.items) {
-      const key = keyOf(item);
-      present.add(key);
-      if ((this.#buried.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
-      if (this.#put(key, item)) changes++;
+    // Of each page only the views outlive it: whole objects of a large cluster would not fit in memory.
+    for await (const { metadata, items } of pages) {
+      if (version === undefined) {
+        version = BigInt(metadata.resourceVersion);
+        if (version < known) this.#forget(version);
+      }
+      for (const item of items) {
+        const key = keyOf(item);
+        present.add(key);
+        if ((this.#buried.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
+        if (this.#put(key, item)) changes++;
+      }
     }
+    if (version === undefined) throw new TypeError(`the list of ${resource.plural} has no page`);
     for (const [key, entry] of this.#entries) {
       // An entry newer than the list was put there by the watch while the list was under way.
       if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
@@ -223,6 +243,7 @@ export class ListWatch<T extends KubeObject, V> {
         ...(labelSelector === undefined ? {} : { labelSelector }),
       },
       signal: AbortSignal.any([this.#stop.signal, watchdog]),
+      onOpen: () => (this.#brokenAt = undefined),
     });
     try {
       for await (const event of events) {
@@ -230,6 +251,7 @@ export class ListWatch<T extends KubeObject, V> {
           const { code, reason = String(code), message = `the watch of ${resource.plural} failed with ${code}` } = event.object;
           throw new KubeError(code, reason, message);
         }
+        this.#brokenAt = undefined;
         onProgress();
         const version = BigInt(event.object.metadata.resourceVersion);
         if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);

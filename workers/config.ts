@@ -15,6 +15,9 @@ const Environment = z.object({
   DROVER_BURST: whole(1, 10_000).default(250),
   DROVER_CONCURRENCY: whole(1, 1_000).default(32),
   DROVER_CONNECTIONS: whole(1, 1_000).default(64),
+  DROVER_SLOTS: whole(1, 10_000).default(200),
+  DROVER_WAIT_SLOTS: whole(1, 100_000).default(5_000),
+  DROVER_CACHED_WORKFLOWS: whole(0, 100_000).default(500),
   DROVER_HEALTH_ADDRESS: z.string().default('127.0.0.1'),
   DROVER_HEALTH_PORT: whole(0, 65_535).optional(),
   DROVER_TEMPORAL_METRICS_PORT: whole(1, 65_535).optional(),
@@ -32,6 +35,11 @@ export interface WorkerConfig {
   concurrency: number;
   /** Connections to the API server. */
   connections: number;
+  /** Activities at once: of those that work, and of those that only wait for VMs. */
+  slots: number;
+  waitSlots: number;
+  /** Workflows that are kept in memory between their turns. */
+  cachedWorkflows: number;
   health: { address: string; port: number } | null;
   /** `address:port` of what Temporal's SDK measures, such as the latency of its tasks; null where it tells nobody. */
   temporalMetrics: string | null;
@@ -59,6 +67,9 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     burst: data.DROVER_BURST,
     concurrency: data.DROVER_CONCURRENCY,
     connections: data.DROVER_CONNECTIONS,
+    slots: data.DROVER_SLOTS,
+    waitSlots: data.DROVER_WAIT_SLOTS,
+    cachedWorkflows: data.DROVER_CACHED_WORKFLOWS,
     health: data.DROVER_HEALTH_PORT === undefined ? null : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
     temporalMetrics: data.DROVER_TEMPORAL_METRICS_PORT === undefined ? null : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
     workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,

@@ -15,6 +15,7 @@ export function createMetrics() {
     registry,
     objects: new Gauge({ name: 'drover_cached_objects', help: 'Objects in the watch cache.', labelNames: ['resource'], registers }),
     watchErrors: new Counter({ name: 'drover_watch_errors_total', help: 'Watches that broke and were made again.', labelNames: ['resource'], registers }),
+    serverLost: new Gauge({ name: 'drover_api_server_lost', help: '1 while this worker takes no work, for the API server does not answer it.', registers }),
     missedEvents: new Counter({
       name: 'drover_missed_events_total',
       help: 'Changes that a relist found and no watch event had told.',

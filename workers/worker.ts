@@ -1,37 +1,29 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
-import { withFailures } from '../activities/failure.ts';
+import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import { Fleet } from '../activities/fleet.ts';
 import { ensureCurrentAttempt } from '../activities/attempt.ts';
-import { createAwaitActivities } from '../activities/await-vms.ts';
-import { Places } from '../activities/disruption-budget/places.ts';
-import { createHealActivities } from '../activities/heal.ts';
-import { ChosenGuests } from '../activities/chosen-guests.ts';
-import { createMachineTypeActivities } from '../activities/machine-types.ts';
-import { createPoolActivities } from '../activities/pool.ts';
-import { createRestartActivities } from '../activities/restarts.ts';
-import { Revisions } from '../activities/revisions.ts';
-import { createUpdateActivities } from '../activities/update.ts';
-import { createWatchActivities } from '../activities/watch.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
 import { VirtualMachinePools } from '../kubernetes/resources.ts';
-import { taskQueueOf } from '../workflows/messages.ts';
+import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/messages.ts';
+import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
 import { loadDataConverter } from './data-converter.ts';
 import { serveHealth, type Health } from './health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { nudgePool, tellGone } from './nudge-pool.ts';
+import { Serving } from './serving.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
 const GRACE = '35s';
 const CONNECT_AGAIN_MS = 1_000;
+/** One of a cluster, and the next of one that was just given up. */
+const WATCHES = 4;
 
 /** Serves one cluster's task queue until the process is asked to end (SIGINT, SIGTERM), then drains and returns. */
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
@@ -47,14 +39,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     onFault: (kind) => metrics.faults.inc({ kind }),
     drain: () => {
       stopping.abort();
-      if (worker?.getState() === 'RUNNING') worker.shutdown();
+      serving?.drain();
     },
   });
   const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker', beforeWrite: ensureCurrentAttempt });
   const fleet = createFleet(client, logger, metrics);
-  let worker: Worker | undefined;
+  let serving: Serving | undefined;
   const health: Health = {
-    isReady: () => worker?.getState() === 'RUNNING' && Object.values(fleet.caches).every(({ synced }) => synced),
+    isReady: () => serving?.isServing === true && Object.values(fleet.caches).every(({ synced }) => synced),
     metrics: () => {
       for (const [resource, { size }] of Object.entries(fleet.caches)) metrics.objects.set({ resource }, size);
       metrics.pools.look(fleet.pools.values());
@@ -69,56 +61,35 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     connection = await connect(connectionOptions, logger, stop);
     // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
     await untilAborted(fleet.start(), stop);
-    const revisions = new Revisions({ client, fleet });
-    const places = new Places(client, fleet);
-    worker = await Worker.create({
+    const bundle = config.workflowBundle === null ? await bundleWorkflowCode({ workflowsPath, logger }) : { codePath: config.workflowBundle };
+    const activities = createActivities({ config, client, fleet, metrics, stopping: stop });
+    const common = {
       connection,
       namespace: namespace ?? 'default',
-      taskQueue: taskQueueOf(config.cluster),
       ...(dataConverter === undefined ? {} : { dataConverter }),
-      ...(config.workflowBundle === null ? { workflowsPath } : { workflowBundle: { codePath: config.workflowBundle } }),
-      activities: withFailures({
-        ...createPoolActivities({
-          client,
-          fleet,
-          places,
-          revisions,
-          burst: config.burst,
-          concurrency: config.concurrency,
-          onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
-        }),
-        ...createUpdateActivities({ client, fleet, places, revisions, concurrency: config.concurrency }),
-        ...createHealActivities({
-          client,
-          fleet,
-          concurrency: config.concurrency,
-          onReplaced: ({ namespace, name: pool }) => metrics.healingReplacements.inc({ namespace, pool }),
-        }),
-        ...createRestartActivities({ client, fleet, places, chosenGuests: new ChosenGuests(), concurrency: config.concurrency, stopping: stop }),
-        ...createMachineTypeActivities({
-          client,
-          fleet,
-          places,
-          concurrency: config.concurrency,
-          patchConcurrency: config.connections,
-          stopping: stop,
-          onLook: metrics.machineTypes.look,
-          onPatched: (count) => metrics.machineTypesPatched.inc(count),
-          onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
-        }),
-        ...createAwaitActivities({ client, fleet, revisions, stopping: stop }),
-        ...createWatchActivities({ fleet, burst: config.burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping: stop }),
-      }),
       shutdownGraceTime: GRACE,
-      maxCachedWorkflows: 500,
-      // Most of them wait for VMs, and cost next to nothing.
-      maxConcurrentActivityTaskExecutions: 1_000,
-      // A worker that died holds no workflow's next task for longer than this.
-      stickyQueueScheduleToStartTimeout: '3s',
       maxHeartbeatThrottleInterval: '3s',
-    });
-    logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
-    if (!stop.aborted) await worker.run();
+    } as const;
+    const queue = taskQueueOf(config.cluster);
+    const create = (): Promise<Worker[]> =>
+      Promise.all([
+        Worker.create({
+          ...common,
+          taskQueue: queue,
+          workflowBundle: bundle,
+          activities: activities.working,
+          maxCachedWorkflows: config.cachedWorkflows,
+          maxConcurrentActivityTaskExecutions: config.slots,
+          // A worker that died holds no workflow's next task for longer than this.
+          stickyQueueScheduleToStartTimeout: '3s',
+        }),
+        // They cost next to nothing, and last long: none of them takes the place of one that works.
+        Worker.create({ ...common, taskQueue: waitQueueOf(queue), activities: activities.waiting, maxConcurrentActivityTaskExecutions: config.waitSlots }),
+        Worker.create({ ...common, taskQueue: watchQueueOf(queue), activities: activities.watching, maxConcurrentActivityTaskExecutions: WATCHES }),
+      ]);
+    const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
+    serving = new Serving({ create, fleet, stop, onServing });
+    await serving.run();
   } catch (error) {
     if (!stop.aborted) throw error;
   } finally {
@@ -157,6 +128,11 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
     onError: (resource, error) => {
       metrics.watchErrors.inc({ resource });
       logger.warn('a watch broke, and is made again', { resource, error: error.message });
+    },
+    onContact: (isLost) => {
+      metrics.serverLost.set(isLost ? 1 : 0);
+      if (isLost) logger.error('the API server does not answer: this worker takes no more work until it does', { server: client.server });
+      else logger.info('the API server answers again', { server: client.server });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onGuestFailed: ({ namespace }) => metrics.failedGuests.inc({ namespace }),

@@ -24,6 +24,7 @@ import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { onQuery } from './handlers.ts';
 import { transitionDetails } from './machine-type-details.ts';
 import { transitionProgress } from './messages.ts';
+import { waitQueue } from './queues.ts';
 import { DroverCluster, DroverPhase } from './search-attributes.ts';
 import { steered, Steering } from './steering.ts';
 
@@ -65,7 +66,8 @@ export interface TransitionState extends Kept {
   seen: Seen;
 }
 
-const { awaitTransition } = proxyActivities<MachineTypeActivities>({
+const awaiting = () => proxyActivities<MachineTypeActivities>({
+  taskQueue: waitQueue(),
   startToCloseTimeout: '24h',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
@@ -162,7 +164,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   function next(): Promise<TransitionLook | null> {
     const { inHand, failedVms, results, maxRestarts, seen, notBefore, told } = state;
     const request = { ref, transition, results, maxRestarts, inHand: [...inHand], failed: [...failedVms], seen, notBefore, told, takes: takes(), isEnding: isEnding() };
-    return steering.look(() => awaitTransition(request));
+    return steering.look(() => awaiting().awaitTransition(request));
   }
 
   function settle({ settled, counts, passedOver, full, told, seen }: TransitionLook): void {

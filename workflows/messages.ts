@@ -18,6 +18,9 @@ export interface PoolRef {
 }
 
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
+/** Of activities that only wait for VMs, and of the one that watches the cluster: none of the others can take their places, or they theirs. */
+export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
+export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
 export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)}/heal/${vm}`;

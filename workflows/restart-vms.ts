@@ -16,6 +16,7 @@ import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { onQuery } from './handlers.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from './messages.ts';
+import { waitQueue } from './queues.ts';
 import { restartDetails } from './restart-details.ts';
 import { DroverPhase } from './search-attributes.ts';
 import { steered, Steering } from './steering.ts';
@@ -46,7 +47,8 @@ export interface RestartState extends Pick<RestartProgress, 'restarted' | 'faile
   seen: Seen;
 }
 
-const { awaitRestarts } = proxyActivities<RestartActivities>({
+const awaiting = () => proxyActivities<RestartActivities>({
+  taskQueue: waitQueue(),
   startToCloseTimeout: '24h',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
@@ -122,7 +124,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     const { inHand, seen, notBefore, quietSince, told } = state;
     const failed = state.failed.map(({ vm }) => vm);
     const request = { inHand: [...inHand], seen, notBefore, quietSince, told, failed, maxUnavailable, deadlineMs, takes: takes() };
-    return steering.look(() => awaitRestarts(request));
+    return steering.look(() => awaiting().awaitRestarts(request));
   }
 
   function settle({ settled, open, passedOver, full, told, seen }: RestartLook): void {

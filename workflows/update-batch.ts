@@ -18,6 +18,7 @@ import { namesInWords, numberOf } from '../decisions/naming.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { onSignal } from './handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from './messages.ts';
+import { waitQueue } from './queues.ts';
 import { DroverPhase } from './search-attributes.ts';
 
 export interface UpdateBatchInput {
@@ -38,7 +39,8 @@ const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & P
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
-const { awaitVms } = proxyActivities<AwaitActivities>({
+const awaiting = () => proxyActivities<AwaitActivities>({
+  taskQueue: waitQueue(),
   startToCloseTimeout: '24h',
   heartbeatTimeout: '20s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
@@ -83,7 +85,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     const deadline = Date.now() + deadlineMs;
     try {
       const done = await wait.run(() =>
-        awaitVms.executeWithOptions({ summary: `wait for ${namesInWords(waiting.map(({ name }) => name))}` }, [
+        awaiting().awaitVms.executeWithOptions({ summary: `wait for ${namesInWords(waiting.map(({ name }) => name))}` }, [
           { key, revision, vms: [...waiting], minReadyMs, deadline, seen },
         ]),
       );

@@ -1,11 +1,13 @@
 import { continueAsNew, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { WatchActivities } from '../activities/watch.ts';
+import { watchQueue } from './queues.ts';
 
 export interface WatchInput {
   cluster: string;
 }
 
-const { watchFleet } = proxyActivities<WatchActivities>({
+const watching = () => proxyActivities<WatchActivities>({
+  taskQueue: watchQueue(),
   startToCloseTimeout: '24h',
   // The time a dead worker's watch takes to move to another.
   heartbeatTimeout: '10s',
@@ -18,6 +20,6 @@ const { watchFleet } = proxyActivities<WatchActivities>({
  */
 export async function watch(input: WatchInput): Promise<void> {
   setCurrentDetails(`Watches the pools and VMs of cluster **${input.cluster}**, and nudges their workflows.`);
-  await watchFleet(input);
+  await watching().watchFleet(input);
   await continueAsNew<typeof watch>(input);
 }

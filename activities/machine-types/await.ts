@@ -9,6 +9,7 @@ import { beating } from '../beating.ts';
 import type { Changed } from '../changes.ts';
 import type { Fleet } from '../fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from '../long-look.ts';
+import { lateOf } from '../restarts.ts';
 import { concernsTransition } from './concerns.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { sceneOf, type TransitionRequest } from './scene.ts';
@@ -81,6 +82,7 @@ export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransi
         found: { ...plan, told, seen: fleet.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
         isNews: told !== request.told,
+        late: lateOf(plan.settled),
         times: [wakeAt ?? Infinity, notBefore],
       };
     }),

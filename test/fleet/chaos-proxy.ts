@@ -36,6 +36,8 @@ export async function chaosProxy(
         return;
       }
       response.writeHead(answer.statusCode!, answer.headers);
+      // A watch has begun before it tells anything.
+      response.flushHeaders();
       if (watchLag > 0 && path?.includes('watch=true')) {
         answer.on('data', (chunk: Buffer) => setTimeout(() => response.write(chunk), watchLag));
         answer.on('end', () => setTimeout(() => response.end(), watchLag));

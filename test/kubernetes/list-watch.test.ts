@@ -9,12 +9,12 @@ import type { KubeObject } from '../../kubernetes/objects.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 
 /** A list-watch on a server that answers every list with `list`, and ends every watch as soon as it begins. */
-async function onServer(list: () => object, onWatch: () => void = () => {}): Promise<ListWatch<KubeObject, string>> {
+async function onServer(list: (query: URLSearchParams) => object, onWatch: () => void = () => {}): Promise<ListWatch<KubeObject, string>> {
   const server = createServer((request, response) => {
     const isWatch = request.url!.includes('watch=true');
     if (isWatch) onWatch();
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(isWatch ? '' : JSON.stringify(list()));
+    response.end(isWatch ? '' : JSON.stringify(list(new URL(request.url!, 'http://it').searchParams)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
@@ -64,4 +64,16 @@ test('all who ask for a list while one is under way share the next', async () =>
   await Promise.resolve();
   await Promise.all([first, ...Array.from({ length: 20 }, () => listWatch.relist())]);
   expect(lists - before).toBeLessThanOrEqual(2);
+});
+
+test('a list is taken in page by page: none waits, with all that it holds, for those that follow', async () => {
+  const sizes: number[] = [];
+  const listWatch: ListWatch<KubeObject, string> = await onServer((query) => {
+    const page = Number(query.get('continue') ?? 0);
+    if (page > 0 && sizes.length < 2) sizes.push(listWatch.size);
+    return { metadata: { resourceVersion: '9', ...(page < 2 ? { continue: String(page + 1) } : {}) }, items: [vm(`web-${page}`, '5')] };
+  });
+  await listWatch.ready();
+  expect(sizes).toEqual([1, 2]);
+  expect(listWatch.size).toBe(3);
 });

@@ -178,8 +178,7 @@ test('a VM that comes up while its update waits for KubeVirt costs a place in th
     await world.wait(30_000);
   }, { lag: 1_000 }, 6));
 
-// waits for A3
-test.fails('a worker that loses the API server is replaced within a minute, and calls no healthy VM failed', () =>
+test('a worker that loses the API server is replaced within a minute, and calls no healthy VM failed', () =>
   play(async (world) => {
     await begun(world, { replicas: 4, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 60 } });
     for (const worker of world.workers) {

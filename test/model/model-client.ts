@@ -90,11 +90,12 @@ export class ModelClient {
     return (await this.#call('request', null, { name: request.path }, request, () => perform(request))) as T;
   }
 
-  async *watch<T extends KubeObject>(resource: Resource, options: { namespace?: string; query: Record<string, string>; signal: AbortSignal }): AsyncGenerator<WatchEvent<T>> {
+  async *watch<T extends KubeObject>(resource: Resource, options: { namespace?: string; query: Record<string, string>; signal: AbortSignal; onOpen?: () => void }): AsyncGenerator<WatchEvent<T>> {
     const { server, process, lag } = this.#in;
     const { signal, query, namespace } = options;
     const time = timeNow();
     await this.#way(signal);
+    options.onOpen?.();
     const kind = server.kind(resource);
     const selector = query['labelSelector'];
     const selected = { ...(namespace === undefined ? {} : { namespace }), ...(selector === undefined ? {} : { labelSelector: selector }) };

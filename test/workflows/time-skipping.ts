@@ -6,7 +6,7 @@ import { afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { defaultCache } from '../../dev/paths.ts';
 import { resolveTestServer } from '../../dev/tools/test-server.ts';
 import { workflowsPath } from '../../workers/workflows-path.ts';
-import { taskQueueOf } from '../../workflows/messages.ts';
+import { taskQueueOf, waitQueueOf } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
 /** Temporal gives a server 5 s to answer, which a Java that starts on a busy machine may miss. */
@@ -37,15 +37,15 @@ export class TimeSkippingServer {
     return this.#env.client;
   }
 
-  /** Serves the task queue of the cluster `default` until the test ends, with these in the place of drover's activities. */
+  /** Serves the task queues of the cluster `default` until the test ends, with these in the place of drover's activities. */
   async startWorker(activities: object): Promise<void> {
-    const worker = await Worker.create({
-      connection: this.#env.nativeConnection,
-      taskQueue: taskQueueOf('default'),
-      workflowBundle: this.#bundle,
-      activities,
-    });
-    this.#workers.push({ worker, ended: worker.run() });
+    const taskQueue = taskQueueOf('default');
+    const common = { connection: this.#env.nativeConnection, activities };
+    const workers = [
+      await Worker.create({ ...common, taskQueue, workflowBundle: this.#bundle }),
+      await Worker.create({ ...common, taskQueue: waitQueueOf(taskQueue) }),
+    ];
+    for (const worker of workers) this.#workers.push({ worker, ended: worker.run() });
   }
 
   /** The server's clock, which is the workflows': milliseconds since the epoch. */

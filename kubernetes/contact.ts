@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface ContactOptions {
+  /** Asks the API server for something small. */
+  ask: () => Promise<unknown>;
+  /** Something that is to follow the API server has not for so long; in milliseconds. */
+  behindMs: () => number;
+  /** Told when the API server is lost, and when it is back. */
+  onChange?: ((isLost: boolean) => void) | undefined;
+  everyMs?: number;
+  lostAfterMs?: number;
+}
+
+const EVERY_MS = 4_000;
+/** Long enough for an API server that restarts, or a network that stumbles. */
+const LOST_AFTER_MS = 15_000;
+
+/**
+ * Whether the API server still answers. A watch whose connection leads nowhere is as silent as one of a cluster in which nothing happens:
+ * only a question tells them apart.
+ */
+export class Contact {
+  readonly #options: Required<Omit<ContactOptions, 'onChange'>> & Pick<ContactOptions, 'onChange'>;
+  readonly #stop = new AbortController();
+  #lost = new AbortController();
+  #answeredAt = performance.now();
+  #running: Promise<void> | undefined;
+
+  constructor({ everyMs = EVERY_MS, lostAfterMs = LOST_AFTER_MS, ...options }: ContactOptions) {
+    this.#options = { ...options, everyMs, lostAfterMs };
+  }
+
+  start(): void {
+    this.#answeredAt = performance.now();
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  /** Aborted when the API server is lost; another one once it is back. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async #run(): Promise<void> {
+    const { ask, behindMs, everyMs, lostAfterMs } = this.#options;
+    const { signal } = this.#stop;
+    let isAsking = false;
+    while (!signal.aborted) {
+      // One that hangs keeps nobody from seeing how the time passes.
+      if (!isAsking) {
+        isAsking = true;
+        void ask()
+          .then(() => (this.#answeredAt = performance.now()), () => {})
+          .finally(() => (isAsking = false));
+      }
+      await sleep(everyMs, undefined, { signal }).catch(() => {});
+      this.#tell(performance.now() - this.#answeredAt > lostAfterMs || behindMs() > lostAfterMs);
+    }
+  }
+
+  #tell(isLost: boolean): void {
+    if (isLost === this.#lost.signal.aborted || this.#stop.signal.aborted) return;
+    if (isLost) this.#lost.abort();
+    else this.#lost = new AbortController();
+    this.#options.onChange?.(isLost);
+  }
+}

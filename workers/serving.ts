@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from '@temporalio/worker';
+import type { Fleet } from '../activities/fleet.ts';
+
+const LOOK_MS = 250;
+
+export interface ServingOptions {
+  /** Workers of this process, one for each of its task queues. */
+  create: () => Promise<Worker[]>;
+  fleet: Pick<Fleet, 'lost'>;
+  /** Aborted when the process is asked to end. */
+  stop: AbortSignal;
+  onServing: () => void;
+}
+
+/**
+ * Serves task queues for as long as the API server answers: without it a worker could only fail what it is given, and would keep the
+ * workflows that it has cached from others. It serves again once the API server is back.
+ */
+export class Serving {
+  readonly #options: ServingOptions;
+  #workers: Worker[] = [];
+
+  constructor(options: ServingOptions) {
+    this.#options = options;
+  }
+
+  get isServing(): boolean {
+    return this.#workers.length > 0 && this.#workers.every((worker) => worker.getState() === 'RUNNING') && !this.#options.fleet.lost.aborted;
+  }
+
+  /** Takes no more work, and lets what was begun end. */
+  drain(): void {
+    for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+  }
+
+  /** Resolves when the process is asked to end and all that was begun has ended. */
+  async run(): Promise<void> {
+    const { create, fleet, stop, onServing } = this.#options;
+    while (!stop.aborted) {
+      const { lost } = fleet;
+      this.#workers = await create();
+      const runs = this.#workers.map((worker) => worker.run());
+      const end = (): void => this.drain();
+      lost.addEventListener('abort', end, { once: true });
+      if (lost.aborted || stop.aborted) end();
+      else onServing();
+      try {
+        await Promise.all(runs);
+      } finally {
+        // One that can't go on takes the others with it.
+        lost.removeEventListener('abort', end);
+        end();
+        await Promise.allSettled(runs);
+      }
+      if (!lost.aborted) return;
+      while (fleet.lost.aborted && !stop.aborted) await sleep(LOOK_MS);
+    }
+  }
+}

@@ -30,6 +30,8 @@ interface Vm {
   hasRun: boolean;
   /** Since when it is not ready; null while it is. */
   downSince: number | null;
+  /** When it became ready last. */
+  readyAt: number;
   /** Who deleted it. */
   deletedBy: string | null;
 }
@@ -149,7 +151,7 @@ export class Guarantees implements Onlooker {
     const { uid, name } = (after ?? before)!.metadata;
     const owner = after === undefined ? undefined : controllerOf(after);
     if (before === undefined) {
-      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, hasRun: false, downSince: this.#now, deletedBy: null });
+      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, hasRun: false, downSince: this.#now, readyAt: 0, deletedBy: null });
       if (isWorker) this.#created(after!);
       return;
     }
@@ -244,6 +246,7 @@ export class Guarantees implements Onlooker {
     if (known !== undefined) {
       const isReady = this.#isReady(vmi.metadata.name);
       known.hasRun ||= vmi.status?.phase === 'Running';
+      if (isReady && known.downSince !== null) known.readyAt = this.#now;
       known.downSince = isReady ? null : (known.downSince ?? this.#now);
     }
     if (isWorker && before !== undefined && !isGoing(before) && (after === undefined || isGoing(after)) && vm !== undefined) this.#takenDown(vm, before);
@@ -269,7 +272,8 @@ export class Guarantees implements Onlooker {
     const known = this.#vms.get(uid);
     const wasDown = known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
     this.#down.set(uid, { pool: pool.metadata.uid, name, guest: vmi?.metadata.uid });
-    if (wasDown) return;
+    // Its place was claimed when it was down, a moment ago.
+    if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
     this.#forgetThoseBack();
     const names = new Set([...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name));
     const since = Math.min(this.#readingOf(pool.metadata.uid)?.at ?? Infinity, this.#now - KNOWN_AFTER_MS);

@@ -18,6 +18,7 @@ import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, orNothing } fr
 import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
+import { ensureDisksAreFree } from './disks/free.ts';
 import { inBurst } from './burst.ts';
 import { createDiskActivities } from './disks/steps.ts';
 import { recordEvent } from './events.ts';
@@ -198,6 +199,10 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
           const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];
           if (whyNotMake({ generation, pool: now, vms, name, made }) !== null) return void notWanted.push(name);
           made.add(name);
+          await ensureDisksAreFree(client, fleet, pool, vm, number).catch((error: unknown) => {
+            made.delete(name);
+            throw error;
+          });
           if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
           try {
             const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });

@@ -73,8 +73,7 @@ test('a scale-in that begins late deletes no VM that is wanted again', () =>
     { delays: { deleteVms: 60_000 } },
   ));
 
-// waits for D2
-test.fails('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
+test('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }, 'a');
     await world.createPool('b', aSpec({ replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }));

@@ -331,7 +331,8 @@ export class Guarantees implements Onlooker {
       const pool = object as Pool;
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
-      const isFine = !some || isGoing(pool) || this.#world.vmsOf(uid).length + held >= pool.spec.replicas;
+      const isTold = (pool.status?.conditions ?? []).some(({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '));
+      const isFine = !some || isGoing(pool) || isTold || this.#world.vmsOf(uid).length + held >= pool.spec.replicas;
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.#now);
       const since = this.#missingSince.get(uid);

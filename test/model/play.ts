@@ -161,7 +161,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     world.signal(name, 'healResume', { by: 'ann' });
   }
   for (const name of names) {
-    if (!(await world.until(() => isAsWanted(world, name), 2 * HOUR_MS))) world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
+    if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS))) world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
   }
   const running = [...world.temporal.runs.values()].filter(({ isOpen, type }) => isOpen && type !== 'watch' && type !== 'pool');
   if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS))) world.break(`G12: workflows do not end: ${running.filter(({ isOpen }) => isOpen).map(({ id }) => id).join(', ')}`);
@@ -180,4 +180,10 @@ function inWords(world: World, name: string): string {
   const { replicas, readyReplicas, updatedReplicas, conditions, healing } = (pool?.['status'] ?? {}) as PoolStatus;
   const vms = pool === undefined ? [] : world.vmsOf(pool.metadata.uid).map((vm) => `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`);
   return JSON.stringify({ wanted: (pool?.['spec'] as PoolSpec | undefined)?.replicas, replicas, readyReplicas, updatedReplicas, conditions: conditions?.map(({ type, status, reason, message }) => `${type}=${status}/${reason}: ${message}`), cycles: healing?.cycles, vms });
+}
+
+/** Another pool has the disks that its VMs would run on, and its status says so. */
+function lacksDisks(world: World, name: string): boolean {
+  const { status } = (world.pool(name) ?? {}) as { status?: { conditions?: { type: string; message?: string }[] } };
+  return (status?.conditions ?? []).some(({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '));
 }

@@ -4,11 +4,12 @@ import type { KubeObject } from '../kubernetes/objects.ts';
 
 /** The fields of the KubeVirt object, the cluster's configuration, that drover reads. */
 export interface KubeVirt extends KubeObject {
-  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy | null } };
+  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy | null; developerConfiguration?: { featureGates?: string[] | null } } };
   status?: { observedKubeVirtVersion?: string };
 }
 
 export const kubevirtView = ({ spec, status }: KubeVirt): KubeVirtView => ({
   strategy: spec?.configuration?.vmRolloutStrategy ?? null,
+  liveUpdateGate: spec?.configuration?.developerConfiguration?.featureGates?.includes('VMLiveUpdateFeatures') ?? false,
   version: status?.observedKubeVirtVersion ?? null,
 });

@@ -4,6 +4,7 @@ import type { PoolKey } from '../activities/pool.ts';
 import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../decisions/healing-attempt.ts';
 import { replacementsInWords, type CycleNews, type Hold, type SickVm, type Spent, type Verdict } from '../decisions/healing-state.ts';
 import { asWritten } from '../decisions/markdown.ts';
+import { summary } from '../decisions/summary.ts';
 import { onSignal } from './handlers.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type Asking, type PoolRef } from './messages.ts';
 import { DroverPhase } from './search-attributes.ts';
@@ -97,15 +98,15 @@ class Cycle {
 
   async #remove(): Promise<RemovalEnd> {
     const { key, sick } = this.#in;
-    const summary = `delete ${sick.name}: ${sick.why}`.slice(0, 180);
-    const removal = await removeSickVm.executeWithOptions({ summary }, [key, sick, Date.now()]);
+    const words = { summary: summary(`delete ${sick.name}: ${sick.why}`) };
+    const removal = await removeSickVm.executeWithOptions(words, [key, sick, Date.now()]);
     if (removal.end === 'Removed') for (const event of removal.events) this.#note(event);
     return removal;
   }
 
   async #wait(holds: () => boolean, until: number | null): Promise<void> {
     if (until === null) await condition(holds);
-    else await condition(holds, Math.max(until - Date.now(), 1), { summary: `the delay before replacement ${this.#in.sick.attempt}` });
+    else await condition(holds, Math.max(until - Date.now(), 1), { summary: summary(`the delay before replacement ${this.#in.sick.attempt}`) });
   }
 
   async #tell(news: CycleNews): Promise<void> {

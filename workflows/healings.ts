@@ -4,6 +4,7 @@ import type { PlanRequest, PoolKey } from '../activities/pool.ts';
 import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../decisions/healing-state.ts';
 import type { PoolPlan } from '../decisions/pool-plan.ts';
 import { actOf } from '../decisions/rollout-state.ts';
+import { summary } from '../decisions/summary.ts';
 import type { healVm } from './heal-vm.ts';
 import { onSignal } from './handlers.ts';
 import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type AskingOf, type PoolRef } from './messages.ts';
@@ -87,7 +88,7 @@ export class Healings {
           workflowId: healVmIdOf(ref, name),
           args: [{ ref, key, sick, hold }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
-          staticSummary: `Heals ${name}: ${why}`.slice(0, 180),
+          staticSummary: summary(`Heals ${name}: ${why}`),
           typedSearchAttributes: [
             { key: DroverCluster, value: ref.cluster },
             { key: DroverNamespace, value: ref.namespace },

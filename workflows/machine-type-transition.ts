@@ -21,6 +21,7 @@ import { namesInWords } from '../decisions/naming.ts';
 import type { PassedOver } from '../decisions/passed-over.ts';
 import type { RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { summary } from '../decisions/summary.ts';
 import { onQuery } from './handlers.ts';
 import { transitionDetails } from './machine-type-details.ts';
 import { transitionProgress } from './messages.ts';
@@ -79,7 +80,6 @@ const { preflightTransition } = proxyActivities<MachineTypeActivities>({ ...unti
 // Tried until it is done: what can't be done at all comes back as an outcome.
 const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } = proxyActivities<MachineTypeActivities>(untilDone);
 
-const SUMMARY_LENGTH = 180;
 /** More VMs than that can't be changed: it ends, for what it says of them and hands on would grow without bounds. */
 const MOST_FAILURES = 1_000;
 const FAILURES_TOLD = 250;
@@ -285,4 +285,4 @@ const changedMeanwhile = (vms: readonly string[]): PassedOver[] =>
 const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
   told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 
-const named = (what: string, names: readonly string[]): { summary: string } => ({ summary: `${what} ${namesInWords(names)}`.slice(0, SUMMARY_LENGTH) });
+const named = (what: string, names: readonly string[]): { summary: string } => ({ summary: summary(`${what} ${namesInWords(names)}`) });

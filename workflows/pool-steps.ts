@@ -6,6 +6,7 @@ import { vmName } from '../decisions/naming.ts';
 import type { PoolStep, Target } from '../decisions/pool-plan.ts';
 import type { Failure } from '../decisions/pool-status.ts';
 import type { Seen } from '../decisions/versions.ts';
+import { summary } from '../decisions/summary.ts';
 import type { Rollouts } from './rollouts.ts';
 import type { Setbacks } from './setbacks.ts';
 import type { LaneKind, UnderWay } from './under-way.ts';
@@ -16,7 +17,6 @@ import type { LaneKind, UnderWay } from './under-way.ts';
  */
 const LANES = { first: 42, second: 84, longest: 126 };
 
-const SUMMARY_LENGTH = 180;
 
 const { createVms, deleteVms, haltVms, releaseVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
@@ -60,45 +60,45 @@ export function begin(step: PoolStep, context: StepContext): void {
   const { key, generation, seen, setbacks } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
-  const summary = reason.slice(0, SUMMARY_LENGTH);
+  const words = { summary: summary(reason) };
   const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
     inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, 'FailedDelete', act);
   switch (step.kind) {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions({ summary }, [key, numbers, step.revision, seen, { generation, atBreadth: setbacks.hasProven }]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions(words, [key, numbers, step.revision, seen, { generation, atBreadth: setbacks.hasProven }]));
       }
       return;
     case 'delete':
-      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions({ summary }, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]));
+      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions(words, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]));
       return;
     case 'halt':
-      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions({ summary }, [key, vms, departureOf(step, vms, context), seen]));
+      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions(words, [key, vms, departureOf(step, vms, context), seen]));
       return;
     case 'release':
-      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions({ summary }, [key, vms]));
+      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions(words, [key, vms]));
       return;
     case 'discard':
       if (context.underWay.has('disks')) return;
-      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () => discardDisks.executeWithOptions({ summary }, [key, step.claims]));
+      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () => discardDisks.executeWithOptions(words, [key, step.claims]));
     case 'unmark':
-      return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions({ summary }, [key, step.claims]));
+      return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;
     case 'keep':
-      return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions({ summary }, [key]));
+      return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
     case 'mark':
-      return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions({ summary }, [key, step.vms]));
+      return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions(words, [key, step.vms]));
     case 'prune':
-      return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions({ summary }, [key, step.revisions]));
+      return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions(words, [key, step.revisions]));
     case 'hold':
     case 'let-go':
       if (context.underWay.has('finalizer')) return;
       inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
         ...nothing,
-        seen: await setFinalizer.executeWithOptions({ summary }, [key, step.kind === 'hold']),
+        seen: await setFinalizer.executeWithOptions(words, [key, step.kind === 'hold']),
       }));
   }
 }

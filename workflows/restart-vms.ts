@@ -14,6 +14,7 @@ import { backoffMs } from '../decisions/backoff.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { summary } from '../decisions/summary.ts';
 import { onQuery } from './handlers.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from './messages.ts';
 import { waitQueue } from './queues.ts';
@@ -62,7 +63,6 @@ const { beginRestarts } = proxyActivities<RestartActivities>({
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
 
-const SUMMARY_LENGTH = 180;
 
 /**
  * Takes VMs of any owner through a restart, within a budget of their own and that of the pools that own them: each guest at most
@@ -139,10 +139,10 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     state.open -= vms.length;
     showCurrent();
     const names = vms.map(({ vm }) => vm);
-    const summary = `restart ${namesInWords(names)}`.slice(0, SUMMARY_LENGTH);
+    const words = { summary: summary(`restart ${namesInWords(names)}`) };
     const { inHand, seen } = state;
     const request = { vms: names, inHand: [...inHand], maxUnavailable, askedBy, reason, seen };
-    const { outcomes, seen: newer } = await beginRestarts.executeWithOptions({ summary }, [request]);
+    const { outcomes, seen: newer } = await beginRestarts.executeWithOptions(words, [request]);
     end(outcomes, newer);
     const deferred = outcomes.filter((outcome) => outcome.end === 'Deferred').length;
     state.open += deferred;

@@ -7,6 +7,7 @@ import type { PoolPlan } from '../decisions/pool-plan.ts';
 import type { PlannedBatch } from '../decisions/rollout-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../decisions/rollout-state.ts';
 import type { Seen } from '../decisions/versions.ts';
+import { summary } from '../decisions/summary.ts';
 import { onSignal } from './handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type BatchEnd, type PoolRef } from './messages.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from './search-attributes.ts';
@@ -99,7 +100,7 @@ export class Rollouts {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
           args: [{ ref, key, batch, others, reason, askedBy, minReadyMs, deadlineMs, seen }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
-          staticSummary: `Batch ${batch.n}: ${reason}`.slice(0, 180),
+          staticSummary: summary(`Batch ${batch.n}: ${reason}`),
           typedSearchAttributes: [
             { key: DroverCluster, value: cluster },
             { key: DroverNamespace, value: namespace },

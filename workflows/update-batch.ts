@@ -16,6 +16,7 @@ import type { Batch, HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords, numberOf } from '../decisions/naming.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
+import { summary } from '../decisions/summary.ts';
 import { onSignal } from './handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from './messages.ts';
 import { waitQueue } from './queues.ts';
@@ -73,7 +74,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const show = (doing: string): void => setCurrentDetails(detailsOf(input, doing, waiting, outcomes));
 
   show('writes the new spec and restarts what needs it');
-  const begun = await updateVms.executeWithOptions({ summary: reason.slice(0, 180) }, [{ key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, others, seen }]);
+  const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [{ key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, others, seen }]);
   settle(begun.outcomes, begun.seen);
   const replaced = waiting.filter(({ act }) => act === 'replace');
   if (replaced.length > 0) {
@@ -85,7 +86,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     const deadline = Date.now() + deadlineMs;
     try {
       const done = await wait.run(() =>
-        awaiting().awaitVms.executeWithOptions({ summary: `wait for ${namesInWords(waiting.map(({ name }) => name))}` }, [
+        awaiting().awaitVms.executeWithOptions({ summary: summary(`wait for ${namesInWords(waiting.map(({ name }) => name))}`) }, [
           { key, revision, vms: [...waiting], minReadyMs, deadline, seen },
         ]),
       );
@@ -105,7 +106,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
 
   /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
   async function replace(planned: readonly HeldVm[]): Promise<void> {
-    const { refused, seen: removed } = await removeVms.executeWithOptions({ summary: `delete ${namesInWords(planned.map(({ name }) => name))} with their disks` }, [
+    const { refused, seen: removed } = await removeVms.executeWithOptions({ summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) }, [
       key,
       planned.map(({ name, uid }) => ({ name, uid })),
     ]);
@@ -115,7 +116,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
     const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {
-      const made = await createVms.executeWithOptions({ summary: `create ${namesInWords(vms.map(({ name }) => name))}` }, [key, numbersOf(vms), revision, removed, how]);
+      const made = await createVms.executeWithOptions({ summary: summary(`create ${namesInWords(vms.map(({ name }) => name))}`) }, [key, numbersOf(vms), revision, removed, how]);
       seen = laterSeen(seen, made.seen);
       settle([...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })), {});
       if (made.refused === null) return;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import { asCode, asWritten } from '../../decisions/markdown.ts';
+import { summary } from '../../decisions/summary.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
@@ -43,7 +44,7 @@ export async function startTransition(session: Session, { transition, seen }: Pi
     ]),
     memo,
     // Markdown.
-    staticSummary: `Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`.slice(0, 180),
+    staticSummary: summary(`Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`),
   });
   return starting
     .catch((error: unknown) => Promise.reject(aboutSetup(error) as Error))

@@ -1,10 +1,10 @@
+import { kubevirtView, type KubeVirt } from '../../activities/kubevirt-view.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { VmRolloutStrategy, VmTemplate } from '../../api/pool.ts';
 import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/effort.ts';
 import { strategyOf } from '../../decisions/rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
 import { KubeVirts } from '../../kubernetes/resources.ts';
 import type { Pool } from '../fleet.ts';
 
@@ -20,17 +20,11 @@ export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promi
   if (spec.vmRolloutStrategy !== undefined) return spec.vmRolloutStrategy;
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    const strategy = kubevirt?.spec?.configuration?.vmRolloutStrategy ?? null;
-    return strategyOf({ strategy, version: kubevirt?.status?.observedKubeVirtVersion ?? null });
+    return strategyOf(kubevirt && kubevirtView(kubevirt));
   } catch (error) {
     if (error instanceof KubeError) return null;
     throw error;
   }
-}
-
-interface KubeVirt extends KubeObject {
-  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy } };
-  status?: { observedKubeVirtVersion?: string };
 }
 
 /** One line that says what it takes to bring guests from one template to the other, and whether the pool allows that. */

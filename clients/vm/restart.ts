@@ -10,6 +10,7 @@ import type { RunMemo } from '../runs/list.ts';
 import type { Session } from '../session.ts';
 import { aboutSetup } from '../temporal.ts';
 import type { ChosenVms } from './choose.ts';
+import { summary } from '../../decisions/summary.ts';
 
 export interface RestartOptions {
   maxUnavailable: IntOrPercent;
@@ -43,7 +44,7 @@ export async function startRestart(session: Session, chosen: ChosenVms, options:
       { key: DroverPhase, value: 'Restarting' },
     ]),
     memo,
-    staticSummary: `Restart of ${memo.vms} VMs, asked for by ${memo.askedBy}${reason === null ? '' : `: ${reason}`}`.slice(0, 180),
+    staticSummary: summary(`Restart of ${memo.vms} VMs, asked for by ${memo.askedBy}${reason === null ? '' : `: ${reason}`}`),
   });
   return starting.catch((error: unknown) => Promise.reject(aboutSetup(error) as Error));
 }

@@ -1,9 +1,21 @@
 import { expect, test } from 'vitest';
 import { strategyOf } from '../../decisions/rollout-strategy.ts';
 
-test('what the cluster says holds, whatever its version', () => {
-  expect(strategyOf({ strategy: 'Stage', version: 'v1.8.0' })).toBe('Stage');
-  expect(strategyOf({ strategy: 'LiveUpdate', version: 'v1.2.0' })).toBe('LiveUpdate');
+test('what the cluster says holds', () => {
+  expect(strategyOf({ strategy: 'Stage', liveUpdateGate: false, version: 'v1.8.0' })).toBe('Stage');
+  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate: false, version: 'v1.5.0' })).toBe('LiveUpdate');
+  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate: false, version: null })).toBe('LiveUpdate');
+});
+
+test.each([
+  ['v1.4.1', false, 'Stage'],
+  ['v1.4.1', true, 'LiveUpdate'],
+  ['v1.2.0', false, 'Stage'],
+  ['v1.2.0', true, 'LiveUpdate'],
+  ['v1.1.0', true, 'Stage'],
+  ['v1.5.0', false, 'LiveUpdate'],
+] as const)('LiveUpdate in KubeVirt %s, with its feature gate: %s, means %s', (version, liveUpdateGate, strategy) => {
+  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate, version })).toBe(strategy);
 });
 
 test.each([
@@ -20,7 +32,7 @@ test.each([
   ['', 'LiveUpdate'],
   [null, 'LiveUpdate'],
 ] as const)('where it says nothing, KubeVirt %s means %s', (version, strategy) => {
-  expect(strategyOf({ strategy: null, version })).toBe(strategy);
+  expect(strategyOf({ strategy: null, liveUpdateGate: false, version })).toBe(strategy);
 });
 
 test('a cluster without the object is taken for one of today', () => {

@@ -254,6 +254,8 @@ export class ListWatch<T extends KubeObject, V> {
         this.#brokenAt = undefined;
         onProgress();
         const version = BigInt(event.object.metadata.resourceVersion);
+        // Those who are told of the change ask how new the cache is: a version from before it would let others plan without it.
+        if (version > this.#version) this.#version = version;
         if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
         else if (event.type !== 'BOOKMARK') this.#put(keyOf(event.object), event.object);
         if (event.type !== 'BOOKMARK') onTold?.(event.type, event.object);

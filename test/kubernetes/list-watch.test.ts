@@ -4,24 +4,30 @@ import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeClient } from '../../kubernetes/client.ts';
-import { ListWatch } from '../../kubernetes/list-watch.ts';
+import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 
-/** A list-watch on a server that answers every list with `list`, and ends every watch as soon as it begins. */
-async function onServer(list: (query: URLSearchParams) => object, onWatch: () => void = () => {}): Promise<ListWatch<KubeObject, string>> {
+type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
+
+/** A list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch` returns. */
+async function onServer(
+  list: (query: URLSearchParams) => object,
+  onWatch: () => string | void = () => {},
+  options: Options = {},
+): Promise<ListWatch<KubeObject, string>> {
   const server = createServer((request, response) => {
     const isWatch = request.url!.includes('watch=true');
-    if (isWatch) onWatch();
+    const events = isWatch ? (onWatch() ?? '') : '';
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(isWatch ? '' : JSON.stringify(list(new URL(request.url!, 'http://it').searchParams)));
+    response.end(isWatch ? events : JSON.stringify(list(new URL(request.url!, 'http://it').searchParams)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   config.loadFromClusterAndUser({ name: 'it', server: address, skipTLSVerify: true }, { name: 'it' });
   const client = new KubeClient(config);
-  const listWatch = new ListWatch<KubeObject, string>({ client, resource: VirtualMachines, view: (vm) => vm.metadata.uid }).start();
+  const listWatch = new ListWatch<KubeObject, string>({ client, resource: VirtualMachines, view: (vm) => vm.metadata.uid, ...options }).start();
   onTestFinished(async () => {
     await listWatch.stop();
     await client.close();
@@ -34,7 +40,7 @@ test('a server that ends every watch as soon as it begins is asked ever more sel
   const watches: number[] = [];
   await onServer(
     () => ({ metadata: { resourceVersion: '1' }, items: [] }),
-    () => watches.push(Date.now()),
+    () => void watches.push(Date.now()),
   );
   await vi.waitFor(() => expect(watches.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
   // 250 ms, 500 ms and 1 s, each a quarter more or less.
@@ -76,4 +82,16 @@ test('a list is taken in page by page: none waits, with all that it holds, for t
   await listWatch.ready();
   expect(sizes).toEqual([1, 2]);
   expect(listWatch.size).toBe(3);
+});
+
+test('who is told of a change finds the cache at the version of that change', async () => {
+  const told: bigint[] = [];
+  const events = [`${JSON.stringify({ type: 'ADDED', object: vm('web-1', '7') })}\n`];
+  const listWatch: ListWatch<KubeObject, string> = await onServer(
+    () => ({ metadata: { resourceVersion: '5' }, items: [] }),
+    () => events.splice(0).join(''),
+    { onChange: () => void told.push(listWatch.version) },
+  );
+  await vi.waitFor(() => expect(listWatch.size).toBe(1), { timeout: 10_000 });
+  expect(told).toEqual([7n]);
 });

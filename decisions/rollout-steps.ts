@@ -24,7 +24,7 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
   const { free, later, laterRunning } = needs;
   if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
   // All had it last: there is nothing new to be careful about, and the VMs that have left it are to come back to it.
-  if (goal.revision === scene.current) return { state: unreached(state), room: null };
+  if (goal.revision === scene.current) return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
   const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
   // Where all is of the goal already, there is nothing to be careful about.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };

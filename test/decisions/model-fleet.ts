@@ -12,7 +12,7 @@ import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { PlannedBatch } from '../../decisions/rollout-batch.ts';
-import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
+import { failuresOfThisWay, halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { healthOf, isLeftAlone } from '../../decisions/sickness.ts';
 import { standingOf } from '../../decisions/standing.ts';
 import { takeVm, type OtherVm } from '../../decisions/take.ts';
@@ -166,6 +166,8 @@ export class ModelFleet {
   #resumes = 0;
   /** How many VMs that were not down before have failed in each batch's revision, since people last had a hand in it. */
   readonly #failures = new Map<string, number>();
+  /** VMs that have failed in this rollout, and were not down before. */
+  readonly #broughtDown = new Set<string>();
   readonly #restarted = new Map<string, { generation: number; resumes: number }>();
   /** VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before. */
   readonly #disrupted = new Map<string, { child: Child; isDown: boolean; byItself: boolean }>();
@@ -253,7 +255,7 @@ export class ModelFleet {
         return this.#asked((rollout) => paused(rollout, { by: 'anna' }, this.#at()));
       case 'resume':
         this.#resumes++;
-        this.#failures.clear();
+        this.#forgetFailures();
         return this.#asked(resumed);
       case 'abort':
         return this.#asked((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', { by: 'anna' }, this.#at()) : rollout));
@@ -651,11 +653,20 @@ export class ModelFleet {
     }
   }
 
+  #forgetFailures(): void {
+    this.#failures.clear();
+    this.#broughtDown.clear();
+  }
+
   #ended({ batch: { n }, outcomes, seen }: Child): void {
     this.#say(() => `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`);
     const batch = this.#batches.find((one) => one.n === n);
-    const fresh = outcomes.filter(({ vm, end }) => end === 'Failed' && batch?.vms.find(({ name }) => name === vm)?.wasDown === false).length;
-    if (batch !== undefined) this.#failures.set(batch.revision, (this.#failures.get(batch.revision) ?? 0) + fresh);
+    // On the way back, a VM that the rollout had brought down was not down by itself.
+    const isBack = batch !== undefined && batch.revision !== batch.rollout;
+    const failed = outcomes.filter(({ end }) => end === 'Failed').map(({ vm }) => vm);
+    const fresh = failed.filter((vm) => batch?.vms.find(({ name }) => name === vm)?.wasDown === false || (isBack && this.#broughtDown.has(vm)));
+    for (const vm of fresh) this.#broughtDown.add(vm);
+    if (batch !== undefined) this.#failures.set(batch.revision, (this.#failures.get(batch.revision) ?? 0) + fresh.length);
     this.#batches = this.#batches.filter((one) => one.n !== n);
     if (outcomes.some(({ end }) => end === 'Deferred')) {
       this.#deferrals = outcomes.every(({ end }) => end === 'Deferred') ? this.#deferrals + 1 : 1;
@@ -821,7 +832,7 @@ export class ModelFleet {
     this.#restarted.set(key, { generation: this.#generation, resumes: this.#resumes });
     const disrupted = this.#disrupted.get(vm.name);
     if (disrupted !== undefined) disrupted.isDown = true;
-    else if (wasReady && machine.view.owner !== null && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
+    else if (wasReady && machine.view.owner !== null && isStaying(machine.view) && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
   }
 
   /** A guest that was started from another revision than its VM had been brought to must be restarted once more. */
@@ -1071,7 +1082,7 @@ export class ModelFleet {
     const { pool, vms, now } = input;
     const { halted: end, startedAt } = plan.rollout.state;
     // A template that was another for a moment only, which nobody saw, begins no rollout.
-    if (startedAt !== this.#last?.rollout.state.startedAt) this.#failures.clear();
+    if (startedAt !== this.#last?.rollout.state.startedAt) this.#forgetFailures();
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
       const most = withDefaults(pool.spec).rollout.maxFailures;
       const failures = this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
@@ -1110,6 +1121,8 @@ export class ModelFleet {
     const state = this.#rollout!;
     const step = rollout.steps[state.step];
     if (update.kind !== 'proactive' || step === undefined || batch.revision !== state.revision || this.#scenario.lag > 0) return;
+    // All had it last: the way back is held by no step.
+    if (batch.revision === this.#last?.rollout.current) return;
     const limit = countOf(step.to, pool.spec.replicas, 1);
     const failed = new Set(state.failures.map(({ vm }) => vm));
     const at = new Set(names);
@@ -1164,7 +1177,8 @@ export class ModelFleet {
     this.#checkHealed(last);
     const { phase, goal, state, waits } = last.rollout;
     if (this.#batches.length > 0 || this.#children.size > 0) this.#broken('a batch has not ended');
-    const failed = new Set(state.failures.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
+    const ofThisWay = failuresOfThisWay(state);
+    const failed = new Set(ofThisWay.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
     for (const { view } of this.#members()) {
       const isBehind = failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
       // What has failed in an undo stays told where that is aborted, and is of the revision before.

@@ -226,6 +226,12 @@ describe('below a step', () => {
     expect(canary).toMatchObject({ phase: 'RollingOut', update: { batch: { vms: [{ name: 'web-1' }] } } });
   });
 
+  test('and a rollout that is complete keeps what was written when it ended', () => {
+    const status = { currentRevision: NEW };
+    const state = begunWith({ stepReachedAt: at(NOW - MINUTE), completedAt: at(NOW - 1_000), batches: 1 });
+    expect(plan({ vms: all(4, fresh), spec: stepped(aStep(3), aStep(5)), status, state }).state).toEqual(state);
+  });
+
   test('VMs that do not run are not taken: they would tell nothing', () => {
     expect(taken(plan({ vms: [old(1, HALTED), old(2)], spec: stepped(aStep(1)) }))).toEqual(['web-2']);
   });

@@ -63,6 +63,8 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
     checksVms: options.vmCheck,
   };
   const rehearsed = await rehearse(planned, choices);
+  const { collisions } = await import('../disks/collisions.ts');
+  for (const line of await collisions(choices.kube, rehearsed.map(({ after }) => after))) note(line);
   const isDry = options.dryRun === 'server';
   for (const each of rehearsed) {
     const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);

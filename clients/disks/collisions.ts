@@ -1,0 +1,39 @@
+import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
+import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+import type { Pool } from '../fleet.ts';
+import { Pools } from '../targets.ts';
+
+/** A sentence for each of these pools whose VMs would want disks of the names that another pool's VMs have or want. */
+export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
+  const namespaces = [...new Set(pools.map(({ metadata }) => metadata.namespace ?? ''))];
+  const lists = await Promise.all(namespaces.map((namespace) => poolsIn(kube, namespace)));
+  return collisionsAmong(pools, lists.flat());
+}
+
+/** Without the right to list them nothing is known of other pools: the worker looks at each disk itself. */
+async function poolsIn(kube: KubeClient, namespace: string): Promise<Stored<Pool>[]> {
+  try {
+    return (await kube.list<Pool>(Pools.resource, { namespace })).items;
+  } catch (error) {
+    if (error instanceof KubeError) return [];
+    throw error;
+  }
+}
+
+const keyOf = ({ metadata }: Stored<Pool>): string => `${metadata.namespace}/${metadata.name}`;
+
+/** `stored`: the pools as they are before these are applied. */
+export function collisionsAmong(pools: readonly Stored<Pool>[], stored: readonly Stored<Pool>[]): string[] {
+  const applied = new Set(pools.map(keyOf));
+  const all = [...pools, ...stored.filter((pool) => !applied.has(keyOf(pool)))] as StoredPool[];
+  return ([...pools] as StoredPool[]).flatMap((pool) => {
+    const rivals = poolsOfSameDisks(pool, all).map(({ metadata }) => metadata.name);
+    if (rivals.length === 0) return [];
+    const others = `${rivals.length === 1 ? 'pool' : 'pools'} ${rivals.join(', ')}`;
+    const rule = 'numbers whose disks one of them has are held back in the other';
+    return [`pool ${pool.metadata.name}: ${others} of this namespace has a dataVolumeTemplate of the same name: ${rule}`];
+  });
+}

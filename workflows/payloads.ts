@@ -66,7 +66,8 @@ export const verdict: Reader<Verdict> = taggedBy<'verdict', Verdict>('verdict', 
 export const healHolding = object<{ hold: Hold; report?: boolean }>({ hold: oneOf<Hold>({ None: true, Removals: true, All: true }), report: optional(flag) });
 
 type News<N extends CycleNews['news']> = Extract<CycleNews, { news: N }>;
-const cycle = { vm: name, pool: name, attempt: whole, uid: name, why: text };
+/** `uid` is empty for a VM that is removed and not made anew. */
+const cycle = { vm: name, pool: name, attempt: whole, uid: text, why: text };
 const waiting = object<Extract<News<'Stands'>, { phase: 'Waiting' }>>({ ...cycle, news: word('Stands'), phase: word('Waiting'), nextAt: time });
 const working = object<Exclude<News<'Stands'>, { phase: 'Waiting' }>>({ ...cycle, news: word('Stands'), phase: oneOf({ Removing: true, Provisioning: true }) });
 

@@ -87,7 +87,7 @@ class Scene {
   async became(): Promise<'deleted' | 'halted' | 'neither'> {
     const { metadata, spec } = await this.now();
     if (metadata.finalizers?.includes('foregroundDeletion') === true) return 'deleted';
-    return spec?.runStrategy === 'Halted' && metadata.annotations?.['drover.dev/removing'] === 'true' ? 'halted' : 'neither';
+    return spec?.runStrategy === 'Halted' && metadata.annotations?.['drover.dev/removing'] === 'healing' ? 'halted' : 'neither';
   }
 }
 

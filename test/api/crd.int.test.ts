@@ -247,7 +247,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     expect(await kubectl('apply', '-f', pool)).toContain('virtualmachinepool.drover.dev/by-kubectl created');
     expect(await kubectl('scale', 'dpool/by-kubectl', '--replicas', '7')).toContain('scaled');
     const [header, row] = (await kubectl('get', 'dpool', 'by-kubectl')).split('\n');
-    expect(header?.split(/\s+/)).toEqual(['NAME', 'DESIRED', 'CURRENT', 'READY', 'UPDATED', 'AGE']);
+    expect(header?.split(/\s+/)).toEqual(['NAME', 'DESIRED', 'CURRENT', 'READY', 'UPDATED', 'AVAILABLE', 'ROLLOUT', 'AGE']);
     expect(row).toMatch(/^by-kubectl\s+7\s/);
     expect(await kubectl('get', 'drover', '-o', 'name')).toContain('virtualmachinepool.drover.dev/by-kubectl');
     expect(await kubectl('explain', 'dpool.spec.maxUnavailable')).toContain('25% by default');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Unreadable } from '../../decisions/payload/reader.ts';
 import * as messages from '../../workflows/messages.ts';
+import { cycleTold } from '../../workflows/payloads.ts';
 import { healVerdict } from './payloads.ts';
 
 const signals = Object.values(messages).filter((one) => typeof one === 'object' && one.type === 'signal');
@@ -67,3 +68,8 @@ function deep(depth: number): object {
 }
 
 const reading = (value: unknown) => () => messages.batchEnded.read(value, 'batchEnded');
+
+test('the end of a cycle whose VM is gone, and has no UID, is heard', () => {
+  const news = { news: 'Ended', end: 'Skipped', vm: 'web-1', pool: 'pool-uid', attempt: 1, uid: '', why: 'skipped by ada' } as const;
+  expect(cycleTold(news, 'cycleNews')).toEqual(news);
+});

@@ -18,6 +18,7 @@ import { poolTemplate, type PoolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
 import type { PlannedBatch } from './rollout-batch.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
+import { isGoingBack } from './rollout-state.ts';
 import { planDeletion, planScale } from './scale-plan.ts';
 import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -138,7 +139,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   });
   const sick = healing.state.cycles.map(({ vm }) => vm);
   const held = new Set(heldBack(healing.state));
-  const scale = { ...input, held, coming: inBatches.coming, sick: new Set(sick), first: toBeMade(healing.state) };
+  const scale = { ...input, held, coming: inBatches.coming, sick: new Set(sick), first: toBeMade(healing.state), goal: goalOfScaling(input) };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
@@ -183,6 +184,12 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     healing,
     wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(earlier(plan.wakeAt, healing.wakeAt), availability.wakeAt),
   };
+}
+
+/** The revision that the VMs were being brought to until now: this plan's rollout begins with what scaling leaves. */
+function goalOfScaling({ pool, rollout }: PoolPlanInput): string {
+  const newest = revisionOf(poolTemplate(pool.spec));
+  return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
 /** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */

@@ -6,7 +6,7 @@ import { batchOf, nextVms, type PlannedBatch } from './rollout-batch.ts';
 import { inHandOf } from './rollout-hand.ts';
 import { rolloutNeeds } from './rollout-needs.ts';
 import { RolloutScene, type RolloutInput } from './rollout-scene.ts';
-import { begun, failuresOfThisWay, halted } from './rollout-state.ts';
+import { begun, failuresOfThisWay, halted, isGoingBack } from './rollout-state.ts';
 import { stepRoom } from './rollout-steps.ts';
 import type { Wait } from './rollout-waits.ts';
 import type { Goal } from './update-need.ts';
@@ -110,9 +110,9 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
 }
 
 /** Null limit: only VMs that don't run may be touched. */
-function goalOf({ input, spec, newest, current }: RolloutScene, { halted: stop }: RolloutStatus): Goal {
+function goalOf({ input, spec, newest, current }: RolloutScene, state: RolloutStatus): Goal {
   const { templateOf, pool } = input;
-  const back = stop?.kind === 'Undoing' || stop?.kind === 'UndoFailed' ? templateOf(current) : undefined;
+  const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
   const limit = spec.update.kind === 'proactive' ? spec.update.disruption : null;
   return { revision, template, templateOf, strategy: spec.vmRolloutStrategy ?? input.strategy, limit };

@@ -73,9 +73,13 @@ function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
 
 type Failure = RolloutStatus['failures'][number];
 
+/** Whether VMs are brought back to the revision that they had before. */
+export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean => halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
+
 /** Failures of the way that the rollout goes now: those that it was turned back for say nothing of the way back. */
-export function failuresOfThisWay({ failures, halted }: RolloutStatus): Failure[] {
-  if (halted?.kind !== 'Undoing' && halted?.kind !== 'UndoFailed') return failures;
+export function failuresOfThisWay(state: RolloutStatus): Failure[] {
+  const { failures, halted } = state;
+  if (halted === undefined || !isGoingBack(state)) return failures;
   return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));
 }
 

@@ -14,6 +14,8 @@ export interface ChoiceInput {
   mayLeave: (vm: VmView) => boolean;
   /** VMs that are being healed, by name: they leave before others. */
   sick: ReadonlySet<string>;
+  /** The revision that VMs are brought to. */
+  goal: string;
   /** How many are to leave. */
   excess: number;
 }
@@ -22,8 +24,8 @@ export interface ChoiceInput {
  * The VMs that leave, first come first. As long as another of the same rank can go in its place, no ready VM goes that would
  * leave more VMs down than `maxUnavailable` allows: a rollout that has VMs down is not to be paid for with those that serve.
  */
-export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, excess }: ChoiceInput): VmView[] {
-  const order = scaleInOrder(staying.filter(mayLeave), { policy, isAtRest: (vm) => isAtRest(vm, vmiOf(vm)) });
+export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }: ChoiceInput): VmView[] {
+  const order = scaleInOrder(staying.filter(mayLeave), { policy, isAtRest: (vm) => isAtRest(vm, vmiOf(vm)), isOutdated: (vm) => vm.revision !== goal });
   const ordered = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))];
   const chosen = ordered.slice(0, excess);
   const down = new Set(staying.filter((vm) => isDown(vm, vmiOf(vm))));

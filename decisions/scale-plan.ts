@@ -16,6 +16,8 @@ export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldB
   coming: ReadonlySet<string>;
   /** VMs that are being healed, by name: they leave before others. */
   sick: ReadonlySet<string>;
+  /** The revision that VMs are brought to. */
+  goal: string;
   /** Names that are made before others: they were the pool's. */
   first: readonly string[];
 };
@@ -66,12 +68,12 @@ function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, refused, fi
 }
 
 function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number): ScaleStep[] {
-  const { pool, vmiOf, underWay, held, sick } = input;
+  const { pool, vmiOf, underWay, held, sick, goal } = input;
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const mayLeave = (vm: VmView): boolean => !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
-  const chosen = refusedLast(chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, excess }), nameOf, input.refused)
+  const chosen = refusedLast(chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }), nameOf, input.refused)
     .slice(0, roomToDelete(input))
     // A VM that is still being made is deleted once it has been.
     .filter((vm) => !underWay.creating.includes(vm.name));

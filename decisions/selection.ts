@@ -8,6 +8,8 @@ export interface OrderOptions {
   policy?: SelectionPolicy | undefined;
   /** True for a VM that has no guest and is not to have one. */
   isAtRest?: (vm: VmView) => boolean;
+  /** True for a VM that still needs an update: it leaves before its equals, for that saves a restart. */
+  isOutdated?: (vm: VmView) => boolean;
 }
 
 /**
@@ -16,15 +18,15 @@ export interface OrderOptions {
  * away for a moment or a cluster that is full, puts a VM first only where the policy names no labels of its own.
  * Total and repeatable: the same fleet gives the same order, whoever asks and how often.
  */
-export function scaleInOrder(vms: readonly VmView[], { policy = {}, isAtRest = isHalted }: OrderOptions = {}): VmView[] {
+export function scaleInOrder(vms: readonly VmView[], { policy = {}, isAtRest = isHalted, isOutdated = () => false }: OrderOptions = {}): VmView[] {
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
   const first = (vm: VmView): number[] => [isNamedOtherwise(vm) ? 0 : 1, isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1];
-  return inOrder(vms, { first, second: (vm) => [isBroken(vm) ? 0 : 1], policy, isAtRest });
+  return inOrder(vms, { first, second: (vm) => [isBroken(vm) ? 0 : 1], policy, isAtRest, isOutdated });
 }
 
 /** The order in which VMs are updated: those first that are down already, which costs nothing more; then as the policy says. */
 export const updateOrder = (vms: readonly VmView[], isDown: (vm: VmView) => boolean, policy: SelectionPolicy = {}): VmView[] =>
-  inOrder(vms, { first: (vm) => [isDown(vm) ? 0 : 1], second: () => [], policy, isAtRest: isHalted });
+  inOrder(vms, { first: (vm) => [isDown(vm) ? 0 : 1], second: () => [], policy, isAtRest: isHalted, isOutdated: () => false });
 
 interface Order extends Required<OrderOptions> {
   policy: SelectionPolicy;
@@ -33,8 +35,9 @@ interface Order extends Required<OrderOptions> {
   second: (vm: VmView) => number[];
 }
 
-function inOrder(vms: readonly VmView[], { first, second, policy, isAtRest }: Order): VmView[] {
-  const rank = new Map(vms.map((vm) => [vm, [...first(vm), labelRank(vm, policy), ...second(vm), ...baseRank(vm, policy.basePolicy ?? 'Random', isAtRest)]] as const));
+function inOrder(vms: readonly VmView[], order: Order): VmView[] {
+  const { first, second, policy } = order;
+  const rank = new Map(vms.map((vm) => [vm, [...first(vm), labelRank(vm, policy), ...second(vm), ...baseRank(vm, order)]] as const));
   return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));
 }
 
@@ -44,8 +47,8 @@ export function labelRank({ labels }: VmView, { orderedPolicies = [] }: Selectio
   return matched === -1 ? orderedPolicies.length : matched;
 }
 
-function baseRank(vm: VmView, policy: NonNullable<SelectionPolicy['basePolicy']>, isAtRest: (vm: VmView) => boolean): number[] {
-  switch (policy) {
+function baseRank(vm: VmView, { policy, isAtRest, isOutdated }: Order): number[] {
+  switch (policy.basePolicy ?? 'Random') {
     // Kubernetes' times are in whole seconds: of VMs made in one, the lower number counts as the older.
     case 'Oldest':
       return [vm.createdAt, numberIn(vm)];
@@ -53,7 +56,7 @@ function baseRank(vm: VmView, policy: NonNullable<SelectionPolicy['basePolicy']>
       return [-vm.createdAt, -numberIn(vm)];
     case 'Random':
       // The least disruption first: a VM at rest, then one that serves nobody yet, then a ready one.
-      return [isAtRest(vm) ? 0 : vm.ready ? 2 : 1, scatter(vm.uid)];
+      return [isAtRest(vm) ? 0 : vm.ready ? 2 : 1, isOutdated(vm) ? 0 : 1, scatter(vm.uid)];
   }
 }
 

@@ -39,7 +39,7 @@ export const SelectionPolicy = z
       .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
       .exactOptional(),
     basePolicy: BasePolicy.describe(
-      'The order among VMs of equal rank. Random, the default, takes those that disturb least first.',
+      'The order among VMs of equal rank. Random, the default, takes those that disturb least first: VMs that are halted, not ready, or still need the update.',
     ).exactOptional(),
   })
   .describe('The order in which VMs are taken.');

@@ -50,10 +50,10 @@ describe('a pool\'s workflow', () => {
   test('tells what was refused, and how much of it was done', () =>
     expect(actions).toContainEqual(expect.objectContaining({ end: 'Refused', why: expect.stringMatching(/^3 of 5 done: .* exceeded quota/) as string })));
 
-  test('tells which revision VMs were made of, where drover said it', () => {
+  test('tells which revision VMs were made of', () => {
     const made = actions.filter(({ action }) => action === 'create').map(({ to }) => to);
-    expect(made).toContain(null);
-    expect(made).toContainEqual(expect.stringMatching(/^[0-9a-f]{10}$/));
+    expect(made.length).toBeGreaterThan(0);
+    expect(made).toEqual(made.map(() => expect.stringMatching(/^[0-9a-f]{10}$/) as string));
   });
 
   test('tells what people asked for', () =>

@@ -34,6 +34,19 @@ describe('the order of scale-in', () => {
     expect(order(vms)).toHaveLength(5);
   });
 
+  test('Random lets a VM go that still needs the update before one that has it, among equals', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 }), ([one = '', two = '', three = '']) => {
+        const canary = aVm('web-1', { uid: one, revision: 'new' });
+        const [first, second, ...last] = scaleInOrder([canary, aVm('web-2', { uid: two }), aVm('web-3', { uid: three })], {
+          isOutdated: (vm) => vm.revision !== 'new',
+        });
+        expect(last).toEqual([canary]);
+        expect([first, second]).not.toContain(canary);
+      }),
+    );
+  });
+
   test('is the same for the same fleet, whatever the order it is read in', () => {
     fc.assert(
       fc.property(anyFleet, fc.constantFrom('Oldest', 'Newest', 'Random' as const), (fleet, basePolicy) => {

@@ -6,6 +6,7 @@ import type { Pool } from './fleet.ts';
 import { missingWorkers } from './missing-workers.ts';
 import { ageOf } from './output.ts';
 import { followPools } from './rollout/follow-pools.ts';
+import { ensureSameCluster } from './same-cluster.ts';
 import type { Session } from './session.ts';
 import { GrpcCode, grpcCodeOf } from './temporal.ts';
 import type { DryRun } from './values.ts';
@@ -20,6 +21,7 @@ const TAKEN_MS = 10_000;
 export async function askWorkflow(session: Session, id: string, ask: (handle: WorkflowHandle) => Promise<void>, isDry: boolean): Promise<boolean> {
   const { client } = await session.temporal();
   const handle = client.workflow.getHandle(id);
+  await ensureSameCluster(session);
   try {
     if (isDry) return (await handle.describe()).status.name === 'RUNNING';
     await ask(handle);

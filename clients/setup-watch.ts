@@ -1,36 +1,25 @@
-import { TypedSearchAttributes } from '@temporalio/common';
-import { taskQueueOf, watchIdOf } from '../workflows/messages.ts';
-import { DroverCluster } from '../workflows/search-attributes.ts';
-import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
+import type { KubeClient } from '../kubernetes/client.ts';
+import { clusterUidOf } from '../kubernetes/cluster-uid.ts';
+import { ClusterNameTaken, ensureWatch } from '../workers/cluster-watch.ts';
+import { watchIdOf } from '../workflows/messages.ts';
+import { Failure } from './failure.ts';
+import type { Temporal } from './temporal.ts';
 
-/** Starts the workflow that watches the cluster, or leaves the one that runs. */
-export async function startWatch(
-  { client }: Temporal,
-  cluster: string,
-  dryRun: boolean,
-  say: (line: string) => void,
-): Promise<void> {
-  const workflowId = watchIdOf(cluster);
-  const found = await isRunning(client, workflowId);
-  if (!found && !dryRun) {
-    await client.workflow.start('watch', {
-      workflowId,
-      taskQueue: taskQueueOf(cluster),
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      typedSearchAttributes: new TypedSearchAttributes([{ key: DroverCluster, value: cluster }]),
-      args: [{ cluster }],
-    });
-  }
-  say(`workflow ${workflowId} ${found ? 'is running' : 'started'}`);
+export interface WatchSetup {
+  kube: KubeClient;
+  temporal: Temporal;
+  cluster: string;
+  dryRun: boolean;
+  say: (line: string) => void;
 }
 
-async function isRunning(client: Temporal['client'], workflowId: string): Promise<boolean> {
+/** Starts the workflow that watches the cluster, or leaves the one that runs. Throws `Failure` where that watches another cluster. */
+export async function setUpWatch({ kube, temporal, cluster, dryRun, say }: WatchSetup): Promise<void> {
   try {
-    const { status } = await client.workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING';
+    const wasRunning = await ensureWatch(temporal.client, { cluster, uid: await clusterUidOf(kube) }, dryRun);
+    say(`workflow ${watchIdOf(cluster)} ${wasRunning ? 'is running' : 'started'}`);
   } catch (error) {
-    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
+    if (error instanceof ClusterNameTaken) throw new Failure(error.message, { cause: error });
     throw error;
   }
 }

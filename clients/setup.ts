@@ -2,7 +2,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { searchAttributes } from '../workflows/search-attributes.ts';
 import { applyCrds } from './setup-crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './setup-search-attributes.ts';
-import { startWatch } from './setup-watch.ts';
+import { setUpWatch } from './setup-watch.ts';
 import type { Temporal } from './temporal.ts';
 
 export interface SetupOptions {
@@ -28,5 +28,5 @@ export async function setup({ kube, temporal, cluster, dryRun = false, say }: Se
   for (const attribute of searchAttributes) {
     say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
   }
-  await startWatch(temporal, cluster, dryRun, say);
+  await setUpWatch({ kube, temporal, cluster, dryRun, say });
 }

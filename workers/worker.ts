@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
 import { Fleet } from '../activities/fleet.ts';
@@ -12,6 +13,7 @@ import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/messages.ts
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
 import { loadDataConverter } from './data-converter.ts';
+import { keepWatch, untilWatched } from './keep-watch.ts';
 import { serveHealth, type Health } from './health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
@@ -63,10 +65,12 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     await untilAborted(fleet.start(), stop);
     const bundle = config.workflowBundle === null ? await bundleWorkflowCode({ workflowsPath, logger }) : { codePath: config.workflowBundle };
     const activities = createActivities({ config, client, fleet, metrics, stopping: stop });
+    const temporal = { connection, namespace: namespace ?? 'default', ...(dataConverter === undefined ? {} : { dataConverter }) };
+    const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
+    // What was decided for another cluster is not to be done in this one.
+    await untilWatched(watched);
     const common = {
-      connection,
-      namespace: namespace ?? 'default',
-      ...(dataConverter === undefined ? {} : { dataConverter }),
+      ...temporal,
       shutdownGraceTime: GRACE,
       maxHeartbeatThrottleInterval: '3s',
     } as const;
@@ -89,7 +93,12 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       ]);
     const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
     serving = new Serving({ create, fleet, stop, onServing });
-    await serving.run();
+    const keeping = keepWatch(watched).catch(async (error: unknown) => {
+      stopping.abort();
+      serving?.drain();
+      throw error;
+    });
+    await Promise.all([serving.run().finally(() => stopping.abort()), keeping]);
   } catch (error) {
     if (!stop.aborted) throw error;
   } finally {

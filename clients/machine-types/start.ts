@@ -8,6 +8,7 @@ import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
 import { note } from '../output.ts';
 import type { RunMemo } from '../runs/list.ts';
+import { ensureSameCluster } from '../same-cluster.ts';
 import type { Session } from '../session.ts';
 import { aboutSetup } from '../temporal.ts';
 import { aimInWords, because } from './words.ts';
@@ -26,6 +27,7 @@ export interface TransitionMemo extends RunMemo {
 /** Starts the workflow that does it. It goes on whoever watches it. Throws `Failure` where Temporal is not set up. */
 export async function startTransition(session: Session, { transition, seen }: Pick<Started, 'transition' | 'seen'>): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
+  await ensureSameCluster(session);
   const { cluster } = session;
   const { scope, to, restartNow, askedBy, reason } = transition;
   const memo: TransitionMemo = { askedBy, reason, begunAt: new Date().toISOString(), glob: scope.glob, to, restartNow, undoes: scope.undoes };

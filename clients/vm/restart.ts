@@ -7,6 +7,7 @@ import type { restartVms, RestartVmsInput } from '../../workflows/restart-vms.ts
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
 import { askedBy } from '../asked-by.ts';
 import type { RunMemo } from '../runs/list.ts';
+import { ensureSameCluster } from '../same-cluster.ts';
 import type { Session } from '../session.ts';
 import { aboutSetup } from '../temporal.ts';
 import type { ChosenVms } from './choose.ts';
@@ -31,6 +32,7 @@ export interface RestartMemo extends RunMemo {
 export async function startRestart(session: Session, chosen: ChosenVms, options: RestartOptions): Promise<WorkflowHandle<typeof restartVms>> {
   const { maxUnavailable, maxFailures, deadlineMs, reason } = options;
   const { client } = await session.temporal();
+  await ensureSameCluster(session);
   const { cluster } = session;
   const memo: RestartMemo = { askedBy: await askedBy(() => session.kube()), reason, begunAt: new Date().toISOString(), vms: chosen.vms.length };
   const most = budgetOf(chosen, maxUnavailable);

@@ -3,6 +3,8 @@ import { startTransition } from '../../clients/machine-types/start.ts';
 import type { Session } from '../../clients/session.ts';
 import { aTransition } from '../decisions/machine-types/scenes.ts';
 
+vi.mock('../../clients/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
+
 test('Ctrl-C while Temporal has not answered yet says which transition may have begun', async () => {
   const said: string[] = [];
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);

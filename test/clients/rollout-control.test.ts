@@ -5,6 +5,8 @@ import type { Session } from '../../clients/session.ts';
 import { rolloutView } from '../../clients/rollout/view.ts';
 import { byApproval, hashOf, poolWith, templateOf, type Said } from './rollout-pools.ts';
 
+vi.mock('../../clients/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
+
 const at = '2026-01-01T00:00:00Z';
 const paused = { by: 'ada', at, why: 'lunch' };
 const halted = (kind: 'Failed' | 'Aborted' | 'Undoing') => ({ kind, by: 'ada', at });

@@ -6,6 +6,8 @@ import { steerTransition, transitionMeant } from '../../clients/machine-types/tr
 import { listRuns, untilListed } from '../../clients/runs/list.ts';
 import type { Session } from '../../clients/session.ts';
 
+vi.mock('../../clients/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
+
 /** A run, as Temporal lists it, and what it says when it is asked for itself. */
 interface Run {
   workflowId: string;

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { defaultCache } from './dev/paths.ts';
 
 /** Files that kill servers take the longest, for they wait until these are missed: they begin first, or the end would wait for them. */
 class CrashesFirst extends BaseSequencer {
@@ -8,6 +10,9 @@ class CrashesFirst extends BaseSequencer {
     return [...crashes, ...others];
   }
 }
+
+/** Tests start hundreds of commands and workers: each finds what Node has made of the code before. */
+process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 
 /** Files that start servers run three at a time, after the others: they wait more than they work, and more of them would starve a small machine. */
 export default defineConfig({

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 // Plain JavaScript that any Node reads: it finds a Node that runs TypeScript as it is, and starts drover.ts with it.
 import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const OLDEST = [22, 19];
@@ -8,9 +11,16 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
 if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
+  keepCompiled();
   await import('./drover.ts');
 } else {
   await runWithNewerNode();
+}
+
+/** What Node makes of the code is kept for the next command, which then takes half of the time to start. The folder is that of `dev/paths.ts`. */
+function keepCompiled() {
+  const folder = process.env.DROVER_CACHE || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'drover');
+  if (existsSync(dirname(folder))) module.enableCompileCache(join(folder, 'compiled'));
 }
 
 async function runWithNewerNode() {

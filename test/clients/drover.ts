@@ -17,6 +17,7 @@ export interface Outcome {
 export const nowhere: NodeJS.ProcessEnv = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
   DROVER_STATE: '/dev/null/state',
 };
 

@@ -118,6 +118,7 @@ export class Rollouts {
       } catch (error) {
         if (error instanceof CancelledFailure) throw error;
         this.#forget(batch.n);
+        this.#putOff(true);
         onTrouble(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
         onChange();
       }
@@ -143,11 +144,8 @@ export class Rollouts {
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
     this.#forget(n);
-    // A batch that gave VMs back is not followed by the next at once: what stood in its way may still be there.
-    if (outcomes.some(({ end }) => end === 'Deferred')) {
-      state.deferrals = outcomes.every(({ end }) => end === 'Deferred') ? state.deferrals + 1 : 1;
-      state.notBefore = Date.now() + backoffMs(state.deferrals);
-    } else state.deferrals = 0;
+    if (outcomes.some(({ end }) => end === 'Deferred')) this.#putOff(outcomes.every(({ end }) => end === 'Deferred'));
+    else state.deferrals = 0;
     if (batch !== undefined && batch.superseded !== true) {
       const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
       const at = now();
@@ -157,6 +155,13 @@ export class Rollouts {
       if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
     this.#options.onChange(seen);
+  }
+
+  /** The next batch does not follow at once: what stood in the way of the last one may still be there. */
+  #putOff(isInARow: boolean): void {
+    const { state } = this;
+    state.deferrals = isInARow ? state.deferrals + 1 : 1;
+    state.notBefore = Date.now() + backoffMs(state.deferrals);
   }
 
   #supersede(n: number): void {

@@ -1,5 +1,7 @@
+import { CancelledFailure, sleep } from '@temporalio/workflow';
 import type { PoolKey } from '../activities/pool.ts';
 import type { PoolStatus } from '../api/pool.ts';
+import { backoffMs } from '../decisions/backoff.ts';
 import type { Seen } from '../decisions/versions.ts';
 import { writeStatus } from './pool-steps.ts';
 import type { Setbacks } from './setbacks.ts';
@@ -19,6 +21,7 @@ export interface StatusWriterOptions {
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   #last = 0;
+  #failures = 0;
   #isDue = false;
 
   constructor(options: StatusWriterOptions) {
@@ -39,9 +42,16 @@ export class StatusWriter {
     if (this.#isDue) return;
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const written = await writeStatus(key, status).catch((error: Error) => setbacks.note('StatusNotWritten', error.message));
-      const { isLate = false, ...seen } = written ?? {};
-      onWritten(seen, this.#isDue || isLate);
+      try {
+        const { isLate = false, ...seen } = await writeStatus(key, status);
+        this.#failures = 0;
+        onWritten(seen, this.#isDue || isLate);
+      } catch (error) {
+        if (error instanceof CancelledFailure) throw error;
+        setbacks.note('StatusNotWritten', (error as Error).message);
+        await sleep(backoffMs(++this.#failures));
+        onWritten({}, true);
+      }
     });
   }
 }

@@ -1,9 +1,11 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { expect, test } from 'vitest';
+import { revisionOf } from '../../decisions/revision.ts';
 import type { UpdateActivities } from '../../activities/update.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { aTimeSkippingServer, soon } from './time-skipping.ts';
-import { aTimedPool, HOUR, MINUTE, template } from './timed-pool.ts';
+import { updateBatchIdOf } from '../../workflows/messages.ts';
+import { aTimedPool, HOUR, MINUTE, ref, template } from './timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
@@ -70,9 +72,38 @@ test('what is to be created is tried again after 1 s, then after twice as long e
   const before = pool.cluster.acts.length;
   await pool.change({ replicas: 7 });
   await server().pass('2s');
+  await soon(() => expect(pool.cluster.times('create').length).toBeGreaterThan(before + 1));
   const [first = 0, second = 0] = pool.cluster.times('create').slice(before);
   expect(second - first).toBeGreaterThanOrEqual(1_000);
   expect(second - first).toBeLessThan(1_900);
+});
+
+test('a status that could not be written is written once it can be, though nothing else happens to the pool', async () => {
+  let isAway = true;
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    writeStatus: (...args: Parameters<typeof cluster.activities.writeStatus>) =>
+      isAway && cluster.pool.spec.replicas === 5 ? Promise.reject(new Error('the API server is away')) : cluster.activities.writeStatus(...args),
+  }));
+  await pool.change({ replicas: 5 });
+  await server().pass('3m');
+  expect(pool.cluster.pool.status?.replicas).toBe(4);
+  isAway = false;
+  await server().pass('1m');
+  await soon(() => expect(pool.cluster.pool.status?.replicas).toBe(5));
+});
+
+test('a batch that could not be begun is tried again after 1 s, then after twice as long each time', async () => {
+  const pool = await aTimedPool(server());
+  const next = template('two');
+  // Somebody has taken the ids of the first four.
+  const taken = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
+  for (const workflowId of taken) await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
+  await pool.change({ template: next });
+  const begunAt = await server().now();
+  await server().pass('20s');
+  await pool.completed();
+  const [first = 0] = pool.cluster.times('update');
+  expect(first - begunAt).toBeGreaterThanOrEqual((1 + 2 + 4 + 8) * 1_000);
 });
 
 test('a batch whose workflow fails is made up for at once', async () => {

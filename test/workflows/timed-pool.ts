@@ -10,7 +10,7 @@ import { soon, type TimeSkippingServer } from './time-skipping.ts';
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 
-const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
+export const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
 
 /** A template of running VMs; another mark makes another revision, which a restart brings them to. */
 export const template = (mark: string): PoolSpec['template'] => ({

@@ -35,6 +35,23 @@ export function effortBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'S
 /** True where KubeVirt starts or stops guests for the change alone. */
 export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
 
+/**
+ * True when the new spec of a VM does nothing to the guest that runs, and the next guest takes it: the change needs a restart, and
+ * contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
+ */
+export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
+  effortBetween(from, to, strategy) === 'Restart' && !startsOrStops(from, to) && canonical(pluggable(from)) === canonical(pluggable(to));
+
+/** What KubeVirt plugs while a guest runs. Of volumes it plugs those with a claim of their own; of the others only the names count. */
+function pluggable(template: PoolTemplate): Json {
+  const { volumes, networks, domain } = vmiSpec(template);
+  const isPlugged = (volume: unknown): boolean => field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
+  const plugs = Array.isArray(volumes) ? volumes.map((volume: unknown) => (isPlugged(volume) ? volume : field(volume, 'name'))) : volumes;
+  const { disks, filesystems, interfaces } = asObject(field(domain, 'devices'));
+  const { dataVolumeTemplates, updateVolumesStrategy } = template.spec;
+  return { plugs, networks, disks, filesystems, interfaces, dataVolumeTemplates, updateVolumesStrategy };
+}
+
 const restartedAt = ({ spec }: PoolTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
 
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));

@@ -2,12 +2,13 @@ import type { Disruption } from '../api/pool.ts';
 import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from './availability.ts';
 import type { UpdateAct } from './batch.ts';
 import { disksMadeAnew } from './disks/disk-template.ts';
-import { effortBetween, exceeds, startsOrStops, type Effort } from './effort.ts';
+import { effortBetween, exceeds, startsOrStops, waitsForRestart, type Effort } from './effort.ts';
 import { liveRefusal } from './live-update.ts';
 import { numberOf } from './naming.ts';
 import { powerOf } from './power.ts';
 import type { VmView } from './vm.ts';
 import type { PoolTemplate } from './pool-template.ts';
+import type { VmiView } from './vmi.ts';
 
 /** What one VM needs to be of a revision. */
 export type UpdateNeed =
@@ -51,7 +52,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));
     return { need: 'act', act: comesUp && goal.limit !== null ? 'restart' : 'write' };
   }
-  if (goal.limit === null) return { need: 'left', why: 'it runs, and is updated when it stops' };
+  if (goal.limit === null) return ahead(vm, guest, goal);
 
   const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
   // Its spec alone would already set these off.
@@ -65,6 +66,18 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   return atMost(effort, vm, goal);
 }
 
+const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
+
+/** A guest that starts again may come up before anybody has seen the last one stop: so its VM has the new spec before, if the running guest is not touched by it. */
+function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
+  if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
+  const waits = [vm.revision, guest.revision].every((revision) => {
+    const from = revision === null ? undefined : goal.templateOf(revision);
+    return revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.strategy));
+  });
+  return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
+}
+
 function disksInWords({ revision }: VmView, { template, templateOf }: Goal): string {
   const from = revision === null ? undefined : templateOf(revision);
   return from === undefined ? '' : ` (${disksMadeAnew(from, template).join('; ')})`;
@@ -74,7 +87,7 @@ function disksInWords({ revision }: VmView, { template, templateOf }: Goal): str
 function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
   if (effort === 'None') return { need: 'act', act: 'write' };
   if (limit !== null && !exceeds(effort, limit)) return { need: 'act', act: effort === 'Live' ? 'live' : 'restart' };
-  if (vm.revision === revision) return { need: 'left', why: 'it waits for a restart, which the pool leaves to people' };
+  if (vm.revision === revision) return { need: 'left', why: WAITS_FOR_RESTART };
   return { need: 'act', act: 'write' };
 }
 

@@ -20,7 +20,12 @@ describe('Progressing', () => {
   test.each<[RolloutFields, Condition['status'], string, string]>([
     [{ vms: [fresh(1), fresh(2)] }, 'False', 'Complete', `all VMs are of revision ${NEW}`],
     [{ vms: [fresh(1), old(2, { optedOut: true })] }, 'False', 'Complete', `revision ${NEW} is rolled out; web-2: its owner asked that nothing disrupts it`],
-    [{ vms: [old(1), old(2)], spec: { updateStrategy: { opportunistic: {} } } }, 'False', 'LeftToOthers', 'web-1, web-2: it runs, and is updated when it stops'],
+    [
+      { vms: [fresh(1), fresh(2)], vmis: { 'web-1': { revision: OLD }, 'web-2': { revision: OLD } }, spec: { updateStrategy: { opportunistic: {} } } },
+      'False',
+      'LeftToOthers',
+      'web-1, web-2: it waits for a restart, which the pool leaves to people',
+    ],
     [{ vms: canary }, 'True', 'RollingOut', `1 VMs are of revision ${NEW}`],
     [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 VMs are of revision ${NEW}; 1 of at most 1 are unavailable, or in hand`],
     [{ vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingForApproval', 'step 1 of 1 (1) is reached: it waits for `drover rollout promote`'],
@@ -52,7 +57,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
   ['all VMs are missing', { vms: [], spec: FULL }, 'False', 'ScalingOut'],
   ['VMs are too many', { vms: [fresh(1), fresh(2), fresh(3)], spec: FULL }, 'False', 'ScalingIn'],
   ['VMs are too many, and stay', { vms: [fresh(1), fresh(2), fresh(3)], spec: { ...FULL, scaleInStrategy: { unmanaged: {} } } }, 'True', 'UpToDate'],
-  ['VMs are left to others', { vms: [old(1), old(2)], spec: { ...FULL, updateStrategy: { opportunistic: {} } } }, 'False', 'LeftToOthers'],
+  ['VMs are left to others', { vms: [fresh(1), fresh(2)], vmis: { 'web-2': { revision: OLD } }, spec: { ...FULL, updateStrategy: { opportunistic: {} } } }, 'False', 'LeftToOthers'],
   ['a failure was borne', { vms: [fresh(1), old(2)], spec: { ...FULL, rollout: { maxFailures: 1 } }, state: rolling({ failures: [failure('web-2')] }) }, 'False', 'VmsFailed'],
   ['a rollout goes on', { vms: [fresh(1), old(2)], spec: FULL }, 'False', 'RollingOut'],
   ['a rollout has failed', { vms: [fresh(1), old(2)], spec: FULL, state: stopped('Failed') }, 'False', 'Failed'],

@@ -476,12 +476,12 @@ describe('new VMs get', () => {
 });
 
 describe('a pool whose VMs are not rolled', () => {
-  test('opportunistic: those are written to that do not run, and the others are told', () => {
+  test('opportunistic: all are written to, none is restarted, and those that wait for a restart are told', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { opportunistic: {} } };
-    const planned = plan({ vms: [old(1), old(2, HALTED), old(3)], spec });
-    expect(taken(planned)).toEqual(['web-2']);
-    expect(waits(planned)).toEqual(['web-1, web-3: it runs, and is updated when it stops']);
-    expect(plan({ vms: [old(1), fresh(2, HALTED)], spec })).toMatchObject({ phase: 'Idle', current: OLD, update: null, wakeAt: null });
+    const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], vmis: { 'web-3': { revision: OLD } }, spec });
+    expect(planned.update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([['web-2', 'write'], ['web-1', 'write']]);
+    expect(waits(planned)).toEqual(['web-3: it waits for a restart, which the pool leaves to people']);
+    expect(plan({ vms: [fresh(1), fresh(2, HALTED)], vmis: { 'web-1': { revision: OLD } }, spec })).toMatchObject({ phase: 'Idle', current: OLD, update: null, wakeAt: null });
     expect(plan({ vms: all(2, fresh), spec })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 

@@ -95,9 +95,29 @@ describe('a VM that is not running', () => {
 });
 
 describe('where only those may be touched that do not run', () => {
-  test('a guest is left alone, and a VM without one is written to', () => {
-    expect(need({ to: { cores: 2 }, limit: null })).toEqual(left('it runs, and is updated when it stops'));
-    expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual(left('it runs, and is updated when it stops'));
+  const stops = left('it runs, and is updated when it stops');
+
+  test('what a guest takes only as it starts is written before: the next guest may come up before anybody has seen this one stop', () => {
+    expect(need({ to: { cores: 2 }, limit: null })).toEqual(act('write'));
+    expect(need({ to: { cores: 2, sockets: 2 }, limit: null })).toEqual(act('write'));
+    expect(need({ to: { sockets: 2 }, limit: null, strategy: 'Stage' })).toEqual(act('write'));
+    const to = { cores: 2 };
+    const written = { revision: revisionOf(aTemplate(to)) };
+    expect(need({ to, limit: null, vm: written })).toEqual(left('it waits for a restart, which the pool leaves to people'));
+    expect(need({ to, limit: null, vm: written, guest: written })).toEqual({ need: 'nothing' });
+    // Taken back before any guest started from it.
+    expect(need({ from: to, to: {}, limit: null, guest: { revision: revisionOf(aTemplate({})) } })).toEqual(act('write'));
+  });
+
+  test.each<[string, Omit<Case, 'limit'>]>([
+    ['what KubeVirt would change while it runs', { to: { sockets: 2 } }],
+    ['a disk more', { to: { disk: '10Gi' } }],
+    ['what would stop it', { to: { cores: 2, runStrategy: 'Halted' } }],
+    ['what would come live because nothing else waits any more', { from: { cores: 2, sockets: 1 }, to: { sockets: 2 }, guest: { revision: revisionOf(aTemplate({ sockets: 1 })) } }],
+  ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
+
+  test('a VM without a guest is written to, and a paused one once it goes on', () => {
+    expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual({ need: 'later', why: 'it is paused' });
     expect(need({ to: { cores: 2 }, limit: null, guest: { deleting: true } })).toEqual(act('write'));
     expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, guest: null })).toEqual(act('write'));
     expect(need({ from: LARGE, to: { disk: '10Gi' }, limit: null, vm: HALTED, guest: null })).toEqual(DISKS);

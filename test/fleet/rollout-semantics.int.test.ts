@@ -131,7 +131,7 @@ describe('strategies', () => {
     for (const [name, { metadata, spec }] of before) expect(await pool.vm(name)).toMatchObject({ metadata: { labels: metadata.labels }, spec });
   });
 
-  test('opportunistic writes to VMs that are halted or restart for another reason, and reports the others', async () => {
+  test('opportunistic restarts nobody: VMs get the template when they restart for another reason, and are reported until then', async () => {
     const pool = await aPool({ replicas: 4, template: templateOf(slow), updateStrategy: { opportunistic: {} } });
     const old = revisionOf(templateOf(slow));
     await pool.power('web-1', 'stop');
@@ -140,14 +140,15 @@ describe('strategies', () => {
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] }));
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-2 … web-4: it runs, and is updated when it stops');
+    expect((await pool.condition('Progressing'))!.message).toContain('web-2 … web-4: it waits for a restart, which the pool leaves to people');
+    expect(await pool.guests()).toEqual(before);
 
     await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name: 'web-2' });
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-2': [next, next] }));
     await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: old, updateRevision: next });
     const { 'web-1': _halted, 'web-2': _restarted, ...others } = before;
     expect(await pool.guests()).toMatchObject(others);
-    expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined], 'web-3': [old, old], 'web-4': [old, old] });
+    expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined], 'web-3': [next, old], 'web-4': [next, old] });
     await pool.power('web-3', 'restart');
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-3': [next, next] }));
     await pool.power('web-4', 'stop');

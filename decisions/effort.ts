@@ -45,12 +45,13 @@ export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 
 /** What KubeVirt plugs while a guest runs. Of volumes it plugs those with a claim of their own; of the others only the names count. */
 function pluggable(template: PoolTemplate): Json {
   const { volumes, networks, domain } = vmiSpec(template);
-  const isPlugged = (volume: unknown): boolean => field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
-  const plugs = Array.isArray(volumes) ? volumes.map((volume: unknown) => (isPlugged(volume) ? volume : field(volume, 'name'))) : volumes;
+  const plugs = Array.isArray(volumes) ? volumes.map((volume: unknown) => (hasClaim(volume) ? volume : field(volume, 'name'))) : volumes;
   const { disks, filesystems, interfaces } = asObject(field(domain, 'devices'));
   const { dataVolumeTemplates, updateVolumesStrategy } = template.spec;
   return { plugs, networks, disks, filesystems, interfaces, dataVolumeTemplates, updateVolumesStrategy };
 }
+
+const hasClaim = (volume: unknown): boolean => field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
 
 const restartedAt = ({ spec }: PoolTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
 

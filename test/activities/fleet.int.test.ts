@@ -97,7 +97,7 @@ test('a KubeVirt that is only out of reach is waited for', async () => {
   let complete = false;
   const start = fleet.start().then(() => (complete = true));
   await until(async () => expect(calls.filter((call) => call.endsWith('kubevirts 503')).length).toBeGreaterThan(1));
-  expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true);
+  await until(async () => expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true));
   expect(complete).toBe(false);
   away = false;
   await start;

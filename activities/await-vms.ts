@@ -6,13 +6,13 @@ import type { Seen } from '../decisions/versions.ts';
 import type { VmTemplate } from '../api/pool.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound } from '../kubernetes/errors.ts';
 import { VirtualMachineInstances } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import type { Changed } from './changes.ts';
 import type { Fleet } from './fleet.ts';
 import { guestMetadataPatch } from './guest-metadata.ts';
 import { longLook } from './long-look.ts';
+import { orChanged } from './or-changed.ts';
 import type { PoolKey } from './pool.ts';
 import type { Revisions } from './revisions.ts';
 import { recordUpdates } from './update-events.ts';
@@ -84,11 +84,7 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
     const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);
     if (guest === undefined) return;
     const patch = { metadata: { uid: guest.uid, ...guestMetadataPatch(key.name, from ?? to, to) } };
-    try {
-      await client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    await orChanged(client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() }));
   }
 }
 

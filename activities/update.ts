@@ -13,7 +13,7 @@ import { withDefaults } from '../api/pool-defaults.ts';
 import type { VmView } from '../decisions/vm.ts';
 import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { isConflict, isNotFound, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
+import { isConflict, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
@@ -22,6 +22,7 @@ import { placeFor } from './disruption-budget/place-for.ts';
 import type { Place, Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { livePool } from './live-pool.ts';
+import { orChanged } from './or-changed.ts';
 import type { PoolKey } from './pool.ts';
 import { restartVm } from './restart-vm.ts';
 import type { Revisions } from './revisions.ts';
@@ -248,9 +249,3 @@ class Hand {
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
   }
 }
-
-const orChanged = <T>(call: Promise<T>): Promise<T | undefined> =>
-  call.catch((error: unknown) => {
-    if (isNotFound(error) || isConflict(error) || (error instanceof KubeError && error.status === 422)) return undefined;
-    throw error;
-  });

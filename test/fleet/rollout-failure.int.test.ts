@@ -161,6 +161,19 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
   expect(watch.log.restartsOf(taken)).toHaveLength(1);
 });
 
+test('a guest whose new labels the API server refuses fails its VM in these words', async () => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
+    method === 'PATCH' && path.includes('/virtualmachineinstances/') ? { status: 422, message: 'metadata.labels: no such label here' } : 'pass',
+  );
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
+  const pool = await aPool();
+  await pool.change(templateOf({ labels: { tier: 'front' } }));
+  await pool.untilSaid({ Progressing: 'Failed' });
+  const whys = (await pool.status()).rollout!.failures.map(({ why }) => why);
+  expect(new Set(whys)).toEqual(new Set(['metadata.labels: no such label here']));
+});
+
 const CONTACT = `GET ${pathOf(VirtualMachinePools, undefined)} pass`;
 
 test('a rollout that waits for a person costs nothing: no event of a history, no call to the API server', async () => {

@@ -86,6 +86,15 @@ test.each(FILES)('every variable in %s has a default', (file) => {
   for (const variable of variables) expect(variable).toMatch(/^\$\{[A-Z_]+:-.+\}$/);
 });
 
+test("a worker's settings are those that it has by itself, and can be given", () => {
+  const own = readConfig({});
+  const { environment } = readCompose('docker-compose.yml').services['worker']!;
+  const { burst, slots, waitSlots, cachedWorkflows } = readConfig(environment as NodeJS.ProcessEnv);
+  expect({ burst, slots, waitSlots, cachedWorkflows }).toEqual({ burst: own.burst, slots: own.slots, waitSlots: own.waitSlots, cachedWorkflows: own.cachedWorkflows });
+  const given = { DROVER_BURST: '1', DROVER_SLOTS: '2', DROVER_WAIT_SLOTS: '3', DROVER_CACHED_WORKFLOWS: '4' };
+  expect(readCompose('docker-compose.yml', given).services['worker']!.environment).toMatchObject(given);
+});
+
 test('drover gets the kubeconfig where it looks for it, to read, as the user that the image names', () => {
   for (const service of [setup, worker]) {
     expect(service.volumes).toEqual([

@@ -115,7 +115,7 @@ function goalOf({ input, spec, newest, current }: RolloutScene, state: RolloutSt
   const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
   const limit = spec.update.kind === 'proactive' ? spec.update.disruption : null;
-  return { revision, template, templateOf, strategy: spec.vmRolloutStrategy ?? input.strategy, limit };
+  return { revision, template, templateOf, strategy: spec.vmRolloutStrategy ?? input.strategy, clusterStrategy: input.strategy, limit };
 }
 
 function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutStatus {

@@ -24,7 +24,9 @@ export interface Goal {
   template: PoolTemplate;
   /** Template of a revision; undefined where it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
+  /** What the pool counts on, and what KubeVirt does. */
   strategy: 'Stage' | 'LiveUpdate';
+  clusterStrategy: 'Stage' | 'LiveUpdate';
   /** The most that may be done to a VM that runs; null where only those may be touched that don't. */
   limit: Disruption | null;
 }
@@ -73,7 +75,7 @@ function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf
   if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
   const waits = [vm.revision, guest.revision].every((revision) => {
     const from = revision === null ? undefined : goal.templateOf(revision);
-    return revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.strategy));
+    return revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.clusterStrategy));
   });
   return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
 }

@@ -1161,6 +1161,7 @@ export class ModelFleet {
       template: this.#templateOf(revision)!,
       templateOf: (one: string) => this.#templateOf(one),
       strategy: vmRolloutStrategy ?? this.#scenario.strategy,
+      clusterStrategy: this.#scenario.strategy,
       limit: update.kind === 'proactive' ? update.disruption : null,
     });
   }

@@ -129,7 +129,7 @@ describe('a VM with a name that the pool would not give', () => {
 
   test('counts as one of its VMs, and is told as the reason why it stays at its revision', () => {
     expect(plan({ replicas: 2 }, { vms: [adopted, aVm('web-1')] })).toEqual([]);
-    const goal = { revision: 'new', template: aPool().spec.template, templateOf: () => aPool().spec.template, strategy: 'Stage', limit: 'Restart' } as const;
+    const goal = { revision: 'new', template: aPool().spec.template, templateOf: () => aPool().spec.template, strategy: 'Stage', clusterStrategy: 'Stage', limit: 'Restart' } as const;
     expect(updateNeed(adopted, () => aVmi(adopted), goal)).toEqual({ need: 'left', why: 'its name is none that the pool gives' });
   });
 });

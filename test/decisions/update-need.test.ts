@@ -14,6 +14,7 @@ interface Case {
   to: TemplateFields;
   limit?: Disruption | null;
   strategy?: Goal['strategy'];
+  clusterStrategy?: Goal['strategy'];
   vm?: Partial<VmView>;
   /** Null: there is none. */
   guest?: Partial<VmiView> | null;
@@ -21,12 +22,12 @@ interface Case {
 
 const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
 
-function need({ from = {}, to, limit = 'Restart', strategy = 'LiveUpdate', vm: fields = {}, guest = {} }: Case): UpdateNeed {
+function need({ from = {}, to, limit = 'Restart', strategy = 'LiveUpdate', clusterStrategy = strategy, vm: fields = {}, guest = {} }: Case): UpdateNeed {
   const templates = [from, to].map(aTemplate);
   const [before, template] = [templates[0]!, templates[1]!];
   const byRevision = new Map(templates.map((one) => [revisionOf(one), one]));
   const vm = old(1, { revision: revisionOf(before), runStrategy: from.runStrategy ?? 'Always', ...fields });
-  const goal = { revision: revisionOf(template), template, templateOf: (revision: string) => byRevision.get(revision), strategy, limit };
+  const goal = { revision: revisionOf(template), template, templateOf: (revision: string) => byRevision.get(revision), strategy, clusterStrategy, limit };
   return updateNeed(vm, () => (guest === null ? undefined : aVmi(vm, { revision: revisionOf(before), ...ROOM, ...guest })), goal);
 }
 
@@ -111,6 +112,7 @@ describe('where only those may be touched that do not run', () => {
 
   test.each<[string, Omit<Case, 'limit'>]>([
     ['what KubeVirt would change while it runs', { to: { sockets: 2 } }],
+    ['what KubeVirt would change, though the pool does not count on it', { to: { sockets: 2 }, strategy: 'Stage', clusterStrategy: 'LiveUpdate' }],
     ['a disk more', { to: { disk: '10Gi' } }],
     ['what would stop it', { to: { cores: 2, runStrategy: 'Halted' } }],
     ['what would come live because nothing else waits any more', { from: { cores: 2, sockets: 1 }, to: { sockets: 2 }, guest: { revision: revisionOf(aTemplate({ sockets: 1 })) } }],
@@ -148,6 +150,7 @@ const goal = (limit: Disruption): Goal => ({
   template: NEW_TEMPLATE,
   templateOf: (revision) => ({ [OLD]: OLD_TEMPLATE, [NEW]: NEW_TEMPLATE })[revision],
   strategy: 'LiveUpdate',
+  clusterStrategy: 'LiveUpdate',
   limit,
 });
 

@@ -34,7 +34,7 @@ export class StatusWriter {
   }
 
   write(key: PoolKey, status: PoolStatus): void {
-    const { underWay, setbacks, onWritten } = this.#options;
+    const { underWay, onWritten } = this.#options;
     // The end of each of these brings another turn, and with it the status that was held back; no other end does.
     const comeAndGo = underWay.has('creating') || underWay.has('deleting');
     const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
@@ -42,16 +42,18 @@ export class StatusWriter {
     if (this.#isDue) return;
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      try {
-        const { isLate = false, ...seen } = await writeStatus(key, status);
-        this.#failures = 0;
-        onWritten(seen, this.#isDue || isLate);
-      } catch (error) {
-        if (error instanceof CancelledFailure) throw error;
-        setbacks.note('StatusNotWritten', (error as Error).message);
-        await sleep(backoffMs(++this.#failures));
-        onWritten({}, true);
-      }
+      const written = await writeStatus(key, status).catch((error: Error) => this.#failed(error));
+      if (written === undefined) return onWritten({}, true);
+      this.#failures = 0;
+      const { isLate = false, ...seen } = written;
+      onWritten(seen, this.#isDue || isLate);
     });
+  }
+
+  /** Resolves when it may be tried again. */
+  async #failed(error: Error): Promise<undefined> {
+    if (error instanceof CancelledFailure) throw error;
+    this.#options.setbacks.note('StatusNotWritten', error.message);
+    await sleep(backoffMs(++this.#failures));
   }
 }

@@ -70,7 +70,10 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
 
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
 
-/** A guest that starts again may come up before anybody has seen the last one stop: so its VM has the new spec before, if the running guest is not touched by it. */
+/**
+ * The next guest may come up before anybody has seen the last one stop: so the VM's spec is written while the last one runs, if that
+ * guest is not touched by it.
+ */
 function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
   if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
   const waits = [vm.revision, guest.revision].every((revision) => {

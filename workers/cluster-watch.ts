@@ -23,7 +23,7 @@ export class ClusterNameTaken extends Error {
   }
 }
 
-/** The UID of the cluster that the watch of this name watches; null where it doesn't say so, `undefined` where none runs. */
+/** The UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if none runs. */
 export async function watchedCluster(client: Client, cluster: string): Promise<string | null | undefined> {
   try {
     const { status, memo } = await client.workflow.getHandle(watchIdOf(cluster)).describe();
@@ -38,7 +38,7 @@ export async function watchedCluster(client: Client, cluster: string): Promise<s
 
 /**
  * Sees that the workflow runs that watches the cluster, and that it is this cluster's; with `isDry` none is started.
- * True where it was running. Throws `ClusterNameTaken` where it watches another cluster.
+ * True if the workflow was running. Throws `ClusterNameTaken` if it watches another cluster.
  */
 export async function ensureWatch(client: Client, identity: ClusterIdentity, isDry = false): Promise<boolean> {
   const { cluster, uid } = identity;

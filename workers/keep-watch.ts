@@ -5,7 +5,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { clusterUidOf } from '../kubernetes/cluster-uid.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
-/** How long a watch that somebody has terminated stays away. */
+/** After this long the worker starts a watch again that somebody has terminated. */
 const LOOK_AGAIN_MS = 15_000;
 const TRY_AGAIN_MS = 1_000;
 
@@ -21,29 +21,33 @@ export interface KeepWatchOptions {
 
 /**
  * Resolves once the workflow runs that watches this cluster, and no other of the same name, or once the process is asked to end.
- * Throws `ClusterNameTaken`; waits for servers that don't answer, and for `drover setup`.
+ * Returns the cluster's UID, which is asked for if it isn't `known`. Throws `ClusterNameTaken`; waits for servers that don't
+ * answer, and for `drover setup`.
  */
-export async function untilWatched(options: KeepWatchOptions): Promise<void> {
+export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
+  let uid = known;
   while (!stop.aborted) {
     try {
-      const wasRunning = await ensureWatch(client, { cluster, uid: await clusterUidOf(kube, stop) });
+      uid ??= await clusterUidOf(kube, stop);
+      const wasRunning = await ensureWatch(client, { cluster, uid });
       if (!wasRunning) logger.info('the watch of the cluster was started', { cluster });
-      return;
+      return uid;
     } catch (error) {
       if (error instanceof ClusterNameTaken) throw error;
       logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error: inWords(error) });
       await pause(TRY_AGAIN_MS, stop);
     }
   }
+  return uid;
 }
 
-/** Starts the watch anew when somebody has terminated it, until the process is asked to end. Throws `ClusterNameTaken`. */
-export async function keepWatch(options: KeepWatchOptions): Promise<void> {
+/** Starts the watch again when somebody has terminated it, until the process is asked to end. Throws `ClusterNameTaken`. */
+export async function keepWatch(options: KeepWatchOptions, uid: string | undefined): Promise<void> {
   for (;;) {
     await pause(LOOK_AGAIN_MS, options.stop);
     if (options.stop.aborted) return;
-    await untilWatched(options);
+    await untilWatched(options, uid);
   }
 }
 

@@ -68,7 +68,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const temporal = { connection, namespace: namespace ?? 'default', ...(dataConverter === undefined ? {} : { dataConverter }) };
     const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
     // What was decided for another cluster is not to be done in this one.
-    await untilWatched(watched);
+    const uid = await untilWatched(watched);
     const common = {
       ...temporal,
       shutdownGraceTime: GRACE,
@@ -93,7 +93,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       ]);
     const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
     serving = new Serving({ create, fleet, stop, onServing });
-    const keeping = keepWatch(watched).catch(async (error: unknown) => {
+    const keeping = keepWatch(watched, uid).catch((error: unknown) => {
       stopping.abort();
       serving?.drain();
       throw error;

@@ -172,14 +172,14 @@ export class EmbeddedStack implements Stack {
     onProgress(`${spec.name} is ready`);
   }
 
-  /** A port that was free a moment ago may be taken by now: one that nobody asked for is chosen anew. */
+  /** A port that was free a moment ago may be taken by now: if nobody asked for it, another is chosen. */
   async #startOnPorts(names: readonly PortName[], spec: (ports: StackPorts) => ServiceSpec<ProcessName>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#start(spec(this.#ports!));
       } catch (error) {
         if (attempt === PORT_ATTEMPTS || !(error instanceof StartFailed) || !PORT_TAKEN.test(error.log)) throw error;
-        this.#ports = { ...this.#ports!, ...(await choosePorts(names, this.#options.ports ?? {}, {})) };
+        this.#ports = { ...this.#ports!, ...(await choosePorts(names, this.#options.ports ?? {}, this.#ports!)) };
       }
     }
   }

@@ -11,9 +11,13 @@ export interface StackPorts {
 export type PortName = keyof StackPorts;
 export const portNames: readonly PortName[] = ['temporal', 'ui', 'apiserver', 'simulator'];
 
+/** Below the ports that Linux and macOS give to outgoing connections, and below Kubernetes' node ports, so that few others take one. */
+const QUIET = { first: 20_000, count: 10_000 };
+const QUIET_ATTEMPTS = 20;
+
 /**
- * A port for each of `names`: the one that was asked for, else the one of the last run where it is still free, else any
- * free one. Throws where one that was asked for is taken.
+ * A port for each of `names`: the one that was asked for, else the one of the last run if it is still free, else any
+ * free one. Throws if one that was asked for is taken.
  */
 export async function choosePorts(
   names: readonly PortName[],
@@ -27,6 +31,13 @@ export async function choosePorts(
     held.push(server);
     return (server.address() as { port: number }).port;
   };
+  const takeAny = async (): Promise<number | undefined> => {
+    for (let attempt = 0; attempt < QUIET_ATTEMPTS; attempt++) {
+      const port = await take(QUIET.first + Math.floor(Math.random() * QUIET.count));
+      if (port !== undefined) return port;
+    }
+    return take(0);
+  };
   try {
     const chosen: Partial<StackPorts> = {};
     for (const name of names) {
@@ -37,7 +48,7 @@ export async function choosePorts(
       chosen[name] = taken;
     }
     for (const name of names) {
-      const port = chosen[name] ?? (last[name] === undefined ? undefined : await take(last[name])) ?? (await take(0));
+      const port = chosen[name] ?? (last[name] === undefined ? undefined : await take(last[name])) ?? (await takeAny());
       if (port !== undefined) chosen[name] = port;
     }
     return chosen;
@@ -46,7 +57,7 @@ export async function choosePorts(
   }
 }
 
-/** A server that holds the port, or undefined where the port is taken. */
+/** A server that holds the port, or undefined if the port is taken. */
 function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -245,18 +247,31 @@ test('preparation runs when the servers are ready, with the environment that cli
   await kubeOf(stack).get(ConfigMaps, { namespace: 'default', name: 'prepared' });
 });
 
-test('a port that another takes between its choice and its use is chosen anew', async () => {
-  const state = stateFolder();
+/** Temporal's first start notes its flags, awaits `goOn`, and fails as if a port were taken; the next ones are Temporal's own. */
+async function temporalWhosePortIsTaken(state: string): Promise<{ flags: string; goOn: string }> {
   const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });
-  const wrapper = join(state, 'temporal');
-  const first = join(state, 'first');
-  const script = `[ -e ${first} ] && exec ${temporal} "$@"; echo "$@" > ${first}; echo "bind: address already in use" >&2; exit 1`;
-  writeFileSync(wrapper, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const [wrapper, flags, goOn] = ['temporal', 'flags', 'go-on'].map((name) => join(state, name)) as [string, string, string];
+  const fails = `echo "$@" > ${flags}; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo "bind: address already in use" >&2; exit 1`;
+  writeFileSync(wrapper, `#!/bin/sh\n[ -e ${flags} ] && exec ${temporal} "$@"; ${fails}\n`, { mode: 0o755 });
   vi.stubEnv('DROVER_TEMPORAL', wrapper);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const stack = await servers({ state, ephemeral: true });
+  return { flags, goOn };
+}
+
+test('a port that another takes between its choice and its use is chosen anew', async () => {
+  const state = stateFolder();
+  const { flags, goOn } = await temporalWhosePortIsTaken(state);
+  const starting = servers({ state, ephemeral: true });
+  await expect.poll(() => existsSync(flags) && readFileSync(flags, 'utf8'), { timeout: 60_000 }).toContain('--port=');
+  const first = readFileSync(flags, 'utf8');
+  const other = createServer().listen(Number(/--port=(\d+)/.exec(first)![1]), '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  writeFileSync(goOn, '');
+  const stack = await starting;
   const port = stack.temporalAddress.split(':')[1]!;
-  expect(readFileSync(first, 'utf8')).not.toContain(`--port=${port}`);
+  expect(first).not.toContain(`--port=${port}`);
+  expect(first).toContain(`--ui-port=${stack.temporalUi.split(':').at(-1)}`);
   expect(stack.env['TEMPORAL_ADDRESS']).toBe(stack.temporalAddress);
   await (await temporalOf(stack)).workflow.start('here', { workflowId: 'here', taskQueue: 'none' });
 });

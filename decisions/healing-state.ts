@@ -177,6 +177,10 @@ export const unblocked = (state: HealingState, vm: string): HealingState => ({ .
 /** True for a VM that is left as it is for as long as it is the same VM, and sick. */
 export const isFinal = ({ end }: Spent): boolean => end === 'GivenUp' || end === 'Skipped';
 
+/** True for a VM that healing leaves as it is, until a person says otherwise. */
+export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
+  spent.some((one) => one.vm === name && one.uid === uid && isFinal(one));
+
 /** The newest of each VM; where they are too many, those go first that only shorten a delay. */
 export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
   const all = [...spent.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];

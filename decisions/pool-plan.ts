@@ -9,7 +9,7 @@ import { keptByNumber, type KeptClaim } from './disks/kept-claims.ts';
 import { createSteps, unmarkStep } from './disks/reuse.ts';
 import { planHealing, type HealingPlan, type RunNote } from './healing-plan.ts';
 import type { Witness } from './healing-proof.ts';
-import { heldBack, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
+import { heldBack, isGivenUp, noHealing, toBeMade, underWay as cyclesUnderWay, type HealingState } from './healing-state.ts';
 import { poolAvailability } from './pool-availability.ts';
 import { poolStatus, saysTheSame, type Failure } from './pool-status.ts';
 import { revisionsToPrune, type KeptRevision } from './kept-revisions.ts';
@@ -152,6 +152,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     state: input.rollout,
     batches,
     busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving, ...sick]),
+    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     notBefore: batchesNotBefore,
     burst,
     now,

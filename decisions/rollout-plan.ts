@@ -5,6 +5,7 @@ import { poolTemplate } from './pool-template.ts';
 import { batchOf, nextVms, type PlannedBatch } from './rollout-batch.ts';
 import { inHandOf } from './rollout-hand.ts';
 import { rolloutNeeds } from './rollout-needs.ts';
+import { withRegressions } from './rollout-regression.ts';
 import { RolloutScene, type RolloutInput } from './rollout-scene.ts';
 import { begun, failuresOfThisWay, halted, isGoingBack } from './rollout-state.ts';
 import { stepRoom } from './rollout-steps.ts';
@@ -51,7 +52,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const scene = new RolloutScene(input);
   const { newest, waits } = scene;
   const { batches } = input;
-  const known = tripped(scene, taken(scene, input.state));
+  const known = tripped(scene, withRegressions(scene, taken(scene, input.state)));
   const goal = goalOf(scene, known);
   const needs = rolloutNeeds(scene, known, goal);
   const inHand = inHandOf(scene);

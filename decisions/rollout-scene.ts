@@ -22,6 +22,8 @@ export interface RolloutInput {
   batches: readonly Batch[];
   /** VMs that other acts of drover have in hand, by name. */
   busy: ReadonlySet<string>;
+  /** Whether healing looks after the VM, and has not given it up. */
+  isHealed: (vm: VmView) => boolean;
   /** No batch begins before; milliseconds since the epoch. */
   notBefore: number;
   /** VMs in hand at once at most. */

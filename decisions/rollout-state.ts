@@ -34,10 +34,10 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
 
 export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutStatus => ({ ...state, paused: actOf(asked, at) });
 
-/** Goes on, also after a failure or an abort: what has failed may be tried again. */
-export function resumed(state: RolloutStatus): RolloutStatus {
+/** Goes on, also after a failure or an abort: what has failed may be tried again, and has its time anew. `at` is RFC 3339. */
+export function resumed(state: RolloutStatus, at: string): RolloutStatus {
   const { paused: _paused, halted: _halted, ...rest } = state;
-  return { ...rest, failures: [] };
+  return { ...rest, failures: [], resumedAt: at };
 }
 
 export const halted = (

@@ -88,6 +88,10 @@ export const earlier = (one: number | null, other: number | null): number | null
 export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
 
+/** True for a VM that its node, its surroundings or somebody's work on it may keep from being ready: that is no fault of its own. */
+export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  isNodeUnknown(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state) || isLeftAlone(vm, vmi);
+
 /** How long a guest runs until its start counts as well done: it has been ready for long enough, and its liveness probe has judged it. */
 export const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number => Math.max(probationMs ?? 0, minReadyMs);
 

@@ -56,7 +56,7 @@ export class Rollouts {
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) => take((rollout) => paused(rollout, asked, now())));
-    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take(resumed));
+    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take((rollout) => resumed(rollout, now())));
     onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
       take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked, now()) : rollout)),
     );

@@ -33,6 +33,7 @@ export const RolloutStatus = z.strictObject({
   provenAt: time('When a VM was first seen to run well with it.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
+  resumedAt: time('When somebody let it go on: failures from before are forgotten, and deadlines count from here.').exactOptional(),
   halted: z
     .strictObject({
       kind: z

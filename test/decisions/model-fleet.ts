@@ -12,7 +12,7 @@ import { numberOf, vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { PlannedBatch } from '../../decisions/rollout-batch.ts';
-import { failuresOfThisWay, halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
+import { failuresOfThisWay, halted, isGoingBack, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { healthOf, isLeftAlone } from '../../decisions/sickness.ts';
 import { standingOf } from '../../decisions/standing.ts';
 import { takeVm, type OtherVm } from '../../decisions/take.ts';
@@ -256,7 +256,7 @@ export class ModelFleet {
       case 'resume':
         this.#resumes++;
         this.#forgetFailures();
-        return this.#asked(resumed);
+        return this.#asked((rollout) => resumed(rollout, this.#at()));
       case 'abort':
         return this.#asked((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', { by: 'anna' }, this.#at()) : rollout));
       case 'promote':
@@ -1083,6 +1083,7 @@ export class ModelFleet {
     const { halted: end, startedAt } = plan.rollout.state;
     // A template that was another for a moment only, which nobody saw, begins no rollout.
     if (startedAt !== this.#last?.rollout.state.startedAt) this.#forgetFailures();
+    this.#checkRegressions(input, plan);
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
       const most = withDefaults(pool.spec).rollout.maxFailures;
       const failures = this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
@@ -1105,6 +1106,23 @@ export class ModelFleet {
     const status = plan.status ?? pool.status;
     const again = planPool({ ...input, pool: { ...pool, ...(status === undefined ? {} : { status }) }, rollout: plan.rollout.state });
     if (again.status !== null) this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);
+  }
+
+  /** Failures that no batch has told of: each VM has been down for the deadline, and nobody has it in hand. */
+  #checkRegressions({ pool, rollout, now }: PoolPlanInput, { rollout: { state, goal } }: PoolPlan): void {
+    const before = rollout ?? pool.status?.rollout;
+    const known = new Set(before?.failures.map(({ vm, at }) => `${vm} ${at}`));
+    const revision = isGoingBack(before ?? {}) ? goal : state.revision;
+    const { progressDeadlineSeconds } = withDefaults(pool.spec).rollout;
+    const at = new Date(now).toISOString();
+    for (const failure of state.failures) {
+      if (failure.at !== at || known.has(`${failure.vm} ${at}`)) continue;
+      this.#failures.set(revision, (this.#failures.get(revision) ?? 0) + 1);
+      if (this.#scenario.lag > 0) continue;
+      const vm = this.cluster.machines.get(failure.vm)?.view;
+      const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;
+      if (!isLate) this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
+    }
   }
 
   #checkBatch(batch: Batch): void {

@@ -97,6 +97,7 @@ export function rolloutInput({ spec, status, vms = [], vmis = {}, kept = [OLD_TE
     state: rolling(),
     batches: [],
     busy: new Set(),
+    isHealed: () => false,
     notBefore: 0,
     burst: 250,
     now: NOW,

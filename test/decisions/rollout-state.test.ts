@@ -22,7 +22,7 @@ test('a pause and a halt say who, when and why', () => {
 
 test('a resume ends both, and what failed may be tried again', () => {
   const stopped = halted(paused(rolling({ failures: [failure('web-1')], step: 1, batches: 4 }), {}, at(NOW)), 'Failed', {}, at(NOW));
-  expect(resumed(stopped)).toEqual(rolling({ step: 1, batches: 4 }));
+  expect(resumed(stopped, at(NOW))).toEqual(rolling({ step: 1, batches: 4, resumedAt: at(NOW) }));
 });
 
 test('a promotion passes one step, or all, and never more than there are', () => {

@@ -100,6 +100,26 @@ describe('with a worker that lives', () => {
     });
   });
 
+  test('a canary that was well and is then down for the deadline fails the rollout, and has its time anew after a resume', async () => {
+    const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const [canary] = await pool.running(next);
+    const setNeverReady = (value: string | null): Promise<unknown> => pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
+    await setNeverReady('true');
+    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+    expect((await pool.status()).rollout!.failures).toMatchObject([{ vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string }]);
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    await pool.untilSaid({ Degraded: 'Failed' });
+    await setNeverReady(null);
+    await pool.until({ readyReplicas: 3 });
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    await pool.workflow.signal('promote');
+    await pool.untilComplete(next);
+  });
+
   test("the pool's workflow goes on in a new run in the middle of a batch, and is told of its end", async () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();

@@ -8,6 +8,7 @@ import type { TransitionProgress } from '../../decisions/machine-types/transitio
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { taskQueueOf } from '../../workflows/messages.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, runningTemplate, until, type TestWorker } from '../fleet/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
@@ -251,6 +252,7 @@ describe('one that goes on', () => {
 
 describe('what can\'t be done', () => {
   test('is refused in a sentence before anything is changed', async () => {
+    needs('machine types on nodes');
     const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
     const refused = await update(machines, '--to', 'pc-q35-rhel9.9.9');
     const id = idIn(refused);
@@ -373,6 +375,7 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
 
 // The last test: nobody does anything afterwards.
 test('one that is over is told of without a worker', async () => {
+  needs('machine types on nodes');
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const id = idIn(await update(machines));
   await machines.add('db', { runStrategy: 'Halted' });

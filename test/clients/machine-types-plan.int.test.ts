@@ -3,6 +3,7 @@ import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
 import type { PlannedItem, TransitionPlanned } from '../../clients/machine-types/plan.ts';
 import type { TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, runningTemplate, until } from '../fleet/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../fleet/machine-types.ts';
 import { drover as run, nowhere, type Outcome } from './drover.ts';
@@ -29,6 +30,7 @@ async function versionsIn(namespace: string): Promise<string[]> {
 }
 
 test('types in use are counted by namespace, and the old ones told', async () => {
+  needs('machine types on nodes');
   const one = await Machines.of(fleet(), { 'db-1': {}, 'db-2': { type: 'q35' }, off: { runStrategy: 'Halted', type: 'pc-q35-rhel8.2.0' } });
   const other = await Machines.of(fleet(), { web: { type: 'pc-q35-rhel9.8.0' }, 'web-2': {} });
   const all = await machineTypes('types');

@@ -1,3 +1,5 @@
+import type { Need } from './needs.ts';
+
 /** The cluster that `npm run test:cluster` was given: its tests run there, and not on a stack of their own. */
 export interface GivenCluster {
   /** Path of a kubeconfig whose current context is the cluster's. */
@@ -10,8 +12,7 @@ export interface GivenCluster {
   home: string;
   /** Pods have no kubelet: what a test writes into their status stays. */
   hasStandIn: boolean;
-  /** DataVolumes are filled. */
-  hasDisks: boolean;
+  lacks: Need[];
   /** File that gets a line for each test that was skipped. */
   skips: string;
 }

@@ -14,6 +14,9 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
   return undefined;
 }
 
+/** Whether an object or a patch sets this annotation of the simulator's to `true`. */
+export const asksFor = (object: unknown, knob: string): boolean => [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
+
 /** Every annotation of the simulator's anywhere in an object or a patch. */
 function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
   if (value === null || typeof value !== 'object') return;

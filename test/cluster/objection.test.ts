@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import { Namespaces, Nodes, VirtualMachines } from '../../kubernetes/resources.ts';
+import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { GivenCluster } from './given.ts';
+import type { Need } from './needs.ts';
 import { actionObjection, objection } from './objection.ts';
 
-const given = { hasStandIn: false, hasDisks: true } as GivenCluster;
+const given = { hasStandIn: false, lacks: [] as Need[] } as GivenCluster;
 const own = new Set(['test-1']);
 const toVm = (annotations: Record<string, unknown>, cluster = given) =>
   objection(cluster, own, VirtualMachines, { namespace: 'test-1', name: 'web-1' }, { spec: { template: { metadata: { annotations } } } });
@@ -22,9 +23,12 @@ test.each([
   expect(objection(given, own, resource, key, {})).toBe(`it changes the cluster itself: ${what}`);
 });
 
+const toGuest = (annotations: Record<string, unknown>, cluster = given) =>
+  objection(cluster, own, VirtualMachineInstances, { namespace: 'test-1', name: 'web-1' }, { metadata: { annotations } });
+
 test.each([
   [{ 'sim.drover.dev/unschedulable': 'true' }, 'it asks the simulator for sim.drover.dev/unschedulable'],
-  [{ 'sim.drover.dev/never-ready': 'true' }, 'its guests run and are not ready'],
+  [{ 'sim.drover.dev/never-ready': 'true' }, 'its guests are never ready, not even for a moment'],
   [{ 'sim.drover.dev/boot-time': '25s' }, 'its guests take 25s to boot'],
   [{ 'sim.drover.dev/run-end': 'Succeeded' }, 'its guests shut themselves down'],
 ])('what only the simulator can play is told by its reason: %o', (annotations, reason) => {
@@ -39,7 +43,16 @@ test.each([{ 'sim.drover.dev/boot-time': '100ms' }, { 'sim.drover.dev/fail-start
 );
 
 test('if nothing looks after pods, guests can be made unready', () => {
-  expect(toVm({ 'sim.drover.dev/never-ready': 'true' }, { ...given, hasStandIn: true })).toBeUndefined();
+  const never = { 'sim.drover.dev/never-ready': 'true' };
+  expect(toGuest(never)).toBe('its guests run and are not ready');
+  expect(toGuest(never, { ...given, hasStandIn: true })).toBeUndefined();
+});
+
+test('disks need something that fills them', () => {
+  const withDisk = (cluster: GivenCluster) =>
+    objection(cluster, own, VirtualMachinePools, { namespace: 'test-1', name: 'web' }, { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } });
+  expect(withDisk(given)).toBeUndefined();
+  expect(withDisk({ ...given, lacks: ['DataVolumes'] })).toBe('it needs DataVolumes, which the cluster has not');
 });
 
 const path = (namespace: string, rest: string): string => `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/${rest}`;

@@ -1,13 +1,22 @@
 import type { ObjectKey } from '../../kubernetes/client.ts';
-import { Namespaces, type Resource } from '../../kubernetes/resources.ts';
+import { Namespaces, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 import type { GivenCluster } from './given.ts';
-import { beyond } from './knobs.ts';
+import { asksFor, beyond } from './knobs.ts';
+import { lackOf } from './needs.ts';
 
 /** Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it made. */
 export function objection(given: GivenCluster, own: ReadonlySet<string>, resource: Resource, { namespace, name }: ObjectKey, body: unknown): string | undefined {
   const isOwn = resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
+  // A VM that is restarted one by one counts as back at the first moment in which it is ready.
+  if (resource === VirtualMachines && asksFor(body, 'never-ready')) return 'its guests are never ready, not even for a moment';
+  if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
   return beyond(given, body);
+}
+
+function hasDisks(value: unknown): boolean {
+  if (value === null || typeof value !== 'object') return false;
+  return Object.entries(value).some(([name, inner]) => (name === 'dataVolumeTemplates' ? Array.isArray(inner) && inner.length > 0 : hasDisks(inner)));
 }
 
 /** The same of a call that is no object's: `restart` and the like, of a VM or its instance. */

@@ -4,16 +4,21 @@ import { installCrds } from '../../dev/crds.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { CustomResourceDefinitions, DataVolumes, KubeVirts, VirtualMachinePools, type Resource } from '../../kubernetes/resources.ts';
+import { CustomResourceDefinitions, DataVolumes, KubeVirts, Nodes, StorageClasses, VirtualMachinePools, type Resource } from '../../kubernetes/resources.ts';
+import type { Need } from './needs.ts';
 
 const Deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true };
+const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
 type Deployment = KubeObject & { spec: { replicas?: number } };
 type KubeVirt = KubeObject & { status?: { observedKubeVirtVersion?: string } };
 
 /** What the tests may count on. */
 export interface Facts {
   kubevirt: string;
-  hasDisks: boolean;
+  lacks: Need[];
   /** Definitions that were installed, and are the run's to remove. */
   installed: string[];
 }
@@ -25,8 +30,18 @@ export async function preflight(kube: KubeClient): Promise<Facts> {
   await refuseWorkers(kube);
   await refusePools(kube);
   const installed = await ensureDefinitions(kube);
-  const hasDisks = (await listed(kube, DataVolumes)) !== undefined;
-  return { kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version', hasDisks, installed };
+  return { kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version', lacks: await lacksOf(kube), installed };
+}
+
+async function lacksOf(kube: KubeClient): Promise<Need[]> {
+  const lacks: Need[] = [];
+  const nodes = (await kube.list<KubeObject>(Nodes)).items;
+  if (!nodes.some(({ metadata }) => Object.keys(metadata.labels ?? {}).some((label) => label.startsWith(MACHINE_TYPE_LABEL)))) lacks.push('machine types on nodes');
+  if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');
+  const classes = (await kube.list<StorageClass>(StorageClasses)).items;
+  const expands = classes.some(({ metadata, allowVolumeExpansion }) => metadata.annotations?.[DEFAULT_CLASS] === 'true' && allowVolumeExpansion === true);
+  if (!expands) lacks.push('a default storage class that expands');
+  return lacks;
 }
 
 async function refuseWorkers(kube: KubeClient): Promise<void> {

@@ -63,7 +63,7 @@ async function main(): Promise<number> {
       run,
       home: `drover-test-${run}`,
       hasStandIn: values['stand-in'],
-      hasDisks: facts.hasDisks,
+      lacks: [...facts.lacks, ...(values['stand-in'] ? ['live migration' as const] : [])],
       skips: join(folder, 'skips.jsonl'),
     };
     try {

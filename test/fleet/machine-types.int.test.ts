@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
 import { abort, pause, resume } from '../../workflows/messages.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
 import { ReadinessWatch } from './readiness-watch.ts';
@@ -124,6 +125,7 @@ test('an alias that is to go takes along the guests that run with another type t
 });
 
 test('a guest that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
+  needs('machine types on nodes');
   const machines = await Machines.empty(fleet());
   await machines.add('vm', { type: 'pc-q35-rhel7.6.0' });
   await until(async () => expect((await machines.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }));
@@ -257,6 +259,7 @@ test('a guest that is ready but has an old type again has failed', async () => {
 });
 
 test('where the resulting type would still match, it is refused in words, and nothing is written', async () => {
+  needs('machine types on nodes');
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const back = await machines.change({ scope: { glob: '*' } });
   expect(await back.refusal()).toContain('q35');

@@ -5,6 +5,7 @@ import { revisionOf } from '../../decisions/revision.ts';
 import type { Claim } from '../../dev/simulator/types.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
@@ -38,6 +39,7 @@ async function expectRestarted(pool: TestPool, before: Record<string, string>): 
 
 describe('a live update', () => {
   test('of sockets and memory changes the guests that run, and is told of them once they have it', async () => {
+    needs('live migration');
     const pool = await aPool();
     const before = await pool.guests();
     const next = await pool.change(templateOf({ sockets: 2, memory: '2Gi', labels: { size: 'big' } }));
@@ -55,6 +57,7 @@ describe('a live update', () => {
   });
 
   test('says on no guest that it has what it has not yet got', async () => {
+    needs('live migration');
     const pool = await aPool();
     const next = await pool.change(templateOf({ ...small, sockets: 3 }));
     const seen: string[] = [];
@@ -97,6 +100,7 @@ describe('what a guest has no room for', () => {
   });
 
   test('waits where the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
+    needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.guests();
     const next = await pool.change(tooMuch);
@@ -113,6 +117,7 @@ describe('what a guest has no room for', () => {
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
 
   test('as only KubeVirt knows, takes a restart too', async () => {
+    needs('live migration');
     const pool = await aPool();
     const before = await pool.guests();
     await pool.untilComplete(await pool.change(unaligned));
@@ -122,6 +127,7 @@ describe('what a guest has no room for', () => {
   });
 
   test('as only KubeVirt knows, waits where the pool allows no restart', async () => {
+    needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.guests();
     await pool.change(unaligned);
@@ -149,6 +155,7 @@ describe('the strategy', () => {
   });
 
   test('of the pool is heeded when it changes in the middle', async () => {
+    needs('live migration');
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
     const before = await pool.guests();
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
@@ -229,6 +236,7 @@ describe('disruption', () => {
   });
 
   test('Live: a larger disk grows under its guest, and nothing restarts', async () => {
+    needs('a default storage class that expands');
     const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
     await pool.power('web-2', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
@@ -257,6 +265,7 @@ describe('disruption', () => {
     ['whose storage class forbids it', { storageClassName: 'fixed' }, 'the storageclass that provisions the pvc must support resize'],
     ['that the storage has no room for', { annotations: { 'sim.drover.dev/grow-fails': 'true' } }, 'the storage has no room for 2Gi'],
   ])('a disk %s does not grow: the update fails with the reason, and loses nothing', async (_which, more, why) => {
+    needs('a default storage class that expands');
     const { kube } = fleet();
     await kube.create(StorageClasses, { metadata: { name: 'fixed' }, provisioner: 'example.com/none' }).catch(() => undefined);
     const pool = await aPool({ template: templateOf(withDisks(disk('root', '1Gi', more))) });

@@ -332,7 +332,8 @@ describe("people's will", () => {
     const restored = { name: 'root', persistentVolumeClaim: { claimName: 'restore-1' } };
     const plugged = { name: 'extra', emptyDisk: { capacity: '1Gi' } };
     const disks = [{ name: 'extra', disk: { bus: 'scsi' }, serial: 'mine' }];
-    await pool.patchVm('web-1', { spec: { template: { spec: { volumes: [restored, plugged], domain: { devices: { disks } } } } } });
+    // KubeVirt takes no template of a disk that no volume names: who restores a disk takes the template away.
+    await pool.patchVm('web-1', { spec: { dataVolumeTemplates: [], template: { spec: { volumes: [restored, plugged], domain: { devices: { disks } } } } } });
     const next = await pool.change(templateOf({ cores: 2, ...shape }));
     await pool.untilComplete(next);
     const { spec } = await pool.vm('web-1');

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { DataConverter, PayloadCodec } from '@temporalio/common';
+import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
 
 /** Thrown where the module can't be used; the message says what would be right. */
 export class DataConverterError extends Error {
@@ -21,7 +21,31 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
   if (!Array.isArray(payloadCodecs) || payloadCodecs.length === 0 || !payloadCodecs.every(isCodec)) {
     throw new DataConverterError(`${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`);
   }
-  return { payloadCodecs };
+  return { payloadCodecs: (payloadCodecs as PayloadCodec[]).map(lenient) };
+}
+
+/**
+ * Anybody may send a signal that the codec can't decode, and Temporal tries a task again without end if its payloads are not decoded.
+ * Such a payload stays as it came: whoever reads it learns that nobody knows its encoding.
+ */
+const lenient = (codec: PayloadCodec): PayloadCodec => ({
+  encode: (payloads) => codec.encode(payloads),
+  decode: async (payloads) => {
+    try {
+      return await codec.decode(payloads);
+    } catch {
+      return await Promise.all(payloads.map((payload) => decodedOrNot(codec, payload)));
+    }
+  },
+});
+
+async function decodedOrNot(codec: PayloadCodec, payload: Payload): Promise<Payload> {
+  try {
+    const [decoded] = await codec.decode([payload]);
+    return decoded ?? payload;
+  } catch {
+    return payload;
+  }
 }
 
 const isCodec = (one: unknown): one is PayloadCodec =>

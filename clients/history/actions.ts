@@ -3,7 +3,7 @@ import type { UpdateOutcome } from '../../decisions/batch.ts';
 import { vmName } from '../../decisions/naming.ts';
 import type { CycleEnd, HealVmInput } from '../../workflows/heal-vm.ts';
 import type { updateBatch } from '../../workflows/update-batch.ts';
-import { endsOf, summaryOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
+import { endsOf, signalledValue, summaryOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 
 /** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
 export interface Action {
@@ -101,7 +101,7 @@ function askedOf(workflow: string, events: Event[]): Action[] {
     const { signalName, input, externalWorkflowExecution } = event.workflowExecutionSignaledEventAttributes ?? {};
     const name = ASKED[signalName ?? ''];
     if (name === undefined || externalWorkflowExecution) return [];
-    const [asked] = valuesOf(input) as [{ by?: string; why?: string; full?: boolean; vm?: string } | null | undefined];
+    const asked = signalledValue(input) as { by?: string; why?: string; full?: boolean; vm?: string } | null | undefined;
     const action = asked?.full === true ? `${name} --full` : name;
     const vms = cycle !== undefined ? [cycle] : asked?.vm === undefined ? [] : [asked.vm];
     const time = timeOf(event);

@@ -40,6 +40,15 @@ export function endsOf(events: Event[]): Map<string, Event> {
 
 export const valuesOf = (payloads: Payloads): unknown[] => (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
 
+/** Anybody may send a signal with anything: what can't be decoded says nothing. */
+export function signalledValue(payloads: Payloads): unknown {
+  try {
+    return valuesOf(payloads)[0];
+  } catch {
+    return undefined;
+  }
+}
+
 export function summaryOf({ userMetadata }: Event): string | null {
   const summary = userMetadata?.summary;
   return summary ? defaultPayloadConverter.fromPayload<string>(summary) : null;

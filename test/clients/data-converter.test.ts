@@ -6,6 +6,7 @@ import { valuesOf } from '../../clients/history/events.ts';
 import { loadDataConverter } from '../../workers/data-converter.ts';
 
 const CODEC = resolve(import.meta.dirname, '../fixtures/codec.js');
+const STRICT = resolve(import.meta.dirname, '../fixtures/strict-codec.js');
 
 test('a history is read through the codecs of the module that DROVER_DATA_CONVERTER names', async () => {
   const { payloadCodecs: codecs } = (await loadDataConverter(CODEC)) as { payloadCodecs: PayloadCodec[] };
@@ -17,6 +18,15 @@ test('a history is read through the codecs of the module that DROVER_DATA_CONVER
   expect(valuesOf(history.events[0]!.workflowExecutionSignaledEventAttributes.input)).toEqual([{ vms: ['web-1'] }]);
   stored = history.events[0]!.userMetadata.summary;
   expect(defaultPayloadConverter.fromPayload(stored!)).toEqual({ vms: ['web-1'] });
+});
+
+test('a payload that the codec can not decode stays as it came, and harms no other', async () => {
+  const { payloadCodecs: codecs } = (await loadDataConverter(STRICT)) as { payloadCodecs: PayloadCodec[] };
+  const [stored] = await codecs[0]!.encode([defaultPayloadConverter.toPayload('mine')]);
+  const foreign = { metadata: { encoding: new TextEncoder().encode('binary/encrypted') }, data: new Uint8Array([1]) };
+  const [mine, other] = await codecs[0]!.decode([stored!, foreign]);
+  expect(defaultPayloadConverter.fromPayload(mine!)).toBe('mine');
+  expect(other).toBe(foreign);
 });
 
 test('without a module nothing is encoded', async () => {

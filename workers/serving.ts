@@ -3,14 +3,17 @@ import type { Worker } from '@temporalio/worker';
 import type { Fleet } from '../activities/fleet.ts';
 
 const LOOK_MS = 250;
+const CREATE_AGAIN_MS = 1_000;
 
 export interface ServingOptions {
   /** Workers of this process, one for each of its task queues. */
-  create: () => Promise<Worker[]>;
+  create: () => Promise<Worker>[];
   fleet: Pick<Fleet, 'lost'>;
   /** Aborted when the process is asked to end. */
   stop: AbortSignal;
   onServing: () => void;
+  /** Told why workers could not be created. They are tried again. */
+  onTrouble: (error: Error) => void;
 }
 
 /**
@@ -36,10 +39,12 @@ export class Serving {
 
   /** Resolves when the process is asked to end and all that was begun has ended. */
   async run(): Promise<void> {
-    const { create, fleet, stop, onServing } = this.#options;
+    const { fleet, stop, onServing } = this.#options;
     while (!stop.aborted) {
       const { lost } = fleet;
-      this.#workers = await create();
+      const workers = await this.#create();
+      if (workers === null) continue;
+      this.#workers = workers;
       const runs = this.#workers.map((worker) => worker.run());
       const end = (): void => this.drain();
       lost.addEventListener('abort', end, { once: true });
@@ -56,5 +61,18 @@ export class Serving {
       if (!lost.aborted) return;
       while (fleet.lost.aborted && !stop.aborted) await sleep(LOOK_MS);
     }
+  }
+
+  /** All of them; null if Temporal would not have them, after a while. Those that it had hold the connection until they have run. */
+  async #create(): Promise<Worker[] | null> {
+    const { create, stop, onTrouble } = this.#options;
+    const results = await Promise.allSettled(create());
+    const workers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed === undefined) return workers;
+    onTrouble(failed.reason as Error);
+    await Promise.allSettled(workers.map((worker) => worker.runUntil(Promise.resolve())));
+    await sleep(CREATE_AGAIN_MS, undefined, { signal: stop }).catch(() => {});
+    return null;
   }
 }

@@ -75,39 +75,50 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       maxHeartbeatThrottleInterval: '3s',
     } as const;
     const queue = taskQueueOf(config.cluster);
-    const create = (): Promise<Worker[]> =>
-      Promise.all([
-        Worker.create({
-          ...common,
-          taskQueue: queue,
-          workflowBundle: bundle,
-          activities: activities.working,
-          maxCachedWorkflows: config.cachedWorkflows,
-          maxConcurrentActivityTaskExecutions: config.slots,
-          // A worker that died holds no workflow's next task for longer than this.
-          stickyQueueScheduleToStartTimeout: '3s',
-        }),
-        // They cost next to nothing, and last long: none of them takes the place of one that works.
-        Worker.create({ ...common, taskQueue: waitQueueOf(queue), activities: activities.waiting, maxConcurrentActivityTaskExecutions: config.waitSlots }),
-        Worker.create({ ...common, taskQueue: watchQueueOf(queue), activities: activities.watching, maxConcurrentActivityTaskExecutions: WATCHES }),
-      ]);
+    const create = (): Promise<Worker>[] => [
+      Worker.create({
+        ...common,
+        taskQueue: queue,
+        workflowBundle: bundle,
+        activities: activities.working,
+        maxCachedWorkflows: config.cachedWorkflows,
+        maxConcurrentActivityTaskExecutions: config.slots,
+        // A worker that died holds no workflow's next task for longer than this.
+        stickyQueueScheduleToStartTimeout: '3s',
+      }),
+      // They cost next to nothing, and last long: none of them takes the place of one that works.
+      Worker.create({ ...common, taskQueue: waitQueueOf(queue), activities: activities.waiting, maxConcurrentActivityTaskExecutions: config.waitSlots }),
+      Worker.create({ ...common, taskQueue: watchQueueOf(queue), activities: activities.watching, maxConcurrentActivityTaskExecutions: WATCHES }),
+    ];
     const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
-    serving = new Serving({ create, fleet, stop, onServing });
-    const keeping = keepWatch(watched, uid).catch((error: unknown) => {
-      stopping.abort();
-      serving?.drain();
-      throw error;
-    });
-    await Promise.all([serving.run().finally(() => stopping.abort()), keeping]);
+    const onTrouble = ({ message }: Error): void => logger.warn('Temporal does not take this worker, and is tried again', { error: message });
+    serving = new Serving({ create, fleet, stop, onServing, onTrouble });
+    await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
   } catch (error) {
-    if (!stop.aborted) throw error;
+    if (!(stop.aborted && isAbort(error))) throw error;
   } finally {
     await fleet.stop();
-    await connection?.close();
+    // What ended the worker must not be hidden by what is left of it.
+    await connection?.close().catch((error: unknown) => logger.warn('the connection to Temporal could not be closed', { error: (error as Error).message }));
     await client.close();
     server?.close();
   }
 }
+
+/** Ends all when one ends, and throws what that one has thrown. */
+async function untilOneEnds(stopping: AbortController, parts: Promise<void>[], drain: () => void): Promise<void> {
+  const ends = parts.map((part) =>
+    part.finally(() => {
+      stopping.abort();
+      drain();
+    }),
+  );
+  const results = await Promise.allSettled(ends);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
 /** Temporal may come up after the worker does: it is waited for. */
 async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {

@@ -1,5 +1,5 @@
 import type { ObjectKey } from '../../kubernetes/client.ts';
-import { Namespaces, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { Namespaces, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
 import type { GivenCluster } from './given.ts';
 import { asksFor, beyond } from './knobs.ts';
 import { lackOf } from './needs.ts';
@@ -8,8 +8,8 @@ import { lackOf } from './needs.ts';
 export function objection(given: GivenCluster, own: ReadonlySet<string>, resource: Resource, { namespace, name }: ObjectKey, body: unknown): string | undefined {
   const isOwn = resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
-  // A VM that is restarted one by one counts as back at the first moment in which it is ready.
-  if (resource === VirtualMachines && asksFor(body, 'never-ready')) return 'its guests are never ready, not even for a moment';
+  // A guest that is there can be made unready; one that starts is ready for a moment, which drover may see.
+  if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready')) return 'its guests are never ready, not even for a moment';
   if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
   return beyond(given, body);
 }

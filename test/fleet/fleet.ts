@@ -60,7 +60,8 @@ export class TestFleet {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#workers.add(child);
-    const exited = once(child, 'exit').then(([code]) => {
+    // Not `exit`: its last lines may come after that.
+    const exited = once(child, 'close').then(([code]) => {
       this.#workers.delete(child);
       return code as number | null;
     });

@@ -1,0 +1,80 @@
+import type { Worker } from '@temporalio/worker';
+import { expect, test } from 'vitest';
+import { Serving, type ServingOptions } from '../../workers/serving.ts';
+
+/** A worker that runs until it is shut down, or fails by itself. */
+class FakeWorker {
+  #state = 'INITIALIZED';
+  readonly #ended = Promise.withResolvers<void>();
+
+  getState = (): string => this.#state;
+
+  run(): Promise<void> {
+    this.#state = 'RUNNING';
+    return this.#ended.promise;
+  }
+
+  async runUntil(promise: Promise<void>): Promise<void> {
+    const run = this.run();
+    await promise;
+    this.shutdown();
+    await run;
+  }
+
+  shutdown(): void {
+    this.#state = 'STOPPED';
+    this.#ended.resolve();
+  }
+
+  fail(error: Error): void {
+    this.#state = 'FAILED';
+    this.#ended.reject(error);
+  }
+}
+
+const made: FakeWorker[] = [];
+const aWorker = (): Promise<Worker> => {
+  const worker = new FakeWorker();
+  made.push(worker);
+  return Promise.resolve(worker as unknown as Worker);
+};
+const servingOf = (fields: Partial<ServingOptions> & Pick<ServingOptions, 'create'>): { serving: Serving; stop: AbortController; troubles: string[]; served: Promise<void> } => {
+  made.length = 0;
+  const stop = new AbortController();
+  const troubles: string[] = [];
+  const served = Promise.withResolvers<void>();
+  const fleet = { lost: new AbortController().signal };
+  const onTrouble = ({ message }: Error): void => void troubles.push(message);
+  return { serving: new Serving({ fleet, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }), stop, troubles, served: served.promise };
+};
+
+test('workers that Temporal does not take are created again, and none of the others is left behind', async () => {
+  let attempt = 0;
+  const create = (): Promise<Worker>[] => [aWorker(), attempt++ === 0 ? Promise.reject(new Error('deadline exceeded')) : aWorker()];
+  const { serving, troubles, served } = servingOf({ create });
+  const run = serving.run();
+  await served;
+  expect(troubles).toEqual(['deadline exceeded']);
+  expect(made.map(({ getState }) => getState())).toEqual(['STOPPED', 'RUNNING', 'RUNNING']);
+  expect(serving.isServing).toBe(true);
+  serving.drain();
+  await run;
+});
+
+test('a process that is asked to end tries no more', async () => {
+  const { serving, stop, troubles } = servingOf({ create: () => [Promise.reject(new Error('deadline exceeded'))] });
+  const run = serving.run();
+  await expect.poll(() => troubles).toHaveLength(1);
+  stop.abort();
+  await run;
+  expect(troubles).toHaveLength(1);
+});
+
+test('a worker that can not go on takes the others with it, and its error is told', async () => {
+  const { serving, served } = servingOf({ create: () => [aWorker(), aWorker()] });
+  const run = serving.run();
+  await served;
+  made[0]!.fail(new Error('the namespace is gone'));
+  await expect(run).rejects.toThrow('the namespace is gone');
+  expect(made[1]!.getState()).toBe('STOPPED');
+});

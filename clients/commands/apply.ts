@@ -72,6 +72,7 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
     print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
     if (each.unchecked !== undefined) note(`pool ${name}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
     if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
+    for (const line of await haltOf(each)) note(line);
     if (isDry && each.askedBy !== undefined) note(`pool ${name}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
     if (isGoing) note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
@@ -83,6 +84,13 @@ async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<
   if (before === undefined) return [];
   const { changeInWords } = await import('../rollout/outlook.ts');
   return changeInWords(kube, before, after);
+}
+
+/** A template that was rolled back and is applied once more is no change: without a word the person would wait for it for ever. */
+async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
+  if (before === undefined) return [];
+  const { haltInWords } = await import('../rollout/outlook.ts');
+  return [haltInWords(after)].filter((line) => line !== undefined);
 }
 
 /** Applying needs no Temporal; but a pool that nobody works on stays as it is, and nothing else would say so. */

@@ -24,7 +24,7 @@ export const diffCommand = (): Command =>
 
 async function diff(session: Session, { filename, recursive }: DiffOptions): Promise<void> {
   if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
-  const [{ readManifestFiles }, { planOf }, { rehearse }, { poolDiff }, { changeInWords }] = await Promise.all([
+  const [{ readManifestFiles }, { planOf }, { rehearse }, { poolDiff }, { changeInWords, haltInWords }] = await Promise.all([
     import('../manifests.ts'),
     import('../apply-plan.ts'),
     import('../apply.ts'),
@@ -42,6 +42,9 @@ async function diff(session: Session, { filename, recursive }: DiffOptions): Pro
     const lines = poolDiff(label, before, after);
     if (lines.length === 0) note(`${label} unchanged`);
     else print(lines.join('\n'));
-    if (before !== undefined) for (const line of await changeInWords(kube, before, after)) print(line);
+    if (before === undefined) continue;
+    for (const line of await changeInWords(kube, before, after)) print(line);
+    const halt = haltInWords(after);
+    if (halt !== undefined) note(halt);
   }
 }

@@ -3,7 +3,9 @@ import type { Stored } from '../../kubernetes/objects.ts';
 import { poolTemplate } from '../../decisions/pool-template.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Pool } from '../fleet.ts';
+import { plain } from '../output.ts';
 import { effortInWords, rolloutStrategyOf } from './effort.ts';
+import { rolloutView } from './view.ts';
 
 /** What a change of a pool would do to its VMs, a sentence each; none for a change that no VM would notice. */
 export async function changeInWords(kube: KubeClient, before: Stored<Pool>, after: Stored<Pool>): Promise<string[]> {
@@ -19,6 +21,21 @@ export async function changeInWords(kube: KubeClient, before: Stored<Pool>, afte
   }
   return sentences;
 }
+
+/** Why nobody brings the template that the pool has to its VMs; undefined if nothing has ended its rollout. */
+export function haltInWords(pool: Stored<Pool>): string | undefined {
+  const { halted, pool: name } = rolloutView(pool);
+  if (halted === null) return undefined;
+  const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
+  return `pool ${name}: ${HALTS[halted.kind] ?? `its rollout is ${halted.kind}`}, by ${plain(halted.by)}${why}; \`drover rollout resume pool ${name}\` rolls it out again`;
+}
+
+const HALTS: Record<string, string> = {
+  Failed: 'the rollout of this template has failed, and was stopped',
+  Aborted: 'the rollout of this template was aborted',
+  Undoing: 'this template was rolled back',
+  UndoFailed: 'this template was rolled back, and not all VMs came back',
+};
 
 const scalingInWords = (from: number, to: number): string =>
   to > from ? `${count(to - from)} would be added, ${from} to ${to}` : `${count(from - to)} would be removed, ${from} to ${to}`;

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { poolDiff } from '../../clients/rollout/diff.ts';
-import { changeInWords } from '../../clients/rollout/outlook.ts';
+import { changeInWords, haltInWords } from '../../clients/rollout/outlook.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { poolWith, templateOf } from './rollout-pools.ts';
 
@@ -22,6 +22,19 @@ test('a change of the number alone tells how many VMs come or go', async () => {
   expect(await changeInWords(noCluster, ten!, nine!)).toEqual(['pool web: 1 VM would be removed, 10 to 9']);
   expect(await changeInWords(noCluster, nine!, ten!)).toEqual(['pool web: 1 VM would be added, 9 to 10']);
   expect(await changeInWords(noCluster, ten!, ten!)).toEqual([]);
+});
+
+test('a template that was rolled back is told as such, with the reason and the way to try it again', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
+  expect(haltInWords(poolWith({ rollout: { halted } }))).toBe(
+    'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
+  );
+});
+
+test('of a template that goes on, or is another than the one that was rolled back, nothing of the kind is said', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z' } as const;
+  expect(haltInWords(poolWith())).toBeUndefined();
+  expect(haltInWords(poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toBeUndefined();
 });
 
 test('the diff of a pool has the lines of its spec that change, and acts on no terminal', () => {

@@ -20,7 +20,7 @@ export const pauseCommand = (): Command =>
 
 export const resumeCommand = (): Command =>
   control('resume', ({ resume }) => resume)
-    .description('go on after a pause, a failure or an abort')
+    .description('go on after a pause, a failure, an abort, or an undo that a failure has brought about')
     .addOption(reasonOption())
     .addHelpText('after', examples(['Go on', 'drover rollout resume pool web']));
 

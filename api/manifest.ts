@@ -3,7 +3,7 @@ import { closest } from './manifest/closest.ts';
 import type { Finding } from './manifest/check.ts';
 import { isObject, type Json } from './manifest/kept-by-server.ts';
 import { readKubeVirtPool } from './manifest/kubevirt-pool.ts';
-import { ManifestErrors, pathInWords, type Problem } from './manifest/problem.ts';
+import { ManifestErrors, pathIn, pathInWords, type Problem } from './manifest/problem.ts';
 import { readDocuments, type SourceDocument } from './manifest/yaml.ts';
 import { MOST_DEPTH, tooDeep } from './depth.ts';
 import { API_VERSION } from './names.ts';
@@ -21,6 +21,10 @@ export interface Manifest {
   line: number;
   /** What was converted or changed, and what is seldom meant, one sentence each. */
   notes: string[];
+  /** The line of the field that a sentence about the object names, or of the nearest one above it. */
+  lineAbout: (sentence: string) => number;
+  /** The same of a sentence about a VM of its template. */
+  lineAboutVm: (sentence: string) => number;
 }
 
 export interface ManifestFile {
@@ -66,8 +70,26 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
         return { source, document: number, line: lineOf(full), path: pathInWords(full), message };
       });
       problems.push(...found.sort((one, other) => one.line - other.line));
-    } else manifests.push({ ...reading, notes: reading.notes.map(plainText), source, document: number, line: lineOf(above) });
+    } else {
+      const lineAt = (path: PropertyKey[]): number => lineOf([...above, ...asNamedIn(object, path)]);
+      manifests.push({
+        ...reading,
+        notes: reading.notes.map(plainText),
+        source,
+        document: number,
+        line: lineOf(above),
+        lineAbout: (sentence) => lineAt(pathIn(sentence)),
+        lineAboutVm: (sentence) => lineAt(['spec', 'template', ...pathIn(sentence)]),
+      });
+    }
   }
+}
+
+/** KubeVirt's own pools have another name for what holds most of the fields. */
+function asNamedIn(object: unknown, [spec, template, ...rest]: PropertyKey[]): PropertyKey[] {
+  const holder = isObject(object) ? object['spec'] : undefined;
+  const isTheirs = template === 'template' && isObject(holder) && 'virtualMachineTemplate' in holder;
+  return [spec, isTheirs ? 'virtualMachineTemplate' : template, ...rest].filter((part) => part !== undefined);
 }
 
 /** The document itself, or the items of a list, which is what `kubectl get -o yaml` prints. */

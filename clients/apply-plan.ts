@@ -1,7 +1,7 @@
 import { readManifests, type Manifest, type ManifestFile } from '../api/manifest.ts';
 import type { KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools } from '../kubernetes/resources.ts';
-import type { Planned } from './apply.ts';
+import type { Places, Planned } from './apply.ts';
 import { Failure } from './failure.ts';
 
 export interface Plan {
@@ -25,13 +25,16 @@ export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan 
     planned: manifests.map((manifest) => ({
       resource: VirtualMachinePools,
       object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
-      where: placeOf(manifest),
+      where: placesIn(manifest),
     })),
-    notes: manifests.flatMap((manifest) => manifest.notes.map((note) => `${placeOf(manifest)}: ${note}`)),
+    notes: manifests.flatMap((manifest) => manifest.notes.map((note) => `${placesIn(manifest).about(note)}: ${note}`)),
   };
 }
 
-const placeOf = ({ source, line }: Manifest): string => `${source}:${line}`;
+const placesIn = ({ source, lineAbout, lineAboutVm }: Manifest): Places => ({
+  about: (sentence) => `${source}:${lineAbout(sentence)}`,
+  aboutVm: (sentence) => `${source}:${lineAboutVm(sentence)}`,
+});
 
 const isElsewhere = (named: string | undefined, given: string | undefined): boolean =>
   named !== undefined && given !== undefined && named !== given;
@@ -39,7 +42,7 @@ const isElsewhere = (named: string | undefined, given: string | undefined): bool
 function elsewhere(manifest: Manifest, given: string): Failure {
   const { name, namespace } = manifest.object.metadata;
   return new Failure(
-    `${placeOf(manifest)}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`,
+    `${placesIn(manifest).about('metadata.namespace')}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`,
   );
 }
 

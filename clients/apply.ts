@@ -15,7 +15,13 @@ export interface Planned {
   resource: Resource;
   object: KubeObject;
   /** Where it was read, for errors. */
-  where: string;
+  where: Places;
+}
+
+/** File and line of the field that a sentence names: about the object, or about a VM of its template. */
+export interface Places {
+  about: (sentence: string) => string;
+  aboutVm: (sentence: string) => string;
 }
 
 export interface ApplyOptions {
@@ -79,7 +85,7 @@ async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeC
   const check = await checkVm(kube, pool);
   if (check.result === 'right') return undefined;
   if (check.result === 'unchecked') return check.why;
-  throw new Failure(`${where}: no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`);
+  throw new Failure(`${where.aboutVm(check.why)}: no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`);
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
@@ -96,13 +102,14 @@ async function applyOver(before: Stored | undefined, planned: Planned, options: 
   try {
     return await serverSideApply(planned, options);
   } catch (error) {
-    if (!isConflict(error)) throw error instanceof KubeError ? new Failure(`${where}: ${error.message}`, { cause: error }) : error;
+    if (!isConflict(error)) throw error instanceof KubeError ? new Failure(`${where.about(error.message)}: ${error.message}`, { cause: error }) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== STAMP);
     // Whoever asked before has no claim to be named for what is asked now.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
-    throw new Failure(`${where}: ${conflictInWords(planned, before, { message: error.message, fields })}`, { cause: error });
+    const words = conflictInWords(planned, before, { message: error.message, fields });
+    throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
   }
 }
 

@@ -50,3 +50,12 @@ export function pathInWords(path: readonly PropertyKey[]): string {
   }
   return words;
 }
+
+/** A path among other words, as the API server and drover's own notes name fields. */
+const PATH = /\b(?:spec|metadata|status)(?:\.[A-Za-z_][\w-]*|\[\d+\])*/;
+
+/** The first path that a sentence names, in its parts; none if it names no field. */
+export function pathIn(sentence: string): PropertyKey[] {
+  const words = PATH.exec(sentence)?.[0] ?? '';
+  return [...words.matchAll(/[\w-]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+}

@@ -24,11 +24,11 @@ export function templateNotes(template: VmTemplate, replicas: number): string[] 
 }
 
 const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): string[] =>
-  volumes.flatMap((volume) => {
+  volumes.flatMap((volume, index) => {
     const disk = diskOf(volume);
     if (disk === undefined || ownDisks.includes(disk) || isReadOnly(volume)) return [];
     return [
-      `all VMs of the pool share the disk ${disk} (volume ${String(volume['name'])}): a dataVolumeTemplate gives each its own`,
+      `spec.template.spec.template.spec.volumes[${index}]: all VMs of the pool share the disk ${disk}: a dataVolumeTemplate gives each its own`,
     ];
   });
 

@@ -437,7 +437,7 @@ describe('notes on the VM template', () => {
   const claim = { name: 'data', persistentVolumeClaim: { claimName: 'shared' } };
 
   it('say that VMs share a disk', () => {
-    const note = 'all VMs of the pool share the disk shared (volume data): a dataVolumeTemplate gives each its own';
+    const note = 'spec.template.spec.template.spec.volumes[0]: all VMs of the pool share the disk shared: a dataVolumeTemplate gives each its own';
     expect(notesOf([claim])).toEqual([note]);
     expect(notesOf([{ name: 'data', dataVolume: { name: 'shared' } }])).toEqual([note]);
     expect(notesOf([claim], {}, 1)).toEqual([]);

@@ -59,3 +59,45 @@ test('the examples are right, and need no conversion', async () => {
   expect(manifests.length).toBeGreaterThanOrEqual(2);
   expect(manifests.flatMap(({ notes }) => notes)).toEqual([]);
 });
+
+/** A pool whose words stand on lines of their own, in either form. */
+const written = ({ apiVersion = 'drover.dev/v1alpha1', template = 'template', more = '' } = {}): string => `# a remark
+apiVersion: ${apiVersion}
+kind: VirtualMachinePool
+metadata:
+  name: web
+spec:
+  replicas: 2
+${more}
+  ${template}:
+    spec:
+      runStrategy: always
+      template:
+        spec:
+          volumes:
+            - name: root
+            - {name: data, persistentVolumeClaim: {claimName: shared}}
+          domain: {}
+`;
+const planOne = (text: string) => planOf([{ source: 'p.yaml', text }], { given: undefined, byDefault: 'mine' });
+const theirs = { apiVersion: 'pool.kubevirt.io/v1beta1', template: 'virtualMachineTemplate', more: '  selector: {}' };
+
+test.each([written(), written(theirs)])('a note has the line of the field that it is about', (text) => {
+  const { notes } = planOne(text);
+  expect(notes.find((note) => note.includes('runStrategy'))).toMatch(/^p\.yaml:11: spec\.template\.spec\.runStrategy: /);
+  expect(notes.find((note) => note.includes('share the disk'))).toMatch(/^p\.yaml:16: spec\.template\.spec\.template\.spec\.volumes\[1\]: /);
+});
+
+test.each([written(), written(theirs)])("the server's word on a field has the line of that field, or of what holds it", (text) => {
+  const { where } = planOne(text).planned[0]!;
+  expect(where.about('VirtualMachinePool.drover.dev "web" is invalid: spec.replicas: Invalid value: 2')).toBe('p.yaml:7');
+  expect(where.about('spec.template.spec.runStrategy: Unsupported value')).toBe('p.yaml:11');
+  expect(where.about('the server is busy')).toBe('p.yaml:2');
+  expect(where.aboutVm('VirtualMachine.kubevirt.io "web-0" is invalid: [spec.template.spec.domain.devices: Required value]')).toBe('p.yaml:17');
+  expect(where.aboutVm('no memory requested')).toBe('p.yaml:9');
+});
+
+test('of the items of a list each has its own lines', () => {
+  const [first, second] = planOf([{ source: 'l.json', text: `{"kind": "List", "apiVersion": "v1", "items": [\n${poolNamed('a')},\n${poolNamed('b')}]}` }], { given: undefined, byDefault: 'mine' }).planned;
+  expect([first!.where.about('spec.replicas: no'), second!.where.about('spec.replicas: no')]).toEqual(['l.json:2', 'l.json:3']);
+});

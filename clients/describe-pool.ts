@@ -44,7 +44,7 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
     ...(deletionTimestamp === undefined
       ? []
       : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
-    field('VMs', `${spec.replicas} desired, ${replicas} there, ${readyReplicas} ready, ${updatedReplicas} updated`),
+    field('VMs', `${spec.replicas} desired, ${replicas} total, ${readyReplicas} ready, ${updatedReplicas} updated`),
     field('Revision', `${updateRevision}${before}`),
   ];
 }

@@ -22,7 +22,8 @@ export async function scale(kube: KubeClient, resource: Resource, key: ObjectKey
   const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
   const current = now.spec.replicas ?? 0;
   if (currentReplicas !== undefined && current !== currentReplicas) {
-    throw new Failure(`pool ${key.name} is meant to have ${current} VMs, not ${currentReplicas}: left as it is`);
+    const vms = current === 1 ? '1 VM' : `${current} VMs`;
+    throw new Failure(`pool ${key.name} is meant to have ${vms}, not ${currentReplicas}: left as it is`);
   }
   if (dryRun === 'client') return;
   // With a current number, that must still be the one that was read; without, whoever comes last wins.

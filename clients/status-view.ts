@@ -35,7 +35,7 @@ function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): 
   const updated = status?.updatedReplicas ?? 0;
   const ready = vms.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
-  const numbers = `${ready}/${spec.replicas} ready, ${staying.length} there, ${updated} updated`;
+  const numbers = `${ready}/${spec.replicas} ready, ${staying.length} total, ${updated} updated`;
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 

@@ -63,7 +63,8 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
     chosen.push(candidate);
   }
   if (wanting > 0 && chosen.length === 0) {
-    waits.for('Budget', `${unavailable} of at most ${most} are unavailable, or in hand`);
+    const down = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
+    waits.for('Budget', `${down} unavailable or being updated, and maxUnavailable allows ${most}`);
     // That a claim has been given up is no event of the pool's.
     if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }

@@ -21,7 +21,7 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: stri
 /** VMs that are there run the template, and they are not as many as the pool wants. */
 function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: RolloutPlan): Untimed | null {
   if (phase !== 'Complete' || present === spec.replicas || metadata.deletionTimestamp !== undefined) return null;
-  const words = `${present} of ${spec.replicas} VMs are there, of revision ${goal}`;
+  const words = `${present} of ${spec.replicas} VMs exist, of revision ${goal}`;
   if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
   const { kind } = scaleInRules(spec.scaleInStrategy);
   if (kind === 'proactive') return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words };
@@ -33,15 +33,19 @@ function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: Rollo
 function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): Untimed {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   if (behind === 0) return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${goal}, those aside whose owners opted out` };
-  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: `${behind} VMs have failed to take revision ${goal}` };
+  const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
+  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: `${failed} failed to take revision ${goal}` };
 }
 
-function progressing({ phase, state, goal, waits, updated, notBack }: RolloutPlan): Untimed {
+function progressing({ phase, state, goal, waits, updated, present, notBack }: RolloutPlan): Untimed {
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   const { reason, message } = {
     Complete: { reason: 'Complete', message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}` },
     Idle: { reason: 'LeftToOthers', message: words },
-    RollingOut: { reason: 'RollingOut', message: `${updated} VMs are of revision ${goal}${words === '' ? '' : `; ${words}`}` },
+    RollingOut: {
+      reason: 'RollingOut',
+      message: `${updated} of ${present} VMs updated to revision ${goal}${words === '' ? '' : `; ${words}`}`,
+    },
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
     Undoing: { reason: 'Undoing', message: `VMs go back to revision ${goal}: ${state.halted?.why ?? ''}` },

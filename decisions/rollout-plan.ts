@@ -102,7 +102,8 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
   if (state.completedAt !== undefined) return state;
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;
   const { vm, why } = failures.at(-1)!;
-  const words = `${failures.length} of at most ${maxFailures} failed; the last: ${vm}: ${why}`.slice(0, 1024);
+  const failed = failures.length === 1 ? '1 VM' : `${failures.length} VMs`;
+  const words = `${failed} failed, and maxFailures allows ${maxFailures}; the last: ${vm}: ${why}`.slice(0, 1024);
   const asked = { by: 'drover', why: words };
   if (isUndo) return halted(state, 'UndoFailed', asked, now);
   if (state.halted !== undefined) return state;

@@ -123,7 +123,9 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
 function inWords({ end, attempts, why }: HealView['spent'][number]): string {
   if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
   // The words of the others begin with how it ended.
-  return end === 'GivenUp' ? why : `${{ Left: 'left as it is', Skipped: 'skipped', Refused: 'its deletion was refused' }[end]} after ${replacements(attempts)}: ${why}`;
+  if (end === 'GivenUp') return why;
+  const how = { Left: 'left as it is', Skipped: 'skipped', Refused: 'its deletion was refused' }[end];
+  return `${how}${attempts === 0 ? '' : ` after ${replacements(attempts)}`}: ${why}`;
 }
 
 const replacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;

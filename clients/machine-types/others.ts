@@ -24,7 +24,10 @@ export async function othersRunning(session: Session, vms: readonly VmView[]): P
   }
 }
 
-const unknown = (why: string): OthersRunning => ({ ids: new Set(), unknown: `whether another transition has some of these VMs in hand is not known: ${why}` });
+const unknown = (why: string): OthersRunning => ({
+  ids: new Set(),
+  unknown: `whether another transition is at work on some of these VMs is not known: ${why}`,
+});
 
 async function runs(session: Session, id: string): Promise<boolean> {
   const { client } = await session.temporal();

@@ -36,7 +36,7 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
     ...(paused === null || isOver ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(isCutShort(progress) ? [paint('red', plain(`  ${tooMany(progress)}`))] : []),
-    ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
+    ...(inHand.length === 0 ? [] : [plain(`  under way: ${namesInWords(inHand)}`)]),
     ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms, isWish }) =>
       plain(`  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),

@@ -9,12 +9,12 @@ const FAILURES_SHOWN = 20;
 /** How a restart stands, in a few lines. */
 export function progressLines(id: string, progress: RestartProgress): string[] {
   const { phase, chosen, restarted, inHand, open, failed, passedOver, full, paused, aborted } = progress;
-  const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} in hand`, `${open} to go`];
+  const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} restarting`, `${open} to go`];
   return [
     `${paint('bold', id)}  ${bar(restarted.length, chosen)} ${numbers.join(', ')}${phase === 'Restarting' ? '' : `: ${phase}`}`,
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
-    ...(inHand.length === 0 ? [] : [plain(`  in hand: ${namesInWords(inHand)}`)]),
+    ...(inHand.length === 0 ? [] : [plain(`  restarting: ${namesInWords(inHand)}`)]),
     ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms }) => plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`)),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),

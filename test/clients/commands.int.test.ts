@@ -273,7 +273,7 @@ describe('scale', () => {
     expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} scaled (server dry run)\n` });
     expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({
       code: 1,
-      stderr: 'error: pool web is meant to have 1 VMs, not 2: left as it is\n',
+      stderr: 'error: pool web is meant to have 1 VM, not 2: left as it is\n',
     });
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
     expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
@@ -297,7 +297,7 @@ describe('a description', () => {
       expect(stdout).toMatch(/^Under way: +nothing$/m);
     });
     expect(stdout).toMatch(/^Name: +web$/m);
-    expect(stdout).toMatch(/^VMs: +2 desired, 2 there, 2 ready, 2 updated$/m);
+    expect(stdout).toMatch(/^VMs: +2 desired, 2 total, 2 ready, 2 updated$/m);
     expect(stdout).toMatch(/^ {2}maxUnavailable: 10%$/m);
     expect(stdout).toMatch(/^States: +Running 2$/m);
     expect(stdout).toContain(`pool/default/${namespace}/web`);
@@ -325,7 +325,7 @@ describe('status', () => {
     const once = await drover('status', '-n', namespace);
     expect(once).toMatchObject({ code: 0, stderr: '' });
     expect(once.stdout).toMatch(
-      new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 there, 2 updated\n {2}VMs: Stopped 2\n\n$`),
+      new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 total, 2 updated\n {2}VMs: Stopped 2\n\n$`),
     );
 
     const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
@@ -334,7 +334,7 @@ describe('status', () => {
     const outcome = outcomeOf(child);
     await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/2 ready');
     await fleet().patchPool(namespace, 'web', { replicas: 5 });
-    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/5 ready, 5 there, 5 updated');
+    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/5 ready, 5 total, 5 updated');
     child.kill('SIGINT');
     expect(await outcome).toMatchObject({ code: 130, stderr: '' });
     expect(seen).not.toContain('\u001B');

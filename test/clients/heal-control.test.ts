@@ -59,5 +59,7 @@ test('what holds for a VM is said in words', () => {
   const view = viewOf({ healing: { cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })], spent: [spent({ end: 'Skipped', why: 'by ada' })] } });
   expect(cycleInWords(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
   expect(cycleInWords(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
+  const before = viewOf({ healing: { cycles: [], spent: [spent({ end: 'Skipped', why: 'by ada', attempts: 0 })] } });
+  expect(cycleInWords(before, 'web-1', now)).toBe('skipped: by ada');
   expect(cycleInWords(view, 'web-3', now)).toBe('no cycle of it is under way');
 });

@@ -181,7 +181,7 @@ test('VMs in the hand of another transition are put off, where Temporal tells th
   expect(told.stdout).toContain(` put off: in the hand of machine-types/default/${other.id}\n`);
   const untold = await plan(machines);
   expect(untold).toMatchObject({ code: 0, stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/) });
-  expect(untold.stderr).toMatch(/^whether another transition has some of these VMs in hand is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/);
+  expect(untold.stderr).toMatch(/^whether another transition is at work on some of these VMs is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/);
 });
 
 test.each([

@@ -81,7 +81,7 @@ describe('a transition in lines', () => {
       '  1 VM with pc-q35-rhel8.2.0 would get pc-q35-rhel8.6.0: still matches *rhel8.*',
       '  paused by bob: lunch',
       '  aborted by bob',
-      '  in hand: shop/vm-3, shop/vm-4',
+      '  under way: shop/vm-3, shop/vm-4',
       '  no further restart now: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
       '  left alone: shop/vm-6: its owner asked that nothing disrupts it',
       '  put off: shop/vm-7, shop/vm-8, 150 in all: it is paused',

@@ -34,7 +34,7 @@ test('a pool is told in numbers that leave out what is going', () => {
     vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' }),
   ];
   const [head, states] = statusLines({ pool, vms, progress: undefined, isLive: true }, NOW);
-  expect(head).toMatch(/^default\/web {2}█{5}░{15} 1\/4 ready, 2 there, 1 updated$/);
+  expect(head).toMatch(/^default\/web {2}█{5}░{15} 1\/4 ready, 2 total, 1 updated$/);
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
 

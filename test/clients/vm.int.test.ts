@@ -76,7 +76,7 @@ describe('what waits for a restart', () => {
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(/^restart\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
-    expect(done.stdout).toMatch(/2\/2 restarted, 0 in hand, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
+    expect(done.stdout).toMatch(/2\/2 restarted, 0 restarting, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
     const after = await guestsOf(namespace, ['db-1', 'db-2', 'db-3']);
     expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
@@ -141,7 +141,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const outcome = outcomeOf(child);
   let seen = '';
   child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-  await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 in hand');
+  await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
   child.kill('SIGINT');
   const { code, stderr } = await outcome;
   const whole = /restart\/default\/\w+/.exec(seen)![0];
@@ -153,7 +153,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const status = async (): Promise<RestartProgress> => JSON.parse((await vm('restarts', 'status', id, '-o', 'json')).stdout) as RestartProgress;
   const paused = { phase: 'Paused', chosen: 10, inHand: [], paused: { by: 'ada@desk', why: 'lunch' }, reason: 'leaks' };
   await until(async () => expect(await status()).toMatchObject(paused));
-  expect((await vm('restarts', 'status', id)).stdout).toMatch(/\d\/10 restarted, 0 in hand, \d to go: Paused\n {2}paused by ada@desk: lunch\n$/);
+  expect((await vm('restarts', 'status', id)).stdout).toMatch(/\d\/10 restarted, 0 restarting, \d to go: Paused\n {2}paused by ada@desk: lunch\n$/);
   await until(async () => {
     const { items } = JSON.parse((await vm('restarts', '-o', 'json')).stdout) as { items: ListedRestart[] };
     expect(items.find((one) => one.id.endsWith(id))).toMatchObject({ phase: 'Paused', vms: 10, askedBy: 'ada@desk', reason: 'leaks' });

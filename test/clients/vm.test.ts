@@ -97,9 +97,9 @@ describe('a restart in words', () => {
 
   test('how far it is, and what holds it', () => {
     const lines = progressLines('restart/default/a', progress({ inHand: ['shop/vm-3'], open: 5, passedOver: [later, wish], full: ['1 at a time'] }));
-    expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 in hand, 5 to go$/);
+    expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
-      '  in hand: shop/vm-3',
+      '  restarting: shop/vm-3',
       '  no room for more: 1 at a time',
       '  passed over: shop/vm-5: it is paused',
       '  passed over: shop/vm-6: its owner asked that nothing disrupts it',

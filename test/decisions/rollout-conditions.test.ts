@@ -26,8 +26,8 @@ describe('Progressing', () => {
       'LeftToOthers',
       'web-1, web-2: it waits for a restart, which the pool leaves to people',
     ],
-    [{ vms: canary }, 'True', 'RollingOut', `1 VMs are of revision ${NEW}`],
-    [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 VMs are of revision ${NEW}; 1 of at most 1 are unavailable, or in hand`],
+    [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
+    [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable or being updated, and maxUnavailable allows 1`],
     [{ vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingForApproval', 'step 1 of 1 (1) is reached: it waits for `drover rollout promote`'],
     [{ vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingAtStep', `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`],
     [{ vms: canary, spec: { rollout: { windows } } }, 'True', 'WaitingForWindow', 'the next maintenance window opens at 2026-01-01T22:00:00.000Z'],
@@ -69,8 +69,8 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
 test('a surplus that nobody removes is told', () => {
   const vms = [fresh(1), fresh(2), fresh(3)];
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined => conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
-  expect(message({ unmanaged: {} })).toBe(`3 of 2 VMs are there, of revision ${NEW}: 1 too many stays until people delete VMs`);
-  expect(message({ opportunistic: {} })).toBe(`3 of 2 VMs are there, of revision ${NEW}: 1 too many stays until VMs are halted`);
+  expect(message({ unmanaged: {} })).toBe(`3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until people delete VMs`);
+  expect(message({ opportunistic: {} })).toBe(`3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until VMs are halted`);
 });
 
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;

@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(taken(plan({ vms: [...all(6), fresh(7, DOWN), fresh(8)], spec: oldest }))).toEqual(['web-1']);
     const full = plan({ vms: [...all(6), fresh(7, DOWN), fresh(8, DOWN)] });
     expect(full).toMatchObject({ update: null, wakeAt: null, phase: 'RollingOut' });
-    expect(waits(full)).toEqual(['2 of at most 2 are unavailable, or in hand']);
+    expect(waits(full)).toEqual(['2 VMs are unavailable or being updated, and maxUnavailable allows 2']);
   });
 
   test('takes broken VMs first, for they cost nothing more, however many they are', () => {
@@ -362,7 +362,7 @@ describe('failures', () => {
   test('of more VMs than are borne end a rollout, by default', () => {
     const { state, phase, update } = plan({ vms, spec: judged(), state: failed(1) });
     expect({ phase, update }).toEqual({ phase: 'Failed', update: null });
-    expect(state.halted).toEqual({ kind: 'Failed', by: 'drover', at: at(NOW), why: '1 of at most 0 failed; the last: web-1: not ready in time' });
+    expect(state.halted).toEqual({ kind: 'Failed', by: 'drover', at: at(NOW), why: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time' });
   });
 
   test('of as many as are borne do not, nor do any where it shall go on', () => {

@@ -239,7 +239,7 @@ describe('one that goes on', () => {
     await until(async () => expect((await statusOf(first)).phase).toBe('Waiting'));
     const second = await update(machines, '--restart-now', '--no-wait');
     const id = idIn(second);
-    expect(second).toMatchObject({ code: 0, stderr: `put off: ${machines.key('db')}: in the hand of ${first}\n` });
+    expect(second).toMatchObject({ code: 0, stderr: `put off: ${machines.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n` });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
     expect((await machineTypes('status', id)).stdout).toMatch(new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`));
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;

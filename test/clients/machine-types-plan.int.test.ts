@@ -178,7 +178,7 @@ test('VMs in the hand of another transition are put off, where Temporal tells th
   const args = ['machine-types', 'plan', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace];
   const told = await run(args, { ...nowhere, ...fleet().stack.env });
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
-  expect(told.stdout).toContain(` put off: in the hand of machine-types/default/${other.id}\n`);
+  expect(told.stdout).toContain(` put off: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`);
   const untold = await plan(machines);
   expect(untold).toMatchObject({ code: 0, stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/) });
   expect(untold.stderr).toMatch(/^whether another transition is at work on some of these VMs is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/);

@@ -166,7 +166,7 @@ test('a VM that another transition takes just before its patch is left in the ha
   await first.until({ counts: { parked: 1 } });
   other = first.id;
   const second = await machines.change({ scope: { names: ['vm'] } });
-  const why = `in the hand of machine-types/default/${first.id}`;
+  const why = `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`;
   await second.until({ counts: { parked: 1 }, passedOver: [{ why, vms: [machines.key('vm')] }] });
   expect([await machines.mark('vm'), (await machines.record('vm'))?.id]).toEqual([first.id, first.id]);
   await first.handle.terminate();

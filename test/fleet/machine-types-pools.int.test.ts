@@ -151,7 +151,7 @@ test('a pool that one transition has changed is in its hand until that one is ov
   const first = await machines.change();
   await first.until({ phase: 'Waiting', counts: { inPools: 2 } });
   const second = await machines.change({ restartNow: true });
-  await second.until({ counts: { parked: 2 }, passedOver: [{ why: `in the hand of machine-types/default/${first.id}`, count: 2 }] });
+  await second.until({ counts: { parked: 2 }, passedOver: [{ why: `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`, count: 2 }] });
   for (const name of namesUpTo('web', 2)) expect([await machines.type(name), await machines.record(name)]).toEqual([OLD, undefined]);
   await first.handle.signal(abort, { by: 'eve' });
   expect(await first.result()).toMatchObject({ phase: 'Aborted' });

@@ -44,7 +44,7 @@ describe('what nobody has touched yet', () => {
 
   test('is left to another transition that still runs, and told', () => {
     const othersRunning = new Set([OTHER]);
-    const why = `in the hand of machine-types/default/${OTHER}`;
+    const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
     expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({ need: 'parked', why });
     expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual({ need: 'parked', why });
     expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({ need: 'nothing' });

@@ -49,14 +49,14 @@ describe('a pool whose template has the old type', () => {
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
-    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `in the hand of machine-types/default/${OTHER}` });
+    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it` });
     expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
   });
   test('is left to another transition that has made its template new and still runs, and not rolled behind its back', () => {
     for (const to of ['', NEW]) {
       const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
-      const why = `in the hand of machine-types/default/${OTHER}`;
+      const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
       expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', needs: [{ need: 'parked', why }, { need: 'nothing' }] });
       expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
     }

@@ -164,8 +164,14 @@ function toKubeError(status: number, text: string, retryAfter: string | string[]
   const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
   try {
     const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
-    return new KubeError(status, reason ?? String(status), message ?? text, retryAfterMs);
+    return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs);
   } catch {
     return new KubeError(status, String(status), text.slice(0, 500) || `the API server answered ${status}`, retryAfterMs);
   }
 }
+
+/** What the API server adds to each fault of an object that its schema refuses, and that names none. */
+const REMARK =
+  /, <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g;
+
+export const withoutRemark = (message: string): string => message.replaceAll(REMARK, '');

@@ -4,6 +4,7 @@ import { isReady, statesInWords, type Pool, type Vm } from './fleet.ts';
 import { ageOf, paint, plain, type Style } from './output.ts';
 import type { Progress } from './progress.ts';
 import { noteworthyLines } from './rollout/lines.ts';
+import type { Revision } from './rollout/revisions.ts';
 import { rolloutView } from './rollout/view.ts';
 
 /** A pool as the live view shows it. */
@@ -12,6 +13,8 @@ export interface PoolView {
   vms: Stored<Vm>[];
   /** `undefined` where nobody has asked yet, or Temporal is not known. */
   progress: Progress | undefined;
+  /** As far as they are known: their numbers. */
+  revisions?: Revision[];
   /** One of many, as the pool changes. */
   isLive: boolean;
 }
@@ -21,12 +24,16 @@ const TROUBLES = 3;
 /** Conditions that say why VMs are missing or not ready. */
 const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
 const CONDITION_LENGTH = 300;
+/** An error that begins as a condition does is told by that one, which may be cut off. */
+const SAME_LENGTH = 200;
 
 /** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
-export function statusLines({ pool, vms, progress, isLive }: PoolView, now: number): string[] {
+export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView, now: number): string[] {
   // In a log, a rollout that waits all night should not say so every second.
-  const rollout = noteworthyLines(rolloutView(pool), isLive && !process.stdout.isTTY ? undefined : now).map((line) => `  ${line}`);
-  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...rollout, ...conditionLines(pool), ...underWay(progress, now)];
+  const since = isLive && !process.stdout.isTTY ? undefined : now;
+  const rollout = noteworthyLines(rolloutView(pool, revisions), since).map((line) => `  ${line}`);
+  const conditions = conditionLines(pool);
+  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...rollout, ...conditions, ...underWay(progress, conditions, now)];
 }
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
@@ -39,9 +46,9 @@ function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): 
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
-function underWay(progress: Progress | undefined, now: number): string[] {
+function underWay(progress: Progress | undefined, told: string[], now: number): string[] {
   if (progress === undefined) return [];
-  return progress.known ? progressLines(progress.progress, now) : [coloured('gray', `  under way: not known, ${progress.why}`)];
+  return progress.known ? progressLines(progress.progress, told, now) : [coloured('gray', `  under way: not known, ${progress.why}`)];
 }
 
 /** How much of a whole, for the eye. */
@@ -59,11 +66,12 @@ const conditionLines = ({ status }: Pool): string[] =>
       return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
     });
 
-function progressLines({ doing, troubles, retryAt }: PoolProgress, now: number): string[] {
+function progressLines({ doing, troubles, retryAt }: PoolProgress, told: string[], now: number): string[] {
   return [
     ...doing.map((sentence) => coloured('cyan', `  under way: ${sentence}`)),
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
     ...troubles
+      .filter(({ message }) => !told.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
       .slice(-TROUBLES)
       .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
   ];

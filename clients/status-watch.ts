@@ -3,6 +3,9 @@ import { vmsByPool } from './fleet.ts';
 import { Live } from './live.ts';
 import { paint, plain } from './output.ts';
 import { isCurrent, readProgress, type Progress } from './progress.ts';
+import { KnownRevisions } from './rollout/known-revisions.ts';
+import { noteworthyLines } from './rollout/lines.ts';
+import { rolloutView } from './rollout/view.ts';
 import type { Session } from './session.ts';
 import { statusLines } from './status-view.ts';
 
@@ -32,6 +35,7 @@ export class StatusWatch {
   readonly #stirred = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #fleet: FleetWatch | undefined;
+  #revisions: KnownRevisions | undefined;
   #broken: { at: number; message: string } | undefined;
   #timers: NodeJS.Timeout[] = [];
   #asking = false;
@@ -43,6 +47,7 @@ export class StatusWatch {
   async start(): Promise<this> {
     const { session, namespace, names } = this.#choice;
     const kube = await session.kube();
+    this.#revisions = new KnownRevisions(kube);
     const onChange = (poolUid: string): void => {
       this.#stirred.add(poolUid);
       for (const look of this.#waiting) look();
@@ -51,10 +56,10 @@ export class StatusWatch {
       this.#broken = { at: Date.now(), message };
     };
     this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError }).start();
-    await this.#ask();
+    await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.draw();
-    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void this.#ask(), ASK_MS)];
+    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void Promise.all([this.#ask(), this.#learn()]), ASK_MS)];
     return this;
   }
 
@@ -92,7 +97,25 @@ export class StatusWatch {
     const now = Date.now();
     const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
     const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
-    this.#live.draw([...statusOf(this.#fleet!, this.#progress, this.#choice.isLive, now), ...remark]);
+    this.#live.draw([...this.#blocks(now), ...remark]);
+  }
+
+  #blocks(now: number): string[] {
+    const vms = vmsByPool(this.#fleet!.vms());
+    const blocks = this.#fleet!.pools().map((pool) => {
+      const { uid } = pool.metadata;
+      const answer = this.#progress.get(uid);
+      const progress = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
+      const view = { pool, vms: vms.get(uid) ?? [], progress, revisions: this.#revisions!.of(pool), isLive: this.#choice.isLive };
+      return statusLines(view, now);
+    });
+    return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+  }
+
+  /** Of pools whose rollout is told: all others need no number. */
+  async #learn(): Promise<void> {
+    const told = this.#fleet!.pools().filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
+    await Promise.all(told.map((pool) => this.#revisions!.catchUp(pool)));
   }
 
   /** A query costs a worker something: only pools that something happens to are asked. */
@@ -111,14 +134,3 @@ export class StatusWatch {
 
 const isBusy = (progress: Progress | undefined): boolean =>
   progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;
-
-function statusOf(fleet: Pick<FleetWatch, 'pools' | 'vms'>, progress: Map<string, Progress>, isLive: boolean, now: number): string[] {
-  const vms = vmsByPool(fleet.vms());
-  const blocks = fleet.pools().map((pool) => {
-    const { uid } = pool.metadata;
-    const answer = progress.get(uid);
-    const current = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
-    return statusLines({ pool, vms: vms.get(uid) ?? [], progress: current, isLive }, now);
-  });
-  return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
-}

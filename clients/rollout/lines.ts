@@ -1,6 +1,6 @@
 import { ageOf, paint, plain, type Style } from '../output.ts';
 import { inWords } from './revisions.ts';
-import type { RolloutView } from './view.ts';
+import type { NamedRevision, RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;
 
@@ -10,7 +10,7 @@ export type Now = number | undefined;
 /** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
 export function rolloutLines(view: RolloutView, now: Now): string[] {
   return [
-    `${paint(styleOf(view), view.phase)}: ${fromTo(view)}${view.message === '' ? '' : `: ${plain(view.message)}`}`,
+    `${paint(styleOf(view), view.phase)}: ${plain(whereItStands(view))}`,
     ...stepLines(view, now),
     ...pauseLines(view, now),
     ...failureLines(view, now),
@@ -30,10 +30,17 @@ export function styleOf({ end, phase, paused }: RolloutView): Style {
   return paused === null && end === null ? 'cyan' : 'yellow';
 }
 
-function fromTo({ target, current, end }: RolloutView): string {
-  const isAlone = current === null || current.hash === target.hash || end === 'Complete';
-  return `revision ${inWords(target)}${isAlone ? '' : `, from ${inWords(current)}`}`;
+/** The revisions, and the message, which knows hashes alone: if it names the only one, that is told once. */
+function whereItStands({ target, current, end, message }: RolloutView): string {
+  const from = current === null || current.hash === target.hash || end === 'Complete' ? null : current;
+  const named = `revision ${target.hash}`;
+  if (from === null && message.includes(named)) return message.replaceAll(named, `revision ${inWords(target)}`);
+  const to = `revision ${inWords(target)}${from === null ? '' : `, from ${inWords(from)}`}`;
+  return message === '' ? to : `${to}: ${[target, ...(from === null ? [] : [from])].reduce(numbered, message)}`;
 }
+
+const numbered = (message: string, { number, hash }: NamedRevision): string =>
+  number === null ? message : message.replaceAll(`revision ${hash}`, `revision ${number}`);
 
 function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
   if (step === null || end !== null || step.passed >= step.of) return [];
@@ -49,17 +56,20 @@ function pauseLines({ paused }: RolloutView, now: Now): string[] {
   return [paint('yellow', plain(`paused by ${paused.by}${since}${paused.why === null ? '' : `: ${paused.why}`}`))];
 }
 
-function failureLines({ failures }: RolloutView, now: Now): string[] {
+function failureLines({ failures, message }: RolloutView, now: Now): string[] {
   const earlier = failures.length - FAILURES_SHOWN;
   return [
     ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
     ...failures
       .slice(-FAILURES_SHOWN)
       .map(({ vm, why, at, wasDown }) =>
-        paint('red', plain(`${vm} failed ${whenOf(at, now)}${wasDown ? ', and was not ready before' : ''}: ${why}`)),
+        paint('red', plain(`${vm} failed ${whenOf(at, now)}${wasDown ? ', and was not ready before' : ''}${whyUntold(message, `: ${why}`)}`)),
       ),
   ];
 }
+
+/** The message tells why the last one failed. */
+const whyUntold = (message: string, why: string): string => (message.includes(why) ? '' : why);
 
 /** `3m ago`. */
 export const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

@@ -8,7 +8,8 @@ import { bar } from '../status-view.ts';
 import { printData, type DataFormat } from './data.ts';
 import { followPools } from './follow-pools.ts';
 import { rolloutLines } from './lines.ts';
-import { knownRevisions, type Revision } from './revisions.ts';
+import { KnownRevisions } from './known-revisions.ts';
+import { knownRevisions } from './revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 const REDRAW_MS = 1_000;
@@ -64,24 +65,22 @@ function blockOf(view: RolloutView, now: number): string[] {
 
 /** Rollouts as they change: in place on a terminal, elsewhere as one snapshot after the other. */
 class Board {
-  readonly #kube: KubeClient;
   readonly #output: DataFormat | undefined;
   #live: Live | undefined;
-  readonly #revisions = new Map<string, Revision[]>();
-  readonly #asked = new Set<string>();
+  readonly #revisions: KnownRevisions;
   #redraw: NodeJS.Timeout | undefined;
   #pools: Stored<Pool>[] = [];
   #shown = '';
   #printing = Promise.resolve();
 
   constructor(kube: KubeClient, output: DataFormat | undefined) {
-    this.#kube = kube;
+    this.#revisions = new KnownRevisions(kube);
     this.#output = output;
   }
 
   /** Shows nothing yet: the numbers of revisions are known first. */
   async start(pools: Stored<Pool>[]): Promise<this> {
-    await Promise.all(pools.map((pool) => this.#learn(pool)));
+    await Promise.all(pools.map((pool) => this.#revisions.learn(pool)));
     if (this.#output !== undefined) return this;
     this.#live = new Live();
     // Only what is seen in place grows older: in a log each snapshot has its time.
@@ -90,19 +89,13 @@ class Board {
   }
 
   views(): RolloutView[] {
-    return this.#pools.map((pool) => rolloutView(pool, this.#revisions.get(pool.metadata.uid)));
+    return this.#pools.map((pool) => rolloutView(pool, this.#revisions.of(pool)));
   }
 
   update(pools: Stored<Pool>[]): RolloutView[] {
     this.#pools = pools;
     const views = this.views();
-    for (const [index, { target, phase }] of views.entries()) {
-      const pool = pools[index]!;
-      const key = pool.metadata.uid + target.hash;
-      if (target.number !== null || phase === 'Pending' || this.#asked.has(key)) continue;
-      this.#asked.add(key);
-      void this.#learn(pool).then(() => this.update(this.#pools));
-    }
+    for (const pool of pools) void this.#revisions.catchUp(pool).then((isNews) => isNews && this.update(this.#pools));
     const text = JSON.stringify(views);
     if (text !== this.#shown) this.#draw(views);
     this.#shown = text;
@@ -125,9 +118,5 @@ class Board {
         return printData(asData(views), output);
       });
     }
-  }
-
-  async #learn(pool: Stored<Pool>): Promise<void> {
-    this.#revisions.set(pool.metadata.uid, await knownRevisions(this.#kube, pool));
   }
 }

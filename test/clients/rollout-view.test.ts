@@ -10,6 +10,17 @@ test('a rollout under way tells where it comes from and goes to, by number and h
   expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
 });
 
+test('a revision is told once, with its number, also in the words of the condition', () => {
+  const complete = `all VMs are of revision ${hashOf(2)}`;
+  expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([`Complete: all VMs are of revision 4 (${hashOf(2)})`]);
+  const under = `3 of 10 VMs updated to revision ${hashOf(2)}`;
+  expect(linesOf({ progressing: ['RollingOut', 'True', under] })).toEqual([
+    `RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): 3 of 10 VMs updated to revision 4`,
+  ]);
+  const back = `VMs are back at revision ${hashOf(1)}: too slow`;
+  expect(linesOf({ progressing: ['Undone', 'False', back] })[0]).toMatch(/: VMs are back at revision 3: too slow$/);
+});
+
 test('a revision whose number nobody knows is told by its hash', () => {
   expect(rolloutLines(rolloutView(poolWith()), NOW)[0]).toBe(`RollingOut: revision ${hashOf(2)}, from ${hashOf(1)}: so it is`);
 });
@@ -36,6 +47,12 @@ test('the last ten failures, and how many there were', () => {
   expect(lines).toHaveLength(12);
   expect(lines.slice(1, 3)).toEqual(['12 VMs failed; the last 10:', 'web-3 failed 5m ago: not ready in time']);
   expect(lines.at(-1)).toBe('web-12 failed 5m ago, and was not ready before: not ready in time');
+});
+
+test('why a VM failed is told once', () => {
+  const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
+  const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
+  expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual(['web-1 failed 5m ago']);
 });
 
 describe('the end', () => {

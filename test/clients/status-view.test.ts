@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { countStates, vmsByPool, type Pool, type Vm } from '../../clients/fleet.ts';
 import { statusLines } from '../../clients/status-view.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
-import { poolWith, type Said } from './rollout-pools.ts';
+import { poolWith, revisionWith, type Said } from './rollout-pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
 const meta = (name: string, more: object = {}) => ({
@@ -64,6 +64,18 @@ test('a pool that cannot make its VMs says why', () => {
   );
 });
 
+test('an error that a condition tells already is not told again', () => {
+  const why = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no';
+  const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: `web-1: ${why}` }];
+  const failed = { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>;
+  const troubles = [why, 'quota'].map((message) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message }));
+  const progress = { creating: [], deleting: [], doing: [], troubles, retryAt: null, updating: [], rollout: null };
+  expect(statusLines({ pool: failed, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2)).toEqual([
+    `  ReplicaFailure: FailedCreate: web-1: ${why}`,
+    '  10s ago: Forbidden: quota',
+  ]);
+});
+
 const withConditions = (...conditions: object[]): string[] => statusLines({ pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>, vms: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a pool whose VMs are healed, or are sick and are not, says so', () => {
@@ -73,6 +85,11 @@ test('a pool whose VMs are healed, or are sick and are not, says so', () => {
   expect(withConditions({ type: 'Healing', status: 'False', reason: 'NothingToHeal', message: '' }, { ...suspended, status: 'False', reason: 'NotSuspended', message: '' })).toEqual([]);
   const [long] = withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1 '.repeat(100) });
   expect(long).toMatch(/^ {2}Healing: ReplacingVms: web-1 [^]{200,400}…$/);
+});
+
+test('revisions have their numbers as far as these are known', () => {
+  const [, , rollout] = statusLines({ pool: poolWith(), vms: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true }, NOW);
+  expect(rollout).toMatch(/^ {2}RollingOut: revision 7 \(\w+\), from \w+: /);
 });
 
 const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);

@@ -1,10 +1,12 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import {
+  ConfigMaps,
   DataVolumes,
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
+  Secrets,
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../kubernetes/resources.ts';
@@ -22,6 +24,8 @@ export class Cluster {
   readonly migrations: Store<Migration>;
   readonly dataVolumes: Store<DataVolume>;
   readonly claims: Store<Claim>;
+  readonly secrets: Store<KubeObject>;
+  readonly configMaps: Store<KubeObject>;
   readonly nodes: Store<Node>;
   readonly kubevirts: Store<KubeVirt>;
 
@@ -33,6 +37,8 @@ export class Cluster {
     this.migrations = this.#store(VirtualMachineInstanceMigrations);
     this.dataVolumes = this.#store(DataVolumes);
     this.claims = this.#store(PersistentVolumeClaims);
+    this.secrets = this.#store(Secrets);
+    this.configMaps = this.#store(ConfigMaps);
     this.nodes = this.#store(Nodes);
     this.kubevirts = this.#store(KubeVirts);
   }
@@ -43,8 +49,9 @@ export class Cluster {
   }
 
   get stores(): Store<never>[] {
-    const { machines, instances, migrations, dataVolumes, claims, nodes, kubevirts } = this;
-    return [machines, instances, migrations, dataVolumes, claims, nodes, kubevirts] as unknown as Store<never>[];
+    const { machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts } = this;
+    const all = [machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts];
+    return all as unknown as Store<never>[];
   }
 
   #store<T extends KubeObject>(resource: ConstructorParameters<typeof Store<T>>[1]): Store<T> {

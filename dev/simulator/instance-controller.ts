@@ -9,7 +9,7 @@ import { defaultMachineType, resolveMachineType } from './machine-type.ts';
 import { fits, isLost, nextNode } from './scheduling.ts';
 import { StageClock } from './stage-clock.ts';
 import type { Node, VirtualMachine, VirtualMachineInstance } from './types.ts';
-import { claimsOf } from './volumes.ts';
+import { claimsOf, sourcesOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
@@ -20,6 +20,7 @@ export class InstanceController {
   readonly #queue: WorkQueue;
   readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
+  readonly #withoutSource = new Set<string>();
   /** UIDs of those that have been let go, until the watch shows that they are no more. */
   readonly #gone = new Set<string>();
   #lastNode: string | undefined;
@@ -45,6 +46,11 @@ export class InstanceController {
     cluster.claims.subscribe((_key, before, after) => {
       if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);
     });
+    for (const store of [cluster.secrets, cluster.configMaps]) {
+      store.subscribe((_key, before, after) => {
+        if (before === undefined && after !== undefined) for (const key of this.#withoutSource) this.#queue.add(key);
+      });
+    }
   }
 
   start(): void {
@@ -59,10 +65,12 @@ export class InstanceController {
     const { client, instances } = this.#cluster;
     const instance = instances.get(key);
     this.#withoutClaim.delete(key);
+    this.#withoutSource.delete(key);
     if (instance === undefined || this.#gone.has(instance.metadata.uid)) return undefined;
     const now = Date.now();
     const around = this.#surroundings(instance, now);
     if (around.missingClaim !== undefined && phaseOf(instance) === 'Pending') this.#withoutClaim.add(key);
+    if (around.lacksSource) this.#withoutSource.add(key);
     const move = nextMove(instance, around);
     if (move.instance !== instance) {
       const written = await client.update<VirtualMachineInstance>(instances.resource, move.instance);
@@ -90,6 +98,7 @@ export class InstanceController {
       now,
       since: this.#since(instance, now),
       missingClaim: claimsOf(instance.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
+      lacksSource: this.#lacksSource(instance),
       node:
         nodeName === undefined
           ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked))
@@ -103,6 +112,12 @@ export class InstanceController {
         return modes === undefined || modes.includes('ReadWriteMany');
       }),
     };
+  }
+
+  #lacksSource({ metadata: { namespace }, spec }: Instance): boolean {
+    const { secrets, configMaps } = this.#cluster;
+    const isThere = (store: typeof secrets, name: string): boolean => store.get(`${namespace}/${name}`) !== undefined;
+    return sourcesOf(spec).some(({ kind, name }) => !isThere(kind === 'Secret' ? secrets : configMaps, name));
   }
 
   #isCorrupt({ metadata: { namespace }, spec }: Instance): boolean {

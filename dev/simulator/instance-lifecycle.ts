@@ -25,6 +25,8 @@ export interface Surroundings {
   since: number;
   /** The first claim of its volumes that is missing. */
   missingClaim: string | undefined;
+  /** A Secret or ConfigMap that its pod mounts is missing. */
+  lacksSource: boolean;
   /** Where it would be put now; undefined where no node fits. */
   node: string | undefined;
   nodeLost: boolean;
@@ -72,7 +74,7 @@ function schedule(instance: Instance, around: Surroundings): Instance {
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);
 }
 
-function place(instance: Instance, { node, now }: Surroundings): Instance {
+function place(instance: Instance, { node, lacksSource, now }: Surroundings): Instance {
   if (node === undefined || isOn(instance.metadata, Knob.unschedulable)) {
     const message = 'no node fits: none is schedulable and has all that the node selector and the machine type ask for';
     return saying(without(instance, 'Synchronized'), 'PodScheduled', 'False', 'Unschedulable', message, now);
@@ -81,6 +83,8 @@ function place(instance: Instance, { node, now }: Surroundings): Instance {
   if (isOn(instance.metadata, Knob.imagePullFails)) {
     return saying(found, 'Synchronized', 'False', 'ImagePullBackOff', 'Back-off pulling image of a containerDisk', now);
   }
+  // The kubelet tries for ever to mount what is missing; only the pod's Events say so.
+  if (lacksSource) return without(found, 'Synchronized');
   const placed = entered(without(found, 'Synchronized'), 'Scheduled', now);
   const labels = { ...placed.metadata.labels, [NODE_LABEL]: node };
   return { ...placed, metadata: { ...placed.metadata, labels }, status: { ...placed.status, nodeName: node } };

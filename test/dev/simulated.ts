@@ -55,6 +55,7 @@ export const around = (some: Partial<Surroundings> = {}): Surroundings => ({
   now: NOW,
   since: NOW,
   missingClaim: undefined,
+  lacksSource: false,
   node: 'sim-node-1',
   nodeLost: false,
   failing: false,

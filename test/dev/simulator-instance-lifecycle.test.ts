@@ -53,6 +53,14 @@ describe('on the way up', () => {
     expect(nextMove({ ...next, metadata: instance('Scheduling').metadata }, around()).instance.status?.phase).toBe('Scheduled');
   });
 
+  test('it stays without a guest for as long as its pod has nothing to mount for a Secret or ConfigMap', () => {
+    const { instance: next } = nextMove(instance('Pending', notReady), around({ lacksSource: true }));
+    expect(next.status?.phase).toBe('Scheduling');
+    expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning' });
+    expect(nextMove(next, around({ lacksSource: true })).instance).toBe(next);
+    expect(nextMove(next, around()).instance.status?.phase).toBe('Scheduled');
+  });
+
   test('it stays without a guest for as long as its image can not be had', () => {
     const pending = instance('Pending', notReady, annotated({ 'sim.drover.dev/image-pull-fails': 'true' }));
     const { instance: next } = nextMove(pending, around());

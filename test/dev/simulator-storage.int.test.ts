@@ -5,6 +5,7 @@ import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
+  Secrets,
   Services,
   VirtualMachineInstances,
   VirtualMachines,
@@ -116,6 +117,14 @@ test('a VM waits for a claim that is not there', async () => {
   expect((await cluster.claim('later')).metadata.deletionTimestamp).toBeDefined();
   await cluster.delete(VirtualMachines, 'waits');
   await cluster.gone(PersistentVolumeClaims, 'later');
+});
+
+test('a VM waits for a Secret that is not there', async () => {
+  await cluster.createMachine('mounts', { guest: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] } });
+  await eventually(async () => expect((await cluster.instance('mounts')).status?.phase).toBe('Scheduling'));
+  await cluster.shows('mounts', 'Starting');
+  await cluster.kube.create(Secrets, { metadata: { name: 'seed', namespace: 'default' } });
+  await cluster.shows('mounts', 'Running');
 });
 
 test('a VM that is deleted alone leaves its guest running, and a VM of its name takes it over', async () => {

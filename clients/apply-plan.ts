@@ -41,9 +41,8 @@ const isElsewhere = (named: string | undefined, given: string | undefined): bool
 
 function elsewhere(manifest: Manifest, given: string): Failure {
   const { name, namespace } = manifest.object.metadata;
-  return new Failure(
-    `${placesIn(manifest).about('metadata.namespace')}: pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`,
-  );
+  const words = `pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
+  return new Failure(`${placesIn(manifest).about('metadata.namespace')}: ${words}`);
 }
 
 const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({

@@ -85,7 +85,8 @@ async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeC
   const check = await checkVm(kube, pool);
   if (check.result === 'right') return undefined;
   if (check.result === 'unchecked') return check.why;
-  throw new Failure(`${where.aboutVm(check.why)}: no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`);
+  const words = `no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`;
+  throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
 }
 
 /** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
@@ -102,7 +103,7 @@ async function applyOver(before: Stored | undefined, planned: Planned, options: 
   try {
     return await serverSideApply(planned, options);
   } catch (error) {
-    if (!isConflict(error)) throw error instanceof KubeError ? new Failure(`${where.about(error.message)}: ${error.message}`, { cause: error }) : error;
+    if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== STAMP);
     // Whoever asked before has no claim to be named for what is asked now.
@@ -112,6 +113,9 @@ async function applyOver(before: Stored | undefined, planned: Planned, options: 
     throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
   }
 }
+
+const refusal = (where: Places, cause: KubeError): Failure =>
+  new Failure(`${where.about(cause.message)}: ${cause.message}`, { cause });
 
 const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
   outcome: outcomeOf(before, after),

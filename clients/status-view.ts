@@ -33,7 +33,8 @@ export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView
   const since = isLive && !process.stdout.isTTY ? undefined : now;
   const rollout = noteworthyLines(rolloutView(pool, revisions), since).map((line) => `  ${line}`);
   const conditions = conditionLines(pool);
-  return [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`, ...rollout, ...conditions, ...underWay(progress, conditions, now)];
+  const head = [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`];
+  return [...head, ...rollout, ...conditions, ...underWay(progress, conditions, now)];
 }
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
@@ -48,7 +49,8 @@ function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): 
 
 function underWay(progress: Progress | undefined, told: string[], now: number): string[] {
   if (progress === undefined) return [];
-  return progress.known ? progressLines(progress.progress, told, now) : [coloured('gray', `  under way: not known, ${progress.why}`)];
+  if (!progress.known) return [coloured('gray', `  under way: not known, ${progress.why}`)];
+  return progressLines(progress.progress, told, now);
 }
 
 /** How much of a whole, for the eye. */

@@ -59,7 +59,8 @@ export class StatusWatch {
     await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.draw();
-    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(() => void Promise.all([this.#ask(), this.#learn()]), ASK_MS)];
+    const look = (): void => void Promise.all([this.#ask(), this.#learn()]);
+    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(look, ASK_MS)];
     return this;
   }
 
@@ -106,10 +107,11 @@ export class StatusWatch {
       const { uid } = pool.metadata;
       const answer = this.#progress.get(uid);
       const progress = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
-      const view = { pool, vms: vms.get(uid) ?? [], progress, revisions: this.#revisions!.of(pool), isLive: this.#choice.isLive };
-      return statusLines(view, now);
+      const revisions = this.#revisions!.of(pool);
+      return statusLines({ pool, vms: vms.get(uid) ?? [], progress, revisions, isLive: this.#choice.isLive }, now);
     });
-    return blocks.length === 0 ? ['no pools'] : blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+    if (blocks.length === 0) return ['no pools'];
+    return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
   }
 
   /** Of pools whose rollout is told: all others need no number. */

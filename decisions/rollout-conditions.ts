@@ -34,7 +34,8 @@ function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): 
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   if (behind === 0) return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${goal}, those aside whose owners opted out` };
   const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
-  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: `${failed} failed to take revision ${goal}` };
+  const words = `${failed} failed to take revision ${goal}`;
+  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: words };
 }
 
 function progressing({ phase, state, goal, waits, updated, present, notBack }: RolloutPlan): Untimed {

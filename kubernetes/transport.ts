@@ -171,7 +171,10 @@ function toKubeError(status: number, text: string, retryAfter: string | string[]
 }
 
 /** What the API server adds to each fault of an object that its schema refuses, and that names none. */
-const REMARK =
-  /, <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g;
+const REMARK = new RegExp(
+  ', <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; ' +
+    'correct the existing errors to complete validation',
+  'g',
+);
 
 export const withoutRemark = (message: string): string => message.replaceAll(REMARK, '');

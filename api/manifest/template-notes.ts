@@ -28,7 +28,8 @@ const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): str
     const disk = diskOf(volume);
     if (disk === undefined || ownDisks.includes(disk) || isReadOnly(volume)) return [];
     return [
-      `spec.template.spec.template.spec.volumes[${index}]: all VMs of the pool share the disk ${disk}: a dataVolumeTemplate gives each its own`,
+      `spec.template.spec.template.spec.volumes[${index}]: all VMs of the pool share the disk ${disk}: ` +
+        'a dataVolumeTemplate gives each its own',
     ];
   });
 

@@ -86,7 +86,7 @@ async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<
   return changeInWords(kube, before, after);
 }
 
-/** A template that was rolled back and is applied once more is no change: without a word the person would wait for it for ever. */
+/** A template that was rolled back is no change if it is applied again: the person would wait for it for ever. */
 async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
   const { haltInWords } = await import('../rollout/outlook.ts');

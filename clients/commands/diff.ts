@@ -24,7 +24,7 @@ export const diffCommand = (): Command =>
 
 async function diff(session: Session, { filename, recursive }: DiffOptions): Promise<void> {
   if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
-  const [{ readManifestFiles }, { planOf }, { rehearse }, { poolDiff }, { changeInWords, haltInWords }] = await Promise.all([
+  const [{ readManifestFiles }, { planOf }, { rehearse }, { poolDiff }, outlook] = await Promise.all([
     import('../manifests.ts'),
     import('../apply-plan.ts'),
     import('../apply.ts'),
@@ -43,8 +43,8 @@ async function diff(session: Session, { filename, recursive }: DiffOptions): Pro
     if (lines.length === 0) note(`${label} unchanged`);
     else print(lines.join('\n'));
     if (before === undefined) continue;
-    for (const line of await changeInWords(kube, before, after)) print(line);
-    const halt = haltInWords(after);
+    for (const line of await outlook.changeInWords(kube, before, after)) print(line);
+    const halt = outlook.haltInWords(after);
     if (halt !== undefined) note(halt);
   }
 }

@@ -62,14 +62,15 @@ function failureLines({ failures, message }: RolloutView, now: Now): string[] {
     ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
     ...failures
       .slice(-FAILURES_SHOWN)
-      .map(({ vm, why, at, wasDown }) =>
-        paint('red', plain(`${vm} failed ${whenOf(at, now)}${wasDown ? ', and was not ready before' : ''}${whyUntold(message, `: ${why}`)}`)),
-      ),
+      .map((failure) => paint('red', plain(failureLine(failure, message, now)))),
   ];
 }
 
 /** The message tells why the last one failed. */
-const whyUntold = (message: string, why: string): string => (message.includes(why) ? '' : why);
+function failureLine({ vm, why, at, wasDown }: RolloutView['failures'][number], message: string, now: Now): string {
+  const before = wasDown ? ', and was not ready before' : '';
+  return `${vm} failed ${whenOf(at, now)}${before}${message.includes(`: ${why}`) ? '' : `: ${why}`}`;
+}
 
 /** `3m ago`. */
 export const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

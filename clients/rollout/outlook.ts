@@ -27,7 +27,9 @@ export function haltInWords(pool: Stored<Pool>): string | undefined {
   const { halted, pool: name } = rolloutView(pool);
   if (halted === null) return undefined;
   const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
-  return `pool ${name}: ${HALTS[halted.kind] ?? `its rollout is ${halted.kind}`}, by ${plain(halted.by)}${why}; \`drover rollout resume pool ${name}\` rolls it out again`;
+  const how = HALTS[halted.kind] ?? `its rollout is ${halted.kind}`;
+  const again = `\`drover rollout resume pool ${name}\` rolls it out again`;
+  return `pool ${name}: ${how}, by ${plain(halted.by)}${why}; ${again}`;
 }
 
 const HALTS: Record<string, string> = {

@@ -82,9 +82,13 @@ export function refusalOf({ transition, scope }: TransitionRules, { to, fault }:
   return transition.scope.undoes === null && scope.isOld(to) ? `it would come back as ${to}` : null;
 }
 
-/** The other transition that is at work on it, in words; null if none is that still runs. It may wait for weeks for an owner. */
+/**
+ * The other transition that is at work on it, in words; null if none is that still runs. It may wait for an owner for
+ * weeks, and so the words say how to end it.
+ */
 export function whoHolds({ ref, othersRunning }: TransitionRules, ...ids: (string | null | undefined)[]): string | null {
   const other = ids.find((id) => id !== null && id !== undefined && id !== ref.id && othersRunning.has(id));
   if (other === undefined) return null;
-  return `machine-types/${ref.cluster}/${other} is at work on it, until that ends, or \`drover machine-types abort ${other}\` ends it`;
+  const end = `until that ends, or \`drover machine-types abort ${other}\` ends it`;
+  return `machine-types/${ref.cluster}/${other} is at work on it, ${end}`;
 }

@@ -33,8 +33,9 @@ interface Reference {
 export const sourcesOf = (spec: InstanceSpec): Source[] => (spec.volumes ?? []).flatMap(sourcesOfVolume);
 
 function sourcesOfVolume(volume: Volume): Source[] {
-  const { secret, configMap, cloudInitNoCloud, cloudInitConfigDrive, sysprep } = volume as Partial<Record<string, Reference>>;
-  const clouds = [cloudInitNoCloud, cloudInitConfigDrive];
+  const sources = volume as Partial<Record<string, Reference>>;
+  const { secret, configMap, sysprep } = sources;
+  const clouds = [sources['cloudInitNoCloud'], sources['cloudInitConfigDrive']];
   const ofClouds = clouds.flatMap((cloud) => [cloud?.secretRef, cloud?.networkDataSecretRef]);
   const secrets = [secret, sysprep?.secret, ...ofClouds];
   const configMaps = [configMap, sysprep?.configMap];

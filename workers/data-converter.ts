@@ -21,7 +21,7 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
   if (!Array.isArray(payloadCodecs) || payloadCodecs.length === 0 || !payloadCodecs.every(isCodec)) {
     throw new DataConverterError(`${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`);
   }
-  return { payloadCodecs: (payloadCodecs as PayloadCodec[]).map(lenient) };
+  return { payloadCodecs: payloadCodecs.map(lenient) };
 }
 
 /**

@@ -48,9 +48,10 @@ test('if nothing looks after pods, guests can be made unready', () => {
   expect(toGuest(never, { ...given, hasStandIn: true })).toBeUndefined();
 });
 
+const withDisk = (cluster: GivenCluster) =>
+  objection(cluster, own, VirtualMachinePools, { namespace: 'test-1', name: 'web' }, { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } });
+
 test('disks need something that fills them', () => {
-  const withDisk = (cluster: GivenCluster) =>
-    objection(cluster, own, VirtualMachinePools, { namespace: 'test-1', name: 'web' }, { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } });
   expect(withDisk(given)).toBeUndefined();
   expect(withDisk({ ...given, lacks: ['DataVolumes'] })).toBe('it needs DataVolumes, which the cluster has not');
 });

@@ -120,6 +120,19 @@ describe('with a worker that lives', () => {
     await pool.untilComplete(next);
   });
 
+  test('a scale-in after a rollout has failed takes the VM that failed, and none that is ready', async () => {
+    const pool = await aPool({ replicas: 4, rollout: { progressDeadlineSeconds: 2 } });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const [broken] = await pool.running(bad);
+    const ready = namesUpTo('web', 4).filter((name) => name !== broken);
+    const before = await pool.guests();
+    await pool.patch({ replicas: 3 });
+    await fleet().settled(pool.namespace, 'web', ready);
+    const after = await pool.guests();
+    expect(after).toEqual(Object.fromEntries(ready.map((name) => [name, before[name]])));
+  });
+
   test("the pool's workflow goes on in a new run in the middle of a batch, and is told of its end", async () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();

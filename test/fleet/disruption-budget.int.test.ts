@@ -64,7 +64,7 @@ test('a pool whose VMs nobody disrupts any more tells of no claims', async () =>
   await until(async () => expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS, updatedReplicas: VMS }));
   await pool.startRecording();
   const template = structuredClone(runningTemplate);
-  Object.assign(template.spec.template, { spec: { domain: { devices: {}, cpu: { cores: 2 } } } });
+  Object.assign(template.spec.template, { spec: { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } } });
   await fleet().patchPool(pool.namespace, 'web', { template, maxUnavailable: 3 });
   const claims: DisruptedVm[][] = [];
   await until(async () => {

@@ -216,6 +216,7 @@ describe('disruption', () => {
   });
 
   test('None: what KubeVirt would do to a guest that runs is not even written; a halted VM is', async () => {
+    needs('live migration');
     const pool = await aPool(atMost('None'));
     await pool.power('web-2', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));

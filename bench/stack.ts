@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,10 +15,18 @@ export interface Bench {
   kube: KubeClient;
   temporal: Temporal;
   workerPid: number;
+  /** Ends the worker and starts another: what the first has taken in or made the second has to list. */
+  restartWorker: () => Promise<void>;
+}
+
+export interface BenchOptions {
+  simulator?: boolean;
+  /** For the worker, on top of the stack's environment. */
+  workerEnv?: Record<string, string>;
 }
 
 /** Runs a measurement on a stack of its own, and one worker beside it. */
-export async function onStack(measure: (bench: Bench) => Promise<void>, { simulator = false } = {}): Promise<void> {
+export async function onStack(measure: (bench: Bench) => Promise<void>, { simulator = false, workerEnv = {} }: BenchOptions = {}): Promise<void> {
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
   const ends: (() => Promise<unknown>)[] = [async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })];
   try {
@@ -29,18 +37,37 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, { simula
     const temporal = await connectTemporal({ address: stack.temporalAddress });
     ends.push(() => temporal.connection.close());
     await setup({ kube, temporal, cluster: 'default', say: () => {} });
-    const worker = spawn(process.execPath, [join(import.meta.dirname, '../workers/main.ts')], {
-      env: { ...process.env, ...stack.env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    ends.push(() => {
-      worker.kill('SIGTERM');
-      return once(worker, 'exit');
-    });
-    for await (const line of createInterface({ input: worker.stderr })) if (line.includes('"worker ready"')) break;
-    worker.stderr.resume();
-    await measure({ stack, kube, temporal, workerPid: worker.pid! });
+    const start = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv });
+    let worker = await start();
+    ends.push(() => endWorker(worker));
+    const bench: Bench = {
+      stack,
+      kube,
+      temporal,
+      workerPid: worker.pid!,
+      restartWorker: async () => {
+        await endWorker(worker);
+        worker = await start();
+        bench.workerPid = worker.pid!;
+      },
+    };
+    await measure(bench);
   } finally {
     for (const end of ends.toReversed()) await end();
   }
+}
+
+/** Resolves once it serves. */
+async function startWorker(env: Record<string, string>): Promise<ChildProcess> {
+  const main = join(import.meta.dirname, '../workers/main.ts');
+  const worker = spawn(process.execPath, [main], { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  for await (const line of createInterface({ input: worker.stderr })) if (line.includes('"worker ready"')) break;
+  worker.stderr.resume();
+  return worker;
+}
+
+async function endWorker(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return;
+  worker.kill('SIGTERM');
+  await once(worker, 'exit');
 }

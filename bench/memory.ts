@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { PoolStatus } from '../api/pool.ts';
+import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { runningVmi, runningVmStatus, template } from './running-vm.ts';
+import { onStack, type Bench } from './stack.ts';
+
+/**
+ * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. Without the simulator, which would
+ * boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
+ *
+ * What is set in NODE_OPTIONS and by drover's variables holds for the worker. V8 takes what it is given: give it the heap that it has in
+ * a container, as by NODE_OPTIONS=--max-old-space-size=512.
+ */
+const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
+const NAMESPACE = 'default';
+const CONNECTIONS = 64;
+const MIB = 2 ** 20;
+
+const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
+
+async function each<T>(items: T[], call: (item: T) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < items.length) await call(items[next++]!);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+}
+
+async function untilAllPools({ kube }: Bench, holds: (pool: KubeObject, status: PoolStatus) => boolean): Promise<void> {
+  for (;;) {
+    const { items } = await kube.list(VirtualMachinePools, { namespace: NAMESPACE });
+    if (items.every((pool) => holds(pool, (pool['status'] ?? {}) as PoolStatus))) return;
+    await sleep(500);
+  }
+}
+
+async function make(bench: Bench): Promise<void> {
+  const spec = { replicas: VMS / POOLS, template: template('0') };
+  await each(names, (name) => bench.kube.create(VirtualMachinePools, { metadata: { name, namespace: NAMESPACE }, spec }));
+  await untilAllPools(bench, (_pool, { replicas }) => replicas === VMS / POOLS);
+}
+
+const sizeOf = (object: KubeObject): number => JSON.stringify(object).length;
+
+/** Brings all VMs up as KubeVirt would; the mean sizes of a VM and its VMI, in bytes. */
+async function run({ kube }: Bench): Promise<{ vm: number; vmi: number }> {
+  const { items } = await kube.list(VirtualMachines, { namespace: NAMESPACE });
+  const sizes = { vm: 0, vmi: 0 };
+  await each(items, async (vm: Stored) => {
+    const key = { namespace: NAMESPACE, name: vm.metadata.name };
+    const vmi = await kube.create(VirtualMachineInstances, runningVmi(vm), { fieldManager: 'virt-controller' });
+    const status = runningVmStatus();
+    const shown = await kube.patch(VirtualMachines, key, 'merge', { status }, { subresource: 'status', fieldManager: 'virt-controller' });
+    sizes.vm += sizeOf(shown) / items.length;
+    sizes.vmi += sizeOf(vmi) / items.length;
+  });
+  return sizes;
+}
+
+/** New labels, for which no guest is restarted; every VM and every VMI is written. */
+async function change(bench: Bench, version: string): Promise<void> {
+  await each(names, (name) => bench.kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', { spec: { template: template(version) } }));
+  await untilAllPools(bench, (pool, status) => {
+    const isRolledOut = status.observedGeneration === pool.metadata.generation && status.currentRevision === status.updateRevision;
+    return isRolledOut && status.updatedReplicas === VMS / POOLS && status.readyReplicas === VMS / POOLS;
+  });
+}
+
+/** In MiB: now, and at most so far. */
+function memoryOf({ workerPid }: Bench): { now: number; most: number } {
+  const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
+  const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024;
+  return { now: mib('VmRSS'), most: mib('VmHWM') };
+}
+
+/** A worker tidies up for some seconds after much work. */
+const CALM_MS = 20_000;
+
+async function report(bench: Bench, when: string, empty = 0): Promise<number> {
+  const { most } = memoryOf(bench);
+  await sleep(CALM_MS);
+  const { now } = memoryOf(bench);
+  const perVm = empty === 0 ? '' : `; above the empty worker ${(((now - empty) * 1024) / VMS).toFixed(1)} KiB a VM, ${(((most - empty) * 1024) / VMS).toFixed(1)} at most`;
+  console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${perVm}`);
+  return now;
+}
+
+const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
+
+async function measure(bench: Bench): Promise<void> {
+  const empty = await report(bench, 'empty');
+  await make(bench);
+  await report(bench, `${VMS} VMs made`, empty);
+  const { vm, vmi } = await run(bench);
+  await untilAllPools(bench, (_pool, { readyReplicas }) => readyReplicas === VMS / POOLS);
+  await report(bench, 'all of them running', empty);
+  console.log(`a VM has ${kib(vm)} as the API server sends it, its VMI ${kib(vmi)}: ${(((vm + vmi) * VMS) / MIB).toFixed(0)} MiB in all`);
+
+  await bench.restartWorker();
+  await report(bench, 'another worker, started with them', empty);
+  for (let version = 1; version <= CHANGES; version++) {
+    await change(bench, String(version));
+    await report(bench, `after change ${version} of all templates`, empty);
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
+try {
+  // As in the image: a worker that bundles the workflows itself takes memory for that, and keeps some of it.
+  const bundle = join(folder, 'workflows.js');
+  await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../workers/bundle.ts'), bundle]);
+  console.log(`${VMS} running VMs in ${POOLS} pools; the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
+  await onStack(measure, { workerEnv: { DROVER_WORKFLOW_BUNDLE: bundle } });
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

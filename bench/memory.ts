@@ -7,20 +7,24 @@ import { promisify } from 'node:util';
 import type { PoolStatus } from '../api/pool.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { lastOf } from '../test/deploy/dockerfile.ts';
 import { runningVmi, runningVmStatus, template } from './running-vm.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. Without the simulator, which would
- * boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
+ * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The simulator
+ * would boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
  *
- * What is set in NODE_OPTIONS and by drover's variables holds for the worker. V8 takes what it is given: give it the heap that it has in
- * a container, as by NODE_OPTIONS=--max-old-space-size=512.
+ * The worker gets the image's settings of V8, and the heap that Node takes in a container with the limit of
+ * `deploy/worker.yaml`. NODE_OPTIONS and drover's variables hold for it too.
  */
 const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
 const NAMESPACE = 'default';
 const CONNECTIONS = 64;
 const MIB = 2 ** 20;
+const HAND = 'virt-controller';
+/** Half of 1Gi. */
+const HEAP = '--max-old-space-size=512';
 
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
 
@@ -42,7 +46,8 @@ async function untilAllPools({ kube }: Bench, holds: (pool: KubeObject, status: 
 
 async function make(bench: Bench): Promise<void> {
   const spec = { replicas: VMS / POOLS, template: template('0') };
-  await each(names, (name) => bench.kube.create(VirtualMachinePools, { metadata: { name, namespace: NAMESPACE }, spec }));
+  const pools = names.map((name) => ({ metadata: { name, namespace: NAMESPACE }, spec }));
+  await each(pools, (pool) => bench.kube.create(VirtualMachinePools, pool));
   await untilAllPools(bench, (_pool, { replicas }) => replicas === VMS / POOLS);
 }
 
@@ -54,9 +59,10 @@ async function run({ kube }: Bench): Promise<{ vm: number; vmi: number }> {
   const sizes = { vm: 0, vmi: 0 };
   await each(items, async (vm: Stored) => {
     const key = { namespace: NAMESPACE, name: vm.metadata.name };
-    const vmi = await kube.create(VirtualMachineInstances, runningVmi(vm), { fieldManager: 'virt-controller' });
+    const vmi = await kube.create(VirtualMachineInstances, runningVmi(vm), { fieldManager: HAND });
     const status = runningVmStatus();
-    const shown = await kube.patch(VirtualMachines, key, 'merge', { status }, { subresource: 'status', fieldManager: 'virt-controller' });
+    const options = { subresource: 'status', fieldManager: HAND };
+    const shown = await kube.patch(VirtualMachines, key, 'merge', { status }, options);
     sizes.vm += sizeOf(shown) / items.length;
     sizes.vmi += sizeOf(vmi) / items.length;
   });
@@ -65,10 +71,12 @@ async function run({ kube }: Bench): Promise<{ vm: number; vmi: number }> {
 
 /** New labels, for which no guest is restarted; every VM and every VMI is written. */
 async function change(bench: Bench, version: string): Promise<void> {
-  await each(names, (name) => bench.kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', { spec: { template: template(version) } }));
+  const patch = { spec: { template: template(version) } };
+  await each(names, (name) => bench.kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', patch));
   await untilAllPools(bench, (pool, status) => {
-    const isRolledOut = status.observedGeneration === pool.metadata.generation && status.currentRevision === status.updateRevision;
-    return isRolledOut && status.updatedReplicas === VMS / POOLS && status.readyReplicas === VMS / POOLS;
+    const { observedGeneration, currentRevision, updateRevision, updatedReplicas, readyReplicas } = status;
+    const isRolledOut = observedGeneration === pool.metadata.generation && currentRevision === updateRevision;
+    return isRolledOut && updatedReplicas === VMS / POOLS && readyReplicas === VMS / POOLS;
   });
 }
 
@@ -82,16 +90,17 @@ function memoryOf({ workerPid }: Bench): { now: number; most: number } {
 /** A worker tidies up for some seconds after much work. */
 const CALM_MS = 20_000;
 
+const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
+
 async function report(bench: Bench, when: string, empty = 0): Promise<number> {
   const { most } = memoryOf(bench);
   await sleep(CALM_MS);
   const { now } = memoryOf(bench);
-  const perVm = empty === 0 ? '' : `; above the empty worker ${(((now - empty) * 1024) / VMS).toFixed(1)} KiB a VM, ${(((most - empty) * 1024) / VMS).toFixed(1)} at most`;
-  console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${perVm}`);
+  const perVm = (mib: number): string => kib(((mib - empty) * MIB) / VMS);
+  const above = empty === 0 ? '' : `; above the empty worker ${perVm(now)} a VM, ${perVm(most)} at most`;
+  console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${above}`);
   return now;
 }
-
-const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
 
 async function measure(bench: Bench): Promise<void> {
   const empty = await report(bench, 'empty');
@@ -100,7 +109,8 @@ async function measure(bench: Bench): Promise<void> {
   const { vm, vmi } = await run(bench);
   await untilAllPools(bench, (_pool, { readyReplicas }) => readyReplicas === VMS / POOLS);
   await report(bench, 'all of them running', empty);
-  console.log(`a VM has ${kib(vm)} as the API server sends it, its VMI ${kib(vmi)}: ${(((vm + vmi) * VMS) / MIB).toFixed(0)} MiB in all`);
+  const all = `${(((vm + vmi) * VMS) / MIB).toFixed(0)} MiB`;
+  console.log(`a VM has ${kib(vm)} as the API server sends it, its VMI ${kib(vmi)}: ${all} in all`);
 
   await bench.restartWorker();
   await report(bench, 'another worker, started with them', empty);
@@ -110,13 +120,17 @@ async function measure(bench: Bench): Promise<void> {
   }
 }
 
+const entrypoint = JSON.parse(lastOf('ENTRYPOINT')) as string[];
+const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
+
 const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
 try {
   // As in the image: a worker that bundles the workflows itself takes memory for that, and keeps some of it.
   const bundle = join(folder, 'workflows.js');
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../workers/bundle.ts'), bundle]);
-  console.log(`${VMS} running VMs in ${POOLS} pools; the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
-  await onStack(measure, { workerEnv: { DROVER_WORKFLOW_BUNDLE: bundle } });
+  console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
+  console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
+  await onStack(measure, { nodeArgs, workerEnv: { DROVER_WORKFLOW_BUNDLE: bundle } });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

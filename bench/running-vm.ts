@@ -1,6 +1,6 @@
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 
-/** What KubeVirt 1.x shows of a VM that runs, as large as it is there: for measurements of how much drover keeps of it. */
+/** What KubeVirt shows of a VM that runs, as large as it is there: for measurements of how much drover keeps of it. */
 
 const SINCE = '2026-11-21T04:13:46Z';
 const LATER = '2026-11-21T04:14:02Z';
@@ -18,6 +18,8 @@ runcmd:
   - [systemctl, enable, --now, node_exporter]
 `;
 
+const port = (name: string, number: number) => ({ name, port: number, protocol: 'TCP' });
+
 const DEVICES = {
   autoattachPodInterface: true,
   disks: [
@@ -25,18 +27,23 @@ const DEVICES = {
     { name: 'cloud-init', disk: { bus: 'virtio' } },
     { name: 'data', disk: { bus: 'virtio' }, serial: 'data' },
   ],
-  interfaces: [{ name: 'default', masquerade: {}, model: 'virtio', ports: [{ name: 'ssh', port: 22, protocol: 'TCP' }, { name: 'http', port: 80, protocol: 'TCP' }] }],
+  interfaces: [{ name: 'default', masquerade: {}, model: 'virtio', ports: [port('ssh', 22), port('http', 80)] }],
   rng: {},
   networkInterfaceMultiqueue: true,
 };
 
 const GUEST = {
-  domain: { cpu: { cores: 1, sockets: 2, threads: 1, maxSockets: 8 }, memory: { guest: '2Gi', maxGuest: '8Gi' }, machine: { type: 'q35' }, devices: DEVICES },
+  domain: {
+    cpu: { cores: 1, sockets: 2, threads: 1, maxSockets: 8 },
+    memory: { guest: '2Gi', maxGuest: '8Gi' },
+    machine: { type: 'q35' },
+    devices: DEVICES,
+  },
   evictionStrategy: 'LiveMigrate',
   terminationGracePeriodSeconds: 180,
   nodeSelector: { 'node-role.example/virtualization': 'true' },
   tolerations: [{ key: 'virtualization', operator: 'Exists', effect: 'NoSchedule' }],
-  readinessProbe: { tcpSocket: { port: 80 }, initialDelaySeconds: 20, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3, successThreshold: 1 },
+  readinessProbe: { tcpSocket: { port: 80 }, initialDelaySeconds: 20, periodSeconds: 10, timeoutSeconds: 5 },
   networks: [{ name: 'default', pod: {} }],
   volumes: [
     { name: 'root', containerDisk: { image: 'registry.example/images/fedora:42', imagePullPolicy: 'IfNotPresent' } },
@@ -47,24 +54,41 @@ const GUEST = {
 
 /** A pool's template; that of another version has other labels only. */
 export const template = (version: string) => ({
-  metadata: { labels: { app: 'shop', tier: 'web' }, annotations: { 'example.com/team': 'shop', 'example.com/runbook': 'https://wiki.example.com/shop/runbook' } },
+  metadata: {
+    labels: { app: 'shop', tier: 'web' },
+    annotations: { 'example.com/team': 'shop', 'example.com/runbook': 'https://wiki.example.com/shop/runbook' },
+  },
   spec: {
     runStrategy: 'Always',
     template: {
-      metadata: { labels: { app: 'shop', tier: 'web', 'example.com/version': version }, annotations: { 'example.com/team': 'shop' } },
+      metadata: {
+        labels: { app: 'shop', tier: 'web', 'example.com/version': version },
+        annotations: { 'example.com/team': 'shop' },
+      },
       spec: GUEST,
     },
   },
 });
 
-const yes = (type: string, lastTransitionTime: string | null = LATER): object => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime });
+const yes = (type: string, lastTransitionTime: string | null = LATER): object => ({
+  type,
+  status: 'True',
+  lastProbeTime: null,
+  lastTransitionTime,
+});
+
+const noSnapshot = ({ name }: { name: string }): object => ({
+  name,
+  enabled: false,
+  reason: `Snapshot is not supported for this volumeSource type [${name}]`,
+});
 
 /** `desiredGeneration` is that of no moment: KubeVirt's hand, which is not there, would follow it. */
 export const runningVmStatus = () => ({
   conditions: [
     yes('Ready'),
-    { ...yes('LiveMigratable', null) },
-    { ...yes('StorageLiveMigratable', null) },
+    yes('LiveMigratable', null),
+    yes('StorageLiveMigratable', null),
     { ...yes('DataVolumesReady', null), reason: 'AllDVsReady', message: 'All of the DVs are bound and ready' },
     yes('AgentConnected'),
   ],
@@ -74,7 +98,7 @@ export const runningVmStatus = () => ({
   observedGeneration: 1,
   printableStatus: 'Running',
   runStrategy: 'Always',
-  volumeSnapshotStatuses: GUEST.volumes.map(({ name }) => ({ name, enabled: false, reason: `Snapshot is not supported for this volumeSource type [${name}]` })),
+  volumeSnapshotStatuses: GUEST.volumes.map(noSnapshot),
 });
 
 interface Template {
@@ -83,6 +107,16 @@ interface Template {
 }
 
 const hash = (text: string): number => Buffer.from(text).reduce((sum, byte) => (sum * 31 + byte) % 2 ** 24, 7);
+const byteOf = (number: number, shift: number): number => (number >> shift) & 255;
+
+const ownerOf = (name: string, uid: string) => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
 
 /** The instance of this VM, with what KubeVirt's defaults and its node have added. */
 export function runningVmi(vm: Stored): KubeObject {
@@ -90,8 +124,9 @@ export function runningVmi(vm: Stored): KubeObject {
   const { name, namespace, uid } = vm.metadata;
   const number = hash(name);
   const node = `node-${number % 200}.example.com`;
-  const mac = `02:00:00:${[16, 8, 0].map((shift) => ((number >> shift) & 255).toString(16).padStart(2, '0')).join(':')}`;
-  const ip = `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`;
+  const bytes = [16, 8, 0].map((shift) => byteOf(number, shift));
+  const mac = `02:00:00:${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
+  const ip = `10.${bytes.join('.')}`;
   const times = ['Pending', 'Scheduling', 'Scheduled', 'Running'];
   return {
     metadata: {
@@ -106,12 +141,12 @@ export function runningVmi(vm: Stored): KubeObject {
         'vm.kubevirt.io/os': 'fedora',
       },
       finalizers: ['kubevirt.io/virtualMachineControllerFinalize', 'foregroundDeleteVirtualMachine'],
-      ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [ownerOf(name, uid)],
     },
     spec: { ...spec, architecture: 'amd64', domain: domainOf(spec, uid, mac) },
     status: {
       activePods: { [uid]: node },
-      conditions: [yes('Ready'), yes('LiveMigratable', null), yes('StorageLiveMigratable', null), yes('AgentConnected')],
+      conditions: [yes('Ready'), yes('LiveMigratable', null), yes('StorageLiveMigratable', null)],
       currentCPUTopology: { cores: 1, sockets: 2, threads: 1 },
       guestOSInfo: {
         id: 'fedora',
@@ -124,7 +159,17 @@ export function runningVmi(vm: Stored): KubeObject {
         versionId: '42',
       },
       interfaces: [
-        { infoSource: 'domain, guest-agent', interfaceName: 'eth0', ipAddress: ip, ipAddresses: [ip, `fe80::${(number & 65535).toString(16)}`], linkState: 'up', mac, name: 'default', podInterfaceName: 'eth0', queueCount: 2 },
+        {
+          infoSource: 'domain, guest-agent',
+          interfaceName: 'eth0',
+          ipAddress: ip,
+          ipAddresses: [ip, `fe80::${(number & 65535).toString(16)}`],
+          linkState: 'up',
+          mac,
+          name: 'default',
+          podInterfaceName: 'eth0',
+          queueCount: 2,
+        },
       ],
       launcherContainerImageVersion: `quay.io/kubevirt/virt-launcher@sha256:${'0'.repeat(64)}`,
       machine: { type: 'pc-q35-rhel9.6.0' },
@@ -148,6 +193,7 @@ export function runningVmi(vm: Stored): KubeObject {
 }
 
 function domainOf(spec: typeof GUEST, uid: string, macAddress: string): object {
+  const { devices } = spec.domain;
   return {
     ...spec.domain,
     cpu: { ...spec.domain.cpu, model: 'host-model' },
@@ -155,6 +201,6 @@ function domainOf(spec: typeof GUEST, uid: string, macAddress: string): object {
     firmware: { bootloader: { efi: { secureBoot: true } }, serial: uid, uuid: uid },
     machine: { type: 'pc-q35-rhel9.6.0' },
     resources: { requests: { memory: '2Gi' } },
-    devices: { ...spec.domain.devices, interfaces: spec.domain.devices.interfaces.map((one) => ({ ...one, macAddress })) },
+    devices: { ...devices, interfaces: devices.interfaces.map((one) => ({ ...one, macAddress })) },
   };
 }

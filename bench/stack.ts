@@ -23,10 +23,13 @@ export interface BenchOptions {
   simulator?: boolean;
   /** For the worker, on top of the stack's environment. */
   workerEnv?: Record<string, string>;
+  /** Node's own, for the worker. */
+  nodeArgs?: string[];
 }
 
 /** Runs a measurement on a stack of its own, and one worker beside it. */
-export async function onStack(measure: (bench: Bench) => Promise<void>, { simulator = false, workerEnv = {} }: BenchOptions = {}): Promise<void> {
+export async function onStack(measure: (bench: Bench) => Promise<void>, options: BenchOptions = {}): Promise<void> {
+  const { simulator = false, workerEnv = {}, nodeArgs = [] } = options;
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
   const ends: (() => Promise<unknown>)[] = [async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })];
   try {
@@ -37,7 +40,7 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, { simula
     const temporal = await connectTemporal({ address: stack.temporalAddress });
     ends.push(() => temporal.connection.close());
     await setup({ kube, temporal, cluster: 'default', say: () => {} });
-    const start = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv });
+    const start = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv }, nodeArgs);
     let worker = await start();
     ends.push(() => endWorker(worker));
     const bench: Bench = {
@@ -58,9 +61,12 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, { simula
 }
 
 /** Resolves once it serves. */
-async function startWorker(env: Record<string, string>): Promise<ChildProcess> {
+async function startWorker(env: Record<string, string>, nodeArgs: string[]): Promise<ChildProcess> {
   const main = join(import.meta.dirname, '../workers/main.ts');
-  const worker = spawn(process.execPath, [main], { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const worker = spawn(process.execPath, [...nodeArgs, main], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   for await (const line of createInterface({ input: worker.stderr })) if (line.includes('"worker ready"')) break;
   worker.stderr.resume();
   return worker;

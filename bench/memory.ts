@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { PoolStatus } from '../api/pool.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
-import { lastOf } from '../test/deploy/dockerfile.ts';
+import { imageEnvironment, lastOf } from '../test/deploy/dockerfile.ts';
 import { runningVmi, runningVmStatus, template } from './running-vm.ts';
 import { onStack, type Bench } from './stack.ts';
 
@@ -15,7 +15,7 @@ import { onStack, type Bench } from './stack.ts';
  * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The simulator
  * would boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
  *
- * The worker gets the image's settings of V8, and the heap that Node takes in a container with the limit of
+ * The worker gets the image's settings of V8 and malloc, and the heap that Node takes in a container with the limit of
  * `deploy/worker.yaml`. NODE_OPTIONS and drover's variables hold for it too.
  */
 const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
@@ -93,9 +93,8 @@ const CALM_MS = 20_000;
 const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
 
 async function report(bench: Bench, when: string, empty = 0): Promise<number> {
-  const { most } = memoryOf(bench);
   await sleep(CALM_MS);
-  const { now } = memoryOf(bench);
+  const { now, most } = memoryOf(bench);
   const perVm = (mib: number): string => kib(((mib - empty) * MIB) / VMS);
   const above = empty === 0 ? '' : `; above the empty worker ${perVm(now)} a VM, ${perVm(most)} at most`;
   console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${above}`);
@@ -121,6 +120,7 @@ async function measure(bench: Bench): Promise<void> {
 }
 
 const entrypoint = JSON.parse(lastOf('ENTRYPOINT')) as string[];
+const { MALLOC_ARENA_MAX = '' } = imageEnvironment();
 const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
@@ -130,7 +130,7 @@ try {
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../workers/bundle.ts'), bundle]);
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
   console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
-  await onStack(measure, { nodeArgs, workerEnv: { DROVER_WORKFLOW_BUNDLE: bundle } });
+  await onStack(measure, { nodeArgs, workerEnv: { MALLOC_ARENA_MAX, DROVER_WORKFLOW_BUNDLE: bundle } });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -36,7 +36,7 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
   const { pool, vmiOf, batches, burst, now } = scene.input;
   const most = maxUnavailableOf(pool);
   const claimed = claimedNames({ pool, vms: scene.input.vms, vmiOf }, now);
-  const { count: unavailable } = unavailability({ pool, vms: scene.staying, vmiOf, inHand: [...inHand.unsettled, ...claimed] });
+  const { count: unavailable, names } = unavailability({ pool, vms: scene.staying, vmiOf, inHand: [...inHand.unsettled, ...claimed] });
   let room = most - unavailable;
   let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
   let toStep = stepRoom ?? Infinity;
@@ -63,8 +63,10 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
     chosen.push(candidate);
   }
   if (wanting > 0 && chosen.length === 0) {
-    const down = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
-    waits.for('Budget', `${down} unavailable or being updated, and maxUnavailable allows ${most}`);
+    const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
+    // Beside batches the names would change with every turn, and the status with them.
+    const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${namesInWords([...names])})`;
+    waits.for('Budget', `${count} unavailable${which}, and maxUnavailable allows ${most}`);
     // That a claim has been given up is no event of the pool's.
     if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }

@@ -27,7 +27,7 @@ describe('Progressing', () => {
       'web-1, web-2: it waits for a restart, which the pool leaves to people',
     ],
     [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
-    [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable or being updated, and maxUnavailable allows 1`],
+    [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
     [{ vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingForApproval', 'step 1 of 1 (1) is reached: it waits for `drover rollout promote`'],
     [{ vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingAtStep', `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`],
     [{ vms: canary, spec: { rollout: { windows } } }, 'True', 'WaitingForWindow', 'the next maintenance window opens at 2026-01-01T22:00:00.000Z'],

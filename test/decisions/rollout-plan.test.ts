@@ -73,7 +73,7 @@ describe('a batch', () => {
     expect(taken(plan({ vms: [...all(6), fresh(7, DOWN), fresh(8)], spec: oldest }))).toEqual(['web-1']);
     const full = plan({ vms: [...all(6), fresh(7, DOWN), fresh(8, DOWN)] });
     expect(full).toMatchObject({ update: null, wakeAt: null, phase: 'RollingOut' });
-    expect(waits(full)).toEqual(['2 VMs are unavailable or being updated, and maxUnavailable allows 2']);
+    expect(waits(full)).toEqual(['2 VMs are unavailable (web-7, web-8), and maxUnavailable allows 2']);
   });
 
   test('takes broken VMs first, for they cost nothing more, however many they are', () => {

@@ -46,7 +46,9 @@ interface Mutation {
 const mutation: fc.Arbitrary<Mutation> = fc.record({ steps: fc.array(fc.nat(), { maxLength: 7 }), act: fc.constantFrom('replace', 'add', 'remove'), key, value: any });
 
 /** Walks down by the numbers, and changes what is found there. */
-function mutate(document: unknown, { steps, act, key, value }: Mutation): unknown {
+function mutate(document: unknown, { steps, act, key, value: shared }: Mutation): unknown {
+  // A later mutation may go into it: of the value that all runs have it would make another, or a circle.
+  const value = structuredClone(shared);
   const root = { root: document } as Json;
   let holder: Json = root;
   let at = 'root';

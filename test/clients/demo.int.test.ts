@@ -42,7 +42,7 @@ test('with --exit it shows all of it, says where to look, and leaves nothing beh
   const { child, state } = demo('--exit');
   const { code, stdout, stderr } = await outcomeOf(child);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  for (const shown of ['10/10 ready', '16/16 ready', 'Giving each VM 2 cores', '4/4 ready, 4 there', `export KUBECONFIG='${state}/kubeconfig'`])
+  for (const shown of ['10/10 ready', '16/16 ready', 'Giving each VM 2 cores', '4/4 ready, 4 total', `export KUBECONFIG='${state}/kubeconfig'`])
     expect(stdout).toContain(shown);
   expect(stdout).toMatch(/Temporal's Web UI {3}http:\/\/127\.0\.0\.1:\d+/);
   expect(left(state)).toEqual([]);

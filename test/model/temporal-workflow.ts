@@ -1,7 +1,11 @@
+import { RawValue } from '@temporalio/common';
 import { msToNumber, type Duration } from '@temporalio/common/lib/time.js';
 import { timeNow } from './virtual-time.ts';
 import type { Run} from './temporal.ts';
 import { ContinueAsNew, Scope, workflowNow, type ActivityOptions, type Temporal } from './temporal.ts';
+
+/** Handlers of signals take payloads as they come. */
+const encoded = (payload: unknown): RawValue | undefined => (payload === undefined ? undefined : new RawValue(payload));
 
 let server: Temporal | null = null;
 /** The server whose workflows run from now on. */
@@ -73,7 +77,8 @@ export const workflowApi = {
   sleep: async (duration: Duration): Promise<void> => void (await condition(() => false, duration)),
   setHandler(definition: { type: 'signal' | 'query' | 'update'; name: string }, handler: (...args: unknown[]) => unknown): void {
     const { run, temporal } = here();
-    run.handlers.set(`${definition.type} ${definition.name}`, handler);
+    const isSignal = definition.type === 'signal';
+    run.handlers.set(`${definition.type} ${definition.name}`, isSignal ? (payload) => handler(encoded(payload)) : handler);
     temporal.redeliver(run);
   },
   continueAsNew: (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args)),

@@ -34,7 +34,8 @@ export function withRegressions(scene: RolloutScene, state: RolloutStatus): Roll
 
 /** When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was down before. */
 function overdueAt({ notReadySince }: VmView, { startedAt, halted, resumedAt }: RolloutStatus, seconds: number): number | null {
-  const beganAt = Date.parse(halted?.at ?? startedAt);
+  // KubeVirt's times are whole seconds.
+  const beganAt = Math.floor(Date.parse(halted?.at ?? startedAt) / 1000) * 1000;
   if (notReadySince === null || notReadySince < beganAt) return null;
   const since = resumedAt === undefined ? notReadySince : Math.max(notReadySince, Date.parse(resumedAt));
   return since + seconds * 1000;

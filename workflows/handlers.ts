@@ -20,7 +20,7 @@ export function onSignal<Payload>(signal: Signal<Payload, never[]> | Signal<Payl
   setHandler({ ...(signal as Signal<Payload, [RawValue?]>), typeInfo: UNDECODED }, handler, { description });
 }
 
-/** The SDK fails the task over a payload that it can't decode. It leaves so many arguments of a signal as they come; only the first is read. */
+/** The SDK fails the task over a payload that it can't decode. It leaves so many arguments as they come; at most the first is read. */
 const UNDECODED = { inputTypes: Array.from({ length: 16 }, () => rawValueTypeInfo) };
 
 /** Whoever sends a signal that can't be decoded, such as one that is encrypted for somebody else, means the signal and says nothing with it. */
@@ -34,7 +34,7 @@ function decoded(raw: RawValue | undefined, signal: string): unknown {
   }
 }
 
-/** Answers a query: whatever is sent with it. */
+/** Answers a query: whatever is sent with it, for a query can come with a task, and fail it. */
 export function onQuery<Answer>(query: QueryDefinition<Answer>, answer: () => Answer): void {
-  setHandler(query, () => answer());
+  setHandler({ ...(query as QueryDefinition<Answer, RawValue[]>), typeInfo: UNDECODED }, () => answer());
 }

@@ -52,6 +52,10 @@ describe('a VM that was updated and has lost its readiness', () => {
     expect(again.state.failures).toEqual(first.state.failures);
   });
 
+  test('fails it also if it was lost in the second in which the rollout began, for KubeVirt tells no parts of one', () => {
+    expect(plan(pool(lost(10), { state: rolling({ startedAt: at(NOW - 10 * MINUTE + 900) }) })).phase).toBe('Failed');
+  });
+
   test('has all its time again when somebody lets the rollout go on', () => {
     const state = rolling({ startedAt, resumedAt: at(NOW - 2 * MINUTE) });
     expect(plan(pool(lost(20), { state }))).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 8 * MINUTE });

@@ -13,9 +13,8 @@ import type { VmView } from './vm.ts';
  * are healed come back, or are given up: only then are they the rollout's.
  */
 export function withRegressions(scene: RolloutScene, state: RolloutStatus): RolloutStatus {
+  if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
   const revision = isGoingBack(state) ? scene.current : scene.newest;
-  const isJudged = scene.spec.update.kind === 'proactive' && state.completedAt === undefined && (state.halted === undefined || state.halted.kind === 'Undoing');
-  if (!isJudged) return state;
   const { vms, vmiOf, batches, busy, isHealed, now } = scene.input;
   const { held } = batchHold(batches, vms, () => false);
   const seconds = scene.spec.rollout.progressDeadlineSeconds;
@@ -32,6 +31,9 @@ export function withRegressions(scene: RolloutScene, state: RolloutStatus): Roll
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
 
+const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
+  completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
+
 /** When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was down before. */
 function overdueAt({ notReadySince }: VmView, { startedAt, halted, resumedAt }: RolloutStatus, seconds: number): number | null {
   // KubeVirt's times are whole seconds.
@@ -41,7 +43,5 @@ function overdueAt({ notReadySince }: VmView, { startedAt, halted, resumedAt }: 
   return since + seconds * 1000;
 }
 
-const REGRESSED = 'it was updated, and has not been ready for';
-
 const why = (seconds: number, trouble: string | null): string =>
-  `${REGRESSED} ${seconds} s${trouble === null ? '' : `: ${trouble}`}`.slice(0, 1024);
+  `it was updated, and has not been ready for ${seconds} s${trouble === null ? '' : `: ${trouble}`}`.slice(0, 1024);

@@ -13,6 +13,7 @@ import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../kuberne
 import type { MachineTypeTransitionInput } from '../workflows/machine-type-transition.ts';
 import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
 import { onStack, type Bench } from './stack.ts';
+import { vmOwner } from '../dev/simulator/vm-owner.ts';
 
 /**
  * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`. The rate of its
@@ -56,8 +57,7 @@ async function run({ kube }: Bench, keys: Key[]): Promise<void> {
   const domain = { devices: {}, machine: { type: OLD } };
   await each(keys, async (key) => {
     const vm = await kube.get(VirtualMachines, key);
-    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: key.name, uid: vm.metadata.uid, controller: true, blockOwnerDeletion: true };
-    await kube.create(VirtualMachineInstances, { metadata: { ...key, ownerReferences: [owner] }, spec: { domain }, status });
+    await kube.create(VirtualMachineInstances, { metadata: { ...key, ownerReferences: [vmOwner(vm.metadata)] }, spec: { domain }, status });
   });
 }
 

@@ -1,4 +1,5 @@
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import { vmOwner } from '../dev/simulator/vm-owner.ts';
 
 /** What KubeVirt shows of a VM that runs, as large as it is there: for measurements of how much drover keeps of it. */
 
@@ -109,15 +110,6 @@ interface Template {
 const hash = (text: string): number => Buffer.from(text).reduce((sum, byte) => (sum * 31 + byte) % 2 ** 24, 7);
 const byteOf = (number: number, shift: number): number => (number >> shift) & 255;
 
-const ownerOf = (name: string, uid: string) => ({
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachine',
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
-
 /** The instance of this VM, with what KubeVirt's defaults and its node have added. */
 export function runningVmi(vm: Stored): KubeObject {
   const { metadata, spec } = (vm as unknown as { spec: { template: Template } }).spec.template;
@@ -141,7 +133,7 @@ export function runningVmi(vm: Stored): KubeObject {
         'vm.kubevirt.io/os': 'fedora',
       },
       finalizers: ['kubevirt.io/virtualMachineControllerFinalize', 'foregroundDeleteVirtualMachine'],
-      ownerReferences: [ownerOf(name, uid)],
+      ownerReferences: [vmOwner({ name, uid })],
     },
     spec: { ...spec, architecture: 'amd64', domain: domainOf(spec, uid, mac) },
     status: {

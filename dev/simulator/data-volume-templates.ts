@@ -1,8 +1,9 @@
 import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
-import { controllerOf, type OwnerReference, type Stored } from '../../kubernetes/objects.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import type { Cluster } from './cluster.ts';
 import { isDeleting } from './instance.ts';
 import type { DataVolume, DataVolumeTemplate, VirtualMachine } from './types.ts';
+import { vmOwner } from './vm-owner.ts';
 
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 
@@ -42,7 +43,7 @@ export function fromTemplate({ metadata, spec }: DataVolumeTemplate, machine: St
       ...(namespace === undefined ? {} : { namespace }),
       labels: { ...metadata.labels, 'kubevirt.io/created-by': uid },
       annotations: { ...metadata.annotations, 'cdi.kubevirt.io/allowClaimAdoption': 'true' },
-      ownerReferences: [ownerOf(machine)],
+      ownerReferences: [vmOwner(machine.metadata)],
     },
     spec,
   };
@@ -54,15 +55,6 @@ async function adopt(
   machine: Stored<VirtualMachine>,
 ): Promise<void> {
   const { namespace, name, resourceVersion, ownerReferences = [] } = found.metadata;
-  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(machine)] } };
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };
   dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch));
 }
-
-const ownerOf = ({ metadata: { name, uid } }: Stored<VirtualMachine>): OwnerReference => ({
-  apiVersion: 'kubevirt.io/v1',
-  kind: 'VirtualMachine',
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});

@@ -7,6 +7,7 @@ import { withRoomToGrow } from './room-to-grow.ts';
 import { asksToStartPaused } from './run-strategy.ts';
 import { startedFrom } from './started-from.ts';
 import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from './types.ts';
+import { vmOwner } from './vm-owner.ts';
 
 /** What admission fills in of a VM's template, where it is left open: the machine type, and a firmware UUID that stays. */
 export function withDefaults(spec: InstanceSpec, machineType: string, uuid: string): InstanceSpec {
@@ -44,9 +45,7 @@ export function instanceOf(machine: Stored<VirtualMachine>, kubevirt: KubeVirt |
         [GENERATION_ANNOTATION]: String(generation ?? 1),
         [STARTED_FROM]: startedFrom(template),
       },
-      ownerReferences: [
-        { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true },
-      ],
+      ownerReferences: [vmOwner({ name, uid })],
       finalizers: [VM_CONTROLLER_FINALIZER, INSTANCE_FINALIZER],
     },
     spec: { ...spec, ...(asksToStartPaused(machine) ? { startStrategy: 'Paused' } : {}) },

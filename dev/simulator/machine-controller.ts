@@ -21,6 +21,7 @@ import { isTheSame } from './started-from.ts';
 import type { PreferenceRef, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from './types.ts';
 import { claimsOf, dataVolumesOf } from './volumes.ts';
 import { WorkQueue } from './work-queue.ts';
+import { vmOwner } from './vm-owner.ts';
 
 type Machine = Stored<VirtualMachine>;
 type Instance = Stored<VirtualMachineInstance>;
@@ -121,10 +122,9 @@ export class MachineController {
     const controller = controllerOf(instance);
     if (controller !== undefined) return controller.uid === machine.metadata.uid ? instance : undefined;
     if (isDeleting(machine) || isDeleting(instance)) return undefined;
-    const { name, namespace, uid } = machine.metadata;
-    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true };
+    const { name, namespace } = machine.metadata;
     const { resourceVersion, ownerReferences = [] } = instance.metadata;
-    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, owner] } };
+    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };
     return instances.remember(
       await client.patch<VirtualMachineInstance>(instances.resource, { namespace, name }, 'merge', patch),
     );

@@ -4,6 +4,7 @@ import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
 import { apiVersionOf, ControllerRevisions, type Resource } from '../../kubernetes/resources.ts';
 import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from './resources.ts';
 import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from './types.ts';
+import { vmOwner } from './vm-owner.ts';
 
 const LABEL = 'instancetype.kubevirt.io/object-';
 const NAME_LABEL = `${LABEL}name`;
@@ -64,9 +65,7 @@ async function keep(client: KubeClient, { metadata: vm, spec }: Stored<VirtualMa
         [`${LABEL}uid`]: uid,
         [`${LABEL}version`]: resource.version,
       },
-      ownerReferences: [
-        { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: vm.name, uid: vm.uid, controller: true, blockOwnerDeletion: true },
-      ],
+      ownerReferences: [vmOwner(vm)],
     },
     revision: 0,
     data: { ...preference, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, uid, generation } },

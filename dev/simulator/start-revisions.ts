@@ -3,6 +3,7 @@ import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import { ControllerRevisions } from '../../kubernetes/resources.ts';
 import type { VirtualMachine, VirtualMachineInstance } from './types.ts';
+import { vmOwner } from './vm-owner.ts';
 
 /** The copies of its spec that KubeVirt makes of a VM as it starts it: one a VM, owned by it, of the generation that its guest is of. */
 export class StartRevisions {
@@ -30,8 +31,7 @@ export class StartRevisions {
     const before = this.#kept.get(uid);
     if (before === copy) return copy;
     if (before !== undefined) await this.#remove(namespace, before);
-    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true };
-    const metadata = { name: copy, ...(namespace === undefined ? {} : { namespace }), ownerReferences: [owner] };
+    const metadata = { name: copy, ...(namespace === undefined ? {} : { namespace }), ownerReferences: [vmOwner({ name, uid })] };
     try {
       await this.#client.create(ControllerRevisions, { metadata, revision: generation, data: { spec } });
     } catch (error) {

@@ -21,8 +21,8 @@ export function withRegressions(scene: RolloutScene, state: RolloutStatus): Roll
   const failures: RolloutStatus['failures'] = [];
   for (const vm of scene.staying) {
     const vmi = vmiOf(vm);
-    if (held.has(vm.name) || busy.has(vm.name) || !scene.isOf(vm, revision) || hasFailed(state, vm)) continue;
     if (!isDown(vm, vmi) || isHeldUp(vm, vmi) || isHealed(vm)) continue;
+    if (held.has(vm.name) || busy.has(vm.name) || !scene.isOf(vm, revision) || hasFailed(state, vm)) continue;
     const failsAt = overdueAt(vm, state, seconds);
     if (failsAt === null) continue;
     if (failsAt > now) scene.waits.wake(failsAt);

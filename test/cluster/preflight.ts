@@ -1,3 +1,4 @@
+import { nodeView, type Node } from '../../activities/node-view.ts';
 import { droverCrds } from '../../api/crds.ts';
 import { outcomeOf, readIfThere } from '../../clients/server-side-apply.ts';
 import { installCrds } from '../../dev/crds.ts';
@@ -8,7 +9,6 @@ import { CustomResourceDefinitions, DataVolumes, KubeVirts, Nodes, StorageClasse
 import type { Need } from './needs.ts';
 
 const Deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true };
-const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
@@ -35,8 +35,8 @@ export async function preflight(kube: KubeClient): Promise<Facts> {
 
 async function lacksOf(kube: KubeClient): Promise<Need[]> {
   const lacks: Need[] = [];
-  const nodes = (await kube.list<KubeObject>(Nodes)).items;
-  if (!nodes.some(({ metadata }) => Object.keys(metadata.labels ?? {}).some((label) => label.startsWith(MACHINE_TYPE_LABEL)))) lacks.push('machine types on nodes');
+  const nodes = (await kube.list<Node>(Nodes)).items;
+  if (nodes.every((node) => nodeView(node).machineTypes.length === 0)) lacks.push('machine types on nodes');
   if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');
   const classes = (await kube.list<StorageClass>(StorageClasses)).items;
   const expands = classes.some(({ metadata, allowVolumeExpansion }) => metadata.annotations?.[DEFAULT_CLASS] === 'true' && allowVolumeExpansion === true);

@@ -21,6 +21,9 @@ export interface ServiceSpec<Name extends string = string> {
   readyWithin: number;
   stopWithin: number;
   stopSignal: NodeJS.Signals;
+  /** Run before each start of the process, and each time the process has become ready. */
+  beforeStart?: () => void;
+  onceReady?: () => void;
 }
 
 export interface ServiceContext {
@@ -135,8 +138,9 @@ export class Service<Name extends string = string> {
 
   async #startOnce(signal: AbortSignal): Promise<Running> {
     signal.throwIfAborted();
-    const { name, isReady, readyWithin } = this.spec;
+    const { name, isReady, readyWithin, beforeStart, onceReady } = this.spec;
     const { logFile } = this.#context;
+    beforeStart?.();
     const running = await this.#spawn();
     const log = (): string => readLog(logFile, running.logStart);
     const deadline = Date.now() + readyWithin * 1000;
@@ -145,7 +149,10 @@ export class Service<Name extends string = string> {
         signal.throwIfAborted();
         if (running.over) throw this.#endedEarly(await running.ended, running.logStart);
         // A probe may find another's server; it counts only while our process is there.
-        if ((await isReady(log())) && !running.over) return running;
+        if ((await isReady(log())) && !running.over) {
+          onceReady?.();
+          return running;
+        }
         if (Date.now() > deadline) throw new StartFailed(`${name} was not ready within ${readyWithin} s`, log(), logFile);
         await Promise.race([sleep(PROBE_EVERY_MS), running.ended]);
       }

@@ -1,4 +1,5 @@
 import type { ServiceSpec } from '../service.ts';
+import { firstStart } from './first-start.ts';
 
 /**
  * etcd on a socket in its data folder rather than on a port: nobody else's kube-apiserver can find it, ours can't find
@@ -7,13 +8,14 @@ import type { ServiceSpec } from '../service.ts';
  */
 const SOCKET = 'etcd.sock:0';
 const PEER_SOCKET = 'etcd-peer.sock:0';
+const DATA = 'etcd';
 export const etcdUrl = `unix://${SOCKET}`;
 
 export function etcd(options: { binary: string; data: string; ephemeral: boolean }): ServiceSpec<'etcd'> {
   const { binary, data, ephemeral } = options;
   const args = [
     '--name=drover',
-    '--data-dir=etcd',
+    `--data-dir=${DATA}`,
     `--listen-client-urls=${etcdUrl}`,
     `--advertise-client-urls=${etcdUrl}`,
     `--listen-peer-urls=unix://${PEER_SOCKET}`,
@@ -29,6 +31,7 @@ export function etcd(options: { binary: string; data: string; ephemeral: boolean
     readyWithin: 30,
     stopWithin: 10,
     stopSignal: ephemeral ? 'SIGKILL' : 'SIGTERM',
+    ...(ephemeral ? {} : firstStart(data, DATA)),
   };
 }
 

@@ -1,5 +1,8 @@
 import { answers } from '../probe.ts';
 import type { ServiceSpec } from '../service.ts';
+import { firstStart } from './first-start.ts';
+
+const DATABASE = 'temporal.db';
 
 export interface TemporalOptions {
   binary: string;
@@ -20,7 +23,7 @@ export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOpti
     '--disable-config-file',
     '--disable-config-env',
     '--dynamic-config-value=frontend.enableServerVersionCheck=false',
-    ...(ephemeral ? [] : ['--db-filename=temporal.db']),
+    ...(ephemeral ? [] : [`--db-filename=${DATABASE}`]),
   ];
   return {
     name: 'temporal',
@@ -30,5 +33,6 @@ export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOpti
     readyWithin: 60,
     stopWithin: 10,
     stopSignal: ephemeral ? 'SIGKILL' : 'SIGTERM',
+    ...(ephemeral ? {} : firstStart(data, DATABASE)),
   };
 }

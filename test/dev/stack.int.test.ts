@@ -285,3 +285,16 @@ test('a start that fails early leaves what the last run has noted, and the next 
   const after = await servers({ state });
   expect(after.env).toEqual(before.env);
 });
+
+test('a first start that ends while Temporal makes its database leaves nothing that stops the next', async () => {
+  const state = stateFolder();
+  const interrupt = new AbortController();
+  const looking = setInterval(() => {
+    if (existsSync(join(state, 'data', 'temporal.db'))) interrupt.abort(new Error('enough'));
+  }, 1);
+  onTestFinished(() => clearInterval(looking));
+  await expect(startStack({ state, simulator: false, worker: false, signal: interrupt.signal })).rejects.toThrow('enough');
+  const next = await servers({ state });
+  expect(next.processes).toHaveLength(3);
+  expect(readdirSync(join(state, 'data')).filter((name) => name.endsWith('.unfinished'))).toEqual([]);
+});

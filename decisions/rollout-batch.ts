@@ -1,9 +1,11 @@
+import type { RolloutStatus } from '../api/pool.ts';
 import { askerOf } from '../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../api/names.ts';
 import { isMeantToRun, maxUnavailableOf, runningGuest, unavailability } from './availability.ts';
 import type { Batch, HeldVm } from './batch.ts';
 import { claimedNames } from './disruption-budget/claims.ts';
 import { namesInWords } from './naming.ts';
+import { blockedAt } from './rollout-blocked.ts';
 import type { InHand } from './rollout-hand.ts';
 import type { Candidate } from './rollout-needs.ts';
 import type { RolloutScene } from './rollout-scene.ts';
@@ -30,8 +32,14 @@ export interface PlannedBatch {
   reason: string;
 }
 
+/** Where the rollout stands, and how many running VMs it may take before its next step; null without a limit. */
+interface Room {
+  state: RolloutStatus;
+  stepRoom: number | null;
+}
+
 /** VMs that may be taken now: never more than the budget holds, nor than `stepRoom` of them that run; null where there are none, or it is too early. */
-export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidate[], inHand: InHand, stepRoom: number | null): Candidate[] | null {
+export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidate[], inHand: InHand, { stepRoom, state }: Room): Candidate[] | null {
   const { waits } = scene;
   const { pool, vmiOf, batches, burst, now } = scene.input;
   const most = maxUnavailableOf(pool);
@@ -66,7 +74,11 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
     const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
     // Beside batches the names would change with every turn, and the status with them.
     const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${namesInWords([...names])})`;
-    waits.for('Budget', `${count} unavailable${which}, and maxUnavailable allows ${most}`);
+    const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(scene, names, state);
+    if (blocked !== null) waits.wake(blocked);
+    const isBlocked = blocked !== null && blocked <= now;
+    const long = isBlocked ? `, for ${scene.spec.rollout.progressDeadlineSeconds} s and longer` : '';
+    waits.for(isBlocked ? 'Blocked' : 'Budget', `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`);
     // That a claim has been given up is no event of the pool's.
     if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }

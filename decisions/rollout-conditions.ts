@@ -8,7 +8,8 @@ import type { StoredPool } from './vm-from-template.ts';
 const MESSAGE_LENGTH = 2_048;
 
 /**
- * `Progressing`: True while VMs are made, leave, are brought to another revision, or wait for it to go on. `UpToDate`: True once
+ * `Progressing`: True while VMs are made, leave, are brought to another revision, or wait for it to go on; False with
+ * `ProgressDeadlineExceeded` while VMs that are down by themselves hold a rollout up, which goes on once they are back. `UpToDate`: True once
  * all VMs that the pool wants run its template: what tells success from any other end. `Paused`: no batch begins.
  * `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that stays is kept.
  */
@@ -40,13 +41,13 @@ function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): 
 
 function progressing({ phase, state, goal, waits, updated, present, notBack }: RolloutPlan): Untimed {
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
+  const far = `${updated} of ${present} VMs updated to revision ${goal}${words === '' ? '' : `; ${words}`}`;
+  if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
+    return { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: far.slice(0, MESSAGE_LENGTH) };
   const { reason, message } = {
     Complete: { reason: 'Complete', message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}` },
     Idle: { reason: 'LeftToOthers', message: words },
-    RollingOut: {
-      reason: 'RollingOut',
-      message: `${updated} of ${present} VMs updated to revision ${goal}${words === '' ? '' : `; ${words}`}`,
-    },
+    RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
     Undoing: { reason: 'Undoing', message: `VMs go back to revision ${goal}: ${state.halted?.why ?? ''}` },

@@ -61,7 +61,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
   let state = completed(stepped, isOver, scene.now);
-  const vms = scene.isStopped(state) ? null : nextVms(scene, goal, needs.free, inHand, room);
+  const vms = scene.isStopped(state) ? null : nextVms(scene, goal, needs.free, inHand, { state, stepRoom: room });
   if (vms !== null) state = { ...state, batches: state.batches + 1, lastBatch: state.lastBatch + 1 };
   const isTaken = isOver && needs.left === 0 && goal.revision === newest && scene.hasTaken(newest);
   const current = isTaken ? newest : scene.current;

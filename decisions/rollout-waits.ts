@@ -1,6 +1,7 @@
 /** What a rollout waits for, in one sentence. */
 export interface Wait {
-  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Vms' | 'Left' | 'Delay';
+    /** `Blocked`: VMs that nothing is being done about have taken up the budget for longer than the deadline. */
+  kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
   words: string;
 }
 

@@ -60,7 +60,7 @@ export const promote = (full: boolean): Control => ({
   done: full ? 'promoted past all its steps' : 'promoted',
   check: ({ spec }, { pool, step, end, phase }) => {
     if ((spec.rollout?.steps ?? []).length === 0) throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);
-    if (end !== null) throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
+    if (end !== null && end !== 'Blocked') throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
     if (step === null || SCALING.has(phase)) throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
     if (step.passed >= step.of) throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
     // Two people who promote at once would otherwise pass two steps.

@@ -26,7 +26,7 @@ export function noteworthyLines(view: RolloutView, now: Now): string[] {
 
 export function styleOf({ end, phase, paused }: RolloutView): Style {
   if (end === 'Complete') return 'green';
-  if (end === 'Failed' || phase === 'Undoing') return 'red';
+  if (end === 'Failed' || end === 'Blocked' || phase === 'Undoing') return 'red';
   return paused === null && end === null ? 'cyan' : 'yellow';
 }
 
@@ -43,7 +43,7 @@ const numbered = (message: string, { number, hash }: NamedRevision): string =>
   number === null ? message : message.replaceAll(`revision ${hash}`, `revision ${number}`);
 
 function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
-  if (step === null || end !== null || step.passed >= step.of) return [];
+  if (step === null || (end !== null && end !== 'Blocked') || step.passed >= step.of) return [];
   // The message names the step already.
   if (step.reachedAt !== null && phase.startsWith('Waiting')) return [`reached ${whenOf(step.reachedAt, now)}`];
   const at = `step ${step.passed + 1} of ${step.of}`;

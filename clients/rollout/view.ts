@@ -15,8 +15,11 @@ export interface RolloutView {
   pool: string;
   /** The reason of the condition `Progressing`; `Pending` until drover has looked at the newest spec, `Deleting` at the end. */
   phase: string;
-  /** Whether drover does nothing more by itself, and how it ended; null while it goes on, or waits. */
-  end: 'Complete' | 'Failed' | 'LeftToOthers' | null;
+  /**
+   * Whether drover does nothing more by itself, and how it ended; null while it goes on, or waits. `Blocked`: it goes on if
+   * the VMs that hold it up come back, and nobody knows when.
+   */
+  end: 'Complete' | 'Failed' | 'Blocked' | 'LeftToOthers' | null;
   message: string;
   /** Revision of the template, and the last one that all VMs had. */
   target: NamedRevision;
@@ -41,6 +44,7 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   UndoFailed: 'Failed',
   Undone: 'Failed',
   Aborted: 'Failed',
+  ProgressDeadlineExceeded: 'Blocked',
   LeftToOthers: 'LeftToOthers',
 };
 

@@ -14,6 +14,11 @@ const steps = [aStep(1)];
 const timed = [aStep(1, { wait: '30m' })];
 const windows = [{ cron: '0 22 * * *', duration: '2h' }];
 const stopped = (kind: NonNullable<RolloutStatus['halted']>['kind'], why = 'too many'): RolloutStatus => rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), why } });
+/** VMs of which one was down before the rollout, which began ten minutes ago but so many milliseconds. */
+const stuck = (short: number, fields: Partial<RolloutStatus> = {}): RolloutFields => ({
+  vms: [fresh(1, { ...DOWN, notReadySince: NOW - 900_000 }), old(2)],
+  state: rolling({ startedAt: at(NOW - 600_000 + short), batches: 1, ...fields }),
+});
 const canary = [fresh(1), old(2), old(3)];
 
 describe('Progressing', () => {
@@ -28,6 +33,10 @@ describe('Progressing', () => {
     ],
     [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
     [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
+    [stuck(0), 'False', 'ProgressDeadlineExceeded', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), for 600 s and longer, and maxUnavailable allows 1`],
+    [stuck(1), 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
+    [{ ...stuck(0), isHealed: () => true }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
+    [stuck(0, { resumedAt: at(NOW - 1000) }), 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
     [{ vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingForApproval', 'step 1 of 1 (1) is reached: it waits for `drover rollout promote`'],
     [{ vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingAtStep', `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`],
     [{ vms: canary, spec: { rollout: { windows } } }, 'True', 'WaitingForWindow', 'the next maintenance window opens at 2026-01-01T22:00:00.000Z'],
@@ -47,6 +56,10 @@ describe('Progressing', () => {
   ])('%#', (fields, status, reason, message) => {
     expect(conditions(fields)['Progressing']).toEqual({ type: 'Progressing', status, reason, message, lastTransitionTime: at(NOW) });
   });
+});
+
+test('a rollout that is held up is looked at again when its time is over', () => {
+  expect(planRollout(rolloutInput(stuck(5_000))).wakeAt).toBe(NOW + 5_000);
 });
 
 const FULL = { replicas: 2 };

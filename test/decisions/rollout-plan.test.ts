@@ -72,7 +72,7 @@ describe('a batch', () => {
   test('leaves room for every VM that is down, whatever the cause', () => {
     expect(taken(plan({ vms: [...all(6), fresh(7, DOWN), fresh(8)], spec: oldest }))).toEqual(['web-1']);
     const full = plan({ vms: [...all(6), fresh(7, DOWN), fresh(8, DOWN)] });
-    expect(full).toMatchObject({ update: null, wakeAt: null, phase: 'RollingOut' });
+    expect(full).toMatchObject({ update: null, wakeAt: NOW + 540_000, phase: 'RollingOut' });
     expect(waits(full)).toEqual(['2 VMs are unavailable (web-7, web-8), and maxUnavailable allows 2']);
   });
 
@@ -174,7 +174,7 @@ describe('no batch begins', () => {
 
   test('and nothing waits for a window with nothing to take', () => {
     expect(plan({ vms: all(4, fresh), spec: { rollout: { windows } } })).toMatchObject({ phase: 'Complete', wakeAt: null, waits: [] });
-    expect(plan({ vms: [...all(3), fresh(4, DOWN)], spec: { rollout: { windows } } })).toMatchObject({ phase: 'RollingOut', wakeAt: null });
+    expect(plan({ vms: [...all(3), fresh(4, DOWN)], spec: { rollout: { windows } } })).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 540_000 });
   });
 });
 

@@ -26,8 +26,10 @@ interface Vm {
   name: string;
   pool: string | null;
   createdAt: number;
-  /** A guest of it ran. */
-  hasRun: boolean;
+  /** When its guest began to run; null while none does. */
+  runsSince: number | null;
+  /** How long the guest ran that ran longest, in milliseconds. */
+  longestRunMs: number;
   /** Since when it is not ready; null while it is. */
   downSince: number | null;
   /** When it became ready last. */
@@ -59,6 +61,8 @@ export class Guarantees implements Onlooker {
   /** VMs that drover took down and that are not back: the guests that went, by UID of their VMs. */
   readonly #down = new Map<string, { pool: string; name: string; guest: string | undefined }>();
   readonly #missingSince = new Map<string, number>();
+  /** Names that healing has taken a VM of, after the UIDs of their pools. */
+  readonly #wasHealed = new Set<string>();
 
   /** `off`: numbers of guarantees that are not looked at. */
   constructor(world: World, off: readonly string[] = []) {
@@ -151,7 +155,7 @@ export class Guarantees implements Onlooker {
     const { uid, name } = (after ?? before)!.metadata;
     const owner = after === undefined ? undefined : controllerOf(after);
     if (before === undefined) {
-      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, hasRun: false, downSince: this.#now, readyAt: 0, deletedBy: null });
+      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, runsSince: null, longestRunMs: 0, downSince: this.#now, readyAt: 0, deletedBy: null });
       if (isWorker) this.#created(after!);
       return;
     }
@@ -176,7 +180,9 @@ export class Guarantees implements Onlooker {
     const count = this.#world.vmsOf(pool.metadata.uid).length;
     const since = this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
-    if (count > wanted) this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+    // What healing takes away comes back, unless a scale-in would have taken it.
+    const comesBack = pool.spec.scaleInStrategy !== undefined && pool.spec.scaleInStrategy.proactive === undefined && this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
+    if (count > wanted && !comesBack) this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
   }
 
   #deletedByWorker(vm: Stored): void {
@@ -219,7 +225,8 @@ export class Guarantees implements Onlooker {
     if (this.#isReady(name)) this.#broken('G5', `${name} is deleted as sick, and is ready`);
     if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] === 'true') this.#broken('G5', `${name} is deleted as sick, and its owner asked not to`);
     const known = this.#vms.get(uid)!;
-    if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false) this.#world.say(`${name} is deleted as sick; it has ${known.hasRun ? '' : 'not '}run`);
+    if (pool !== undefined) this.#wasHealed.add(`${pool.metadata.uid}/${name}`);
+    if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false) this.#world.say(`${name} is deleted as sick; its guests ran for ${known.longestRunMs} ms at most`);
   }
 
   #changedByWorker(before: Stored, after: Stored): void {
@@ -245,7 +252,8 @@ export class Guarantees implements Onlooker {
     const known = owner === undefined ? undefined : this.#vms.get(owner);
     if (known !== undefined) {
       const isReady = this.#isReady(vmi.metadata.name);
-      known.hasRun ||= vmi.status?.phase === 'Running';
+      if (known.runsSince !== null) known.longestRunMs = Math.max(known.longestRunMs, this.#now - known.runsSince);
+      known.runsSince = after !== undefined && vmi.status?.phase === 'Running' ? (known.runsSince ?? this.#now) : null;
       if (isReady && known.downSince !== null) known.readyAt = this.#now;
       known.downSince = isReady ? null : (known.downSince ?? this.#now);
     }
@@ -317,7 +325,9 @@ export class Guarantees implements Onlooker {
     if (vm === undefined) return;
     const pool = vm.pool === null ? undefined : (this.#world.server.all(VirtualMachinePools).find(({ metadata }) => metadata.uid === vm.pool) as Pool | undefined);
     const rules = pool?.spec.autohealing;
-    if (vm.deletedBy === 'removeSickVm' && vm.hasRun && rules?.preserveStorage !== false) this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
+    // A guest that ends sooner counts as a start that failed.
+    const hasRun = vm.longestRunMs > (pool?.spec.rollout?.minReadySeconds ?? 0) * 1000;
+    if (vm.deletedBy === 'removeSickVm' && hasRun && rules?.preserveStorage !== false) this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
     const isOffline = pool?.spec.scaleInStrategy?.proactive?.statePreservation === 'Offline';
     if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool)) this.#broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
   }

@@ -137,6 +137,8 @@ export class ModelClient {
         bookmark();
         if (process.isCutOff) return;
         fetch();
+        // Over a connection that is lost comes no bookmark either: it would tell of events that never came.
+        if (isLost) return;
         queue.push({ type: 'BOOKMARK', object: { metadata: { resourceVersion: server.version } } as Stored<T> });
         arrived.resolve();
       });

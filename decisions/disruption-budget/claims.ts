@@ -54,16 +54,19 @@ function stateOf(claim: DisruptedVm, staying: ReadonlyMap<string, VmView>, { poo
 }
 
 /** Names of VMs whose places are claimed; by the time that the claims say, for who only looks and need not trust the clocks of others. */
-export const claimedNames = (scene: ClaimScene, now: number): string[] => standingClaims(scene, expiredBy(now)).map(({ claim }) => claim.vm);
+export const claimedNames = (scene: ClaimScene, now: number): string[] => standingClaims(scene, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
 
 const expiredBy =
   (now: number) =>
-  (claim: DisruptedVm): boolean =>
-    !(Date.parse(claim.at) + CLAIM_MS > now);
+  ({ at }: DisruptedVm): boolean =>
+    !(Date.parse(at) + CLAIM_MS > now);
+
+/** A claim from the future is of a clock that is wrong: it would else hold a place for as long as that clock is ahead. */
+const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
 /** True where all claims that the status tells of have had their time: it need not tell of them any more. */
 export const hasSpentClaimsAlone = (scene: ClaimScene, now: number): boolean =>
-  (scene.pool.status?.disruptedVMs ?? []).length > 0 && claimedNames(scene, now).length === 0;
+  (scene.pool.status?.disruptedVMs ?? []).length > 0 && standingClaims(scene, expiredBy(now)).length === 0;
 
 /** A VM that somebody wants to disrupt, as it is in this moment. */
 export interface Ask {

@@ -30,9 +30,10 @@ export class Process {
 const running = new AsyncLocalStorage<Process>();
 const inContext = (): (<T>(act: () => T) => T) => AsyncLocalStorage.snapshot();
 const { setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval, setImmediate: realSetImmediate } = globalThis;
-const real = { setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval };
+const RealDate = Date;
+const real = { Date: RealDate, setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval };
 const processNowMs = performance.now.bind(performance);
-const { now, random } = { now: Date.now, random: Math.random };
+const { random } = Math;
 const realTimeout = (ms: number): AbortSignal => timeout.call(AbortSignal, ms);
 const { timeout } = AbortSignal as { timeout: (this: typeof AbortSignal, ms: number) => AbortSignal };
 
@@ -93,7 +94,6 @@ export class VirtualTime extends Clock {
     } finally {
       current = undefined;
       Object.assign(globalThis, real);
-      Object.assign(Date, { now });
       Object.assign(performance, { now: processNowMs });
       Object.assign(Math, { random });
       Object.assign(AbortSignal, { timeout: realTimeout });
@@ -123,8 +123,17 @@ export class VirtualTime extends Clock {
       setTimeout(() => over.abort(new DOMException('the time is over', 'TimeoutError')), ms);
       return over.signal;
     };
-    Object.assign(globalThis, { setTimeout, setInterval, clearTimeout: clear, clearInterval: clear });
-    Object.assign(Date, { now: () => this.now });
+    const clock = (): number => this.now;
+    class VirtualDate extends RealDate {
+      constructor(...args: unknown[]) {
+        super(...((args.length === 0 ? [clock()] : args) as [number]));
+      }
+
+      static override now(): number {
+        return clock();
+      }
+    }
+    Object.assign(globalThis, { Date: VirtualDate, setTimeout, setInterval, clearTimeout: clear, clearInterval: clear });
     Object.assign(performance, { now: () => this.now });
     Object.assign(Math, { random: () => this.chance() });
     Object.assign(AbortSignal, { timeout: timeoutOf });

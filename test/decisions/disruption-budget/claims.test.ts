@@ -104,6 +104,14 @@ test('no claim counts for longer than a minute', () => {
   expect(claimedNames(sceneOf({ claims: [claimOf(one, { at: 'nonsense' })] }), now)).toEqual([]);
 });
 
+test('a claim that a wrong clock dated into the future holds no place for as long as that clock is ahead', () => {
+  const scene = (ms: number) => sceneOf({ claims: [claimOf(one, { at: new Date(now + ms).toISOString() })] });
+  expect(claimedNames(scene(CLAIM_MS - 1), now)).toEqual(['web-1']);
+  expect(claimedNames(scene(3_600_000), now)).toEqual([]);
+  // Whether it has had its time is not for a clock to say that may be the wrong one.
+  expect(hasSpentClaimsAlone(scene(3_600_000), now)).toBe(false);
+});
+
 test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
   const old = aVm('web-2', { revision: 'old' });
   const { pool } = sceneOf({ claims: [claimOf(one)] });

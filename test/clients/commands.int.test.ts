@@ -9,6 +9,7 @@ import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { keptDiskMark, keptDiskOf } from '../../decisions/disks/kept-disk.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../fleet/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from './drover.ts';
 
@@ -397,12 +398,14 @@ describe('delete', () => {
 
 describe('the embedded stack', () => {
   test('is found where nothing else is given, and said', async () => {
+    needs('an embedded stack');
     const found = await run(['get', 'pools', '-A'], own());
     expect(found).toMatchObject({ code: 0 });
     expect(found.stderr).toContain(`using the embedded stack at ${fleet().stack.state}\n`);
   });
 
   test('is used without a remark where it is named, whatever the environment says', async () => {
+    needs('an embedded stack');
     const elsewhere = { ...nowhere, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_API_KEY: 'of-another' };
     expect(await run(['setup', '--state', fleet().stack.state], elsewhere)).toMatchObject({ code: 0, stderr: '' });
   });

@@ -3,6 +3,8 @@ import { skip } from './skip.ts';
 
 /** What tests take beside KubeVirt's control plane. The simulator has all of it; a given cluster is looked at. */
 export type Need =
+  /** `drover dev` has started its servers, and left a note of them. */
+  | 'an embedded stack'
   /** Its nodes tell in their labels which machine types they emulate. */
   | 'machine types on nodes'
   /** Guests migrate, by which KubeVirt changes them while they run. */

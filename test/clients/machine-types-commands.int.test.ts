@@ -116,7 +116,7 @@ describe('a whole update', () => {
   });
 
   test('is undone, but for a VM that somebody has changed since', async () => {
-    const undone = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '100%');
+    const undone = await machineTypes('undo', lastPart(id), '-n', machines.namespace, '--restart-now', '--max-restarts', '100%');
     const undo = idIn(undone);
     expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`)) });
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([OLD, OLD, NEW, NEW]);

@@ -38,6 +38,8 @@ interface Vm {
   deletedBy: string | null;
 }
 
+/** What a worker read may be so old when it arrives with a write that went by it: one call, and the wait for its turn. */
+const CALL_MS = 50;
 /** A watch is that late at most, and a call takes as long, in milliseconds. */
 const KNOWN_AFTER_MS = 3_000;
 /** A scale-in that was planned a while ago knew of what was down that long. */
@@ -56,6 +58,8 @@ export class Guarantees implements Onlooker {
   readonly #readings = new WeakMap<object, Map<string, Reading>>();
   /** When people last took a VM from a pool, or changed what it wants, by the pool's UID. */
   readonly #meddled = new Map<string, number>();
+  /** When its spec last changed in any way. */
+  readonly #changed = new Map<string, number>();
   /** Limits of each pool, newest last. */
   readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
   /** VMs that drover took down and that are not back: the guests that went, by UID of their VMs. */
@@ -116,6 +120,7 @@ export class Guarantees implements Onlooker {
     const { uid } = pool.metadata;
     const was = (before as Pool | undefined)?.spec;
     if (was?.replicas !== pool.spec.replicas) this.#meddled.set(uid, this.#now);
+    if ((before?.metadata.generation ?? 0) !== (pool.metadata.generation ?? 0)) this.#changed.set(uid, this.#now);
     const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE, template } = pool.spec;
     const limits = this.#limits.get(uid) ?? [];
     this.#limits.set(uid, [...limits, { at: this.#now, replicas, most: countOf(maxUnavailable, replicas, 1), revision: revisionOf(template) }]);
@@ -178,7 +183,7 @@ export class Guarantees implements Onlooker {
     const pool = this.#poolOf(vm);
     if (pool === undefined) return;
     const count = this.#world.vmsOf(pool.metadata.uid).length;
-    const since = this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS;
+    const since = (this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
     // What healing takes away comes back, unless a scale-in would have taken it.
     const comesBack = pool.spec.scaleInStrategy !== undefined && pool.spec.scaleInStrategy.proactive === undefined && this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
@@ -346,7 +351,7 @@ export class Guarantees implements Onlooker {
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.#now);
       const since = this.#missingSince.get(uid);
-      if (since !== undefined && this.#now - Math.max(since, this.#meddled.get(uid) ?? 0) > MADE_WITHIN_MS) this.#broken('G11', `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`);
+      if (since !== undefined && this.#now - Math.max(since, this.#meddled.get(uid) ?? 0, this.#changed.get(uid) ?? 0) > MADE_WITHIN_MS) this.#broken('G11', `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`);
     }
   }
 

@@ -11,14 +11,17 @@ export class FailedGuests {
   readonly #byVm = new Map<string, VmiView[]>();
   readonly #troubles = new Map<string, string>();
 
-  /** True for one that ran, and was not known yet. */
-  note(vmi: VmiView): boolean {
+  /**
+   * True for one that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher was gone: such
+   * a guest counts as having run until `now`, when it was heard of.
+   */
+  note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
     if (vmi.trouble !== null) this.#troubles.set(vmi.vmUid, vmi.trouble);
     if (vmi.runningSince === null) return false;
     const known = this.#byVm.get(vmi.vmUid) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
-    this.#byVm.set(vmi.vmUid, [...known, vmi].slice(-KEPT));
+    this.#byVm.set(vmi.vmUid, [...known, { ...vmi, endedAt: vmi.endedAt ?? now }].slice(-KEPT));
     return true;
   }
 

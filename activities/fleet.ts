@@ -116,7 +116,7 @@ export class Fleet {
       ...common(VirtualMachineInstances),
       view: vmiView,
       onChange: (_key, before, after) => {
-        if (after !== undefined && this.#failedGuests.note(after)) onGuestFailed?.(after);
+        if (after !== undefined && this.#failedGuests.note(after, Date.now())) onGuestFailed?.(after);
         this.#tell({ kind: 'vmi', before, after });
       },
       onTold: (type, vmi) => {

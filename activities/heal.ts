@@ -86,7 +86,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
       if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm), keptDisks: vmView(vm).removing };
       const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
       try {
-        if (!(await isDone(() => remove(vm, keepDisks)))) {
+        if (!(await isAsJudged(address, verdict)) || !(await isDone(() => remove(vm, keepDisks)))) {
           if (tries < TRIES) continue;
           throw new Error(`${name} changes too often to be deleted as it was seen`);
         }
@@ -124,7 +124,13 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     // Not before it was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
     const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: view.notYetRun === null || sick.attempt > 1, rules, now });
-    return health.sick ? { do: 'remove', rules, vmi, minReadyMs: spec.rollout.minReadySeconds * 1000 } : { do: 'keep', why: 'it is no longer sick' };
+    return health.sick ? { do: 'remove', rules, vmi, guestVersion: stored?.metadata.resourceVersion, minReadyMs: spec.rollout.minReadySeconds * 1000 } : { do: 'keep', why: 'it is no longer sick' };
+  }
+
+  /** It may have taken seconds to find out whether the disks hold something, in which a guest can become ready before its VM says so. */
+  async function isAsJudged(address: { namespace: string; name: string }, { guestVersion }: Doomed): Promise<boolean> {
+    const guest = await orNothing(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
+    return guest?.metadata.resourceVersion === guestVersion;
   }
 
   async function remove({ metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
@@ -178,6 +184,8 @@ interface Doomed {
   do: 'remove';
   rules: HealingRules;
   vmi: VmiView | undefined;
+  /** Resource version of the VMI of its name, whosever it is. */
+  guestVersion: string | undefined;
   minReadyMs: number;
 }
 

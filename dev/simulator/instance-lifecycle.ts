@@ -110,17 +110,21 @@ function run(instance: Instance, around: Surroundings): Move {
   const runTime = durationOf(instance.metadata, Knob.runTime);
   const ends = runTime === undefined ? Infinity : around.since + runTime;
   if (around.now >= ends) {
-    const phase = instance.metadata.annotations?.[Knob.runEnd] === 'Failed' ? 'Failed' : 'Succeeded';
-    return {
-      instance: entered(
-        notReady(instance, 'GuestNotRunning', 'Guest VM is not reported as running', around.now),
-        phase,
-        around.now,
-      ),
-    };
+    return { instance: ended(instance, around.now) };
   }
   const plugged = withPlugs(withReadiness(instance, around.now));
   return { instance: withMigratability(plugged, around), ...(ends === Infinity ? {} : { wakeAt: ends }) };
+}
+
+function ended(instance: Instance, now: number): Instance {
+  const how = instance.metadata.annotations?.[Knob.runEnd];
+  if (how === 'PodGone') {
+    // virt-controller, which finds this, notes no time of the phase as virt-handler does.
+    const down = notReady(instance, 'PodNotExists', 'virt-launcher pod has not yet been scheduled', now);
+    return { ...down, status: { ...down.status, phase: 'Failed' } };
+  }
+  const down = notReady(instance, 'GuestNotRunning', 'Guest VM is not reported as running', now);
+  return entered(down, how === 'Failed' ? 'Failed' : 'Succeeded', now);
 }
 
 function withReadiness(instance: Instance, now: number): Instance {

@@ -53,6 +53,14 @@ class Scene {
     await cluster().kube.patch(VirtualMachines, this.vm.metadata, 'merge', { status }, { subresource: 'status' });
   }
 
+  /** Its guest is ready, which KubeVirt has yet to write to the VM. */
+  async comeUp(): Promise<void> {
+    const { namespace, name, uid } = this.vm.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
+    const guest = await cluster().kube.create(VirtualMachineInstances, { metadata: { namespace: namespace!, name, ownerReferences: [owner] }, spec: { domain: { devices: {} } } });
+    await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } });
+  }
+
   async change(patch: object): Promise<void> {
     await cluster().kube.patch(VirtualMachines, this.vm.metadata, 'merge', patch);
   }
@@ -117,6 +125,22 @@ test.each<[string, (scene: Scene) => Promise<void>, string]>([
   const before = await scene.now();
   expect(await scene.remove()).toEqual({ end: 'Kept', why });
   expect((await scene.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+});
+
+test('a VM whose guest comes up while it is found out whether its disks hold something is left as it is', async () => {
+  const scene = await Scene.make();
+  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': 'the-last' } } });
+  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
+  let hasAsked = false;
+  const worker = await aWorker(async (method, path): Promise<Fate> => {
+    if (method !== 'GET' || !path.includes('/persistentvolumeclaims/') || hasAsked) return 'pass';
+    hasAsked = true;
+    await scene.comeUp();
+    return 'pass';
+  });
+  expect(await scene.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer sick' });
+  expect(hasAsked).toBe(true);
+  await scene.expectUntouched();
 });
 
 test('a VM of a pool that is being deleted is left to that', async () => {

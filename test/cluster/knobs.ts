@@ -40,7 +40,7 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
     case 'run-time':
       return undefined;
     case 'run-end':
-      return value === 'Failed' || value === null ? undefined : 'its guests shut themselves down';
+      return value === 'Failed' || value === 'PodGone' || value === null ? undefined : 'its guests shut themselves down';
     case 'never-ready':
       return given.hasStandIn ? undefined : 'its guests run and are not ready';
     default:

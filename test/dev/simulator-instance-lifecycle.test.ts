@@ -129,6 +129,13 @@ describe('while it runs', () => {
     expect(conditionsOf(next)['Ready']).toBe('False GuestNotRunning');
   });
 
+  test('without its pod it is Failed, and KubeVirt does not say since when', () => {
+    const { instance: next } = nextMove(instance('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })), around());
+    expect(next.status?.phase).toBe('Failed');
+    expect(next.status?.phaseTransitionTimestamps).toEqual(instance('Running', running).status?.phaseTransitionTimestamps);
+    expect(conditionsOf(next)['Ready']).toBe('False PodNotExists');
+  });
+
   test('sockets and memory that its spec has gained wait to be plugged in', () => {
     const had = {
       ...running,

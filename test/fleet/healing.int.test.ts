@@ -150,12 +150,12 @@ test('a VM that has run keeps its disk by default, and so does the VM that is ma
   await until(async () => expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }));
 });
 
-test('guests that fail their liveness probe at the start count as starts that fail', async () => {
+test('guests that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
   const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
   const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ guest: { livenessProbe } }) });
   await pool.pool.until({ readyReplicas: 2 });
   const before = await pool.uid(2);
-  const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'Failed' };
+  const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'PodGone' };
   await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
   await pool.endGuest(2);
   await pool.replaced(2, before);

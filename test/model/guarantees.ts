@@ -170,6 +170,8 @@ export class Guarantees implements Onlooker {
     if (((hasLeft && !isGoing(before)) || isDeleted) && vm.pool !== null && !isWorker) this.#meddled.set(vm.pool, this.#now);
     if (isDeleted) vm.deletedBy = isWorker ? activityNow() : (call?.process.name ?? 'nobody');
     vm.pool = owner?.uid ?? null;
+    // From here on it is to run, and is missed.
+    if (after !== undefined && !runs(before) && runs(after) && vm.downSince !== null) vm.downSince = this.#now;
     if (!isWorker || after === undefined && !isDeleted) return;
     if (isDeleted) this.#deletedByWorker(before);
     else if (after !== undefined && isRemoved(after) && !isRemoved(before)) {

@@ -63,7 +63,11 @@ export class VirtualTime extends Clock {
     const timer = new Timer();
     const within = inContext();
     this.in(ms, () => {
-      if (!timer.isOver) process.run(() => running.run(process, () => within(() => running.run(process, act))));
+      // A process that is frozen may end the timer once it goes on, before its turn.
+      const turn = (): void => {
+        if (!timer.isOver) running.run(process, () => within(() => running.run(process, act)));
+      };
+      process.run(turn);
     });
     return timer;
   }

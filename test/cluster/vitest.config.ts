@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ['test/bundle.ts'],
     maxWorkers: 1,
     fileParallelism: false,
-    testTimeout: 300_000,
+    testTimeout: 900_000,
     hookTimeout: 300_000,
   },
 });

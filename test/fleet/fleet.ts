@@ -153,11 +153,14 @@ export const runningTemplate: PoolSpec['template'] = {
 
 export const namesUpTo = (pool: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
 
+/** KubeVirt on a cluster that is given may be slower than the simulator. */
+const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
+
 /**
  * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker that is gone
  * several times over; and not until what is lost is looked for again, every five minutes.
  */
-export async function until(assertions: () => Promise<void>, timeout = 120_000): Promise<void> {
+export async function until(assertions: () => Promise<void>, timeout = PATIENCE_MS): Promise<void> {
   let skipped: unknown;
   const attempt = (): Promise<void> =>
     assertions().catch((error: unknown) => {

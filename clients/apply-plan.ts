@@ -2,7 +2,10 @@ import { readManifests, type Manifest, type ManifestFile } from '../api/manifest
 import type { KubeObject } from '../kubernetes/objects.ts';
 import { VirtualMachinePools } from '../kubernetes/resources.ts';
 import type { Places, Planned } from './apply.ts';
-import { Failure } from './failure.ts';
+import { Failure, UsageError } from './failure.ts';
+import { readManifestFiles } from './manifests.ts';
+import type { ManifestOptions } from './options.ts';
+import type { Session } from './session.ts';
 
 export interface Plan {
   planned: Planned[];
@@ -14,6 +17,13 @@ export interface NamespaceChoice {
   /** By --namespace: a manifest that names another is refused, as it is by kubectl. */
   given: string | undefined;
   byDefault: string;
+}
+
+/** Reads what `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError` without any `-f`. */
+export async function readPlan(session: Session, { filename, recursive }: ManifestOptions): Promise<Plan> {
+  if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
+  const files = await readManifestFiles(filename, recursive === true);
+  return planOf(files, { given: session.globals.namespace, byDefault: await session.namespace() });
 }
 
 /** Reads all manifests. Throws `ManifestErrors`, or an `AggregateError` of the namespaces that differ. */

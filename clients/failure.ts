@@ -11,6 +11,11 @@ export class UsageError extends Failure {
   override readonly name = 'UsageError';
 }
 
+/** Throws what has failed, one or many; nothing where nothing has. */
+export function throwAll(failures: readonly unknown[]): void {
+  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+}
+
 /** Any error as lines that a person can act on: one, unless it gathers several. */
 export function linesOf(error: unknown): string[] {
   if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { dryRun } from './values.ts';
 
 /** Flags that more than one command has. */
@@ -24,6 +24,22 @@ export const reasonOption = (): Option =>
     if (words.length > 0 && words.length <= LONGEST_REASON) return words;
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
   });
+
+/** What a command takes that reads manifests. */
+export interface ManifestOptions {
+  filename?: string[];
+  recursive?: boolean;
+}
+
+/** `-f` and `-R`, which mean the same in each command that reads manifests. */
+export const withManifests = (command: Command): Command =>
+  command
+    .option(
+      '-f, --filename <path>',
+      'a file, a folder, or - for standard input; may be given again',
+      (path, before: string[] | undefined) => [...(before ?? []), path],
+    )
+    .option('-R, --recursive', 'look into the folders below a folder, too');
 
 /** What stands behind a sentence that says what a command did. */
 export const dryRunRemark = (where: string): string =>

@@ -2,13 +2,26 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
-import { Failure } from './failure.ts';
+import type { GoingPool } from './delete-pools.ts';
+import { Failure, throwAll } from './failure.ts';
 import { note } from './output.ts';
 
 const REMARK_MS = 2_000;
 
-/** Waits until the pools with these UIDs are gone, and says on stderr how many of their VMs are left meanwhile. */
-export async function untilGone(
+/**
+ * Waits until these pools are gone, and says on stderr how many of their VMs are left meanwhile. Throws `Failure` for
+ * those that are still there when the time is over.
+ */
+export async function untilGone(kube: KubeClient, pools: GoingPool[], timeoutMs?: number): Promise<void> {
+  // By namespace: who may delete a pool may not be allowed to watch those of all namespaces.
+  const waits = [...Map.groupBy(pools, ({ namespace }) => namespace)].map(([namespace, ofOne]) =>
+    untilGoneIn(kube, namespace, new Map(ofOne.map(({ name, uid }) => [name, uid])), timeoutMs),
+  );
+  const ends = await Promise.allSettled(waits);
+  throwAll(ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : [])));
+}
+
+async function untilGoneIn(
   kube: KubeClient,
   namespace: string,
   uids: Map<string, string>,

@@ -2,16 +2,13 @@ import { Command } from 'commander';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Rehearsed } from '../apply.ts';
-import { UsageError } from '../failure.ts';
-import { examples, dryRunOption, dryRunRemark } from '../options.ts';
+import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../options.ts';
 import { note, print } from '../output.ts';
 import { inSession, type Session } from '../session.ts';
 import { labelOf } from '../targets.ts';
 import type { DryRun } from '../values.ts';
 
-interface ApplyOptions {
-  filename?: string[];
-  recursive?: boolean;
+interface ApplyOptions extends ManifestOptions {
   forceConflicts?: boolean;
   keepReplicas?: boolean;
   vmCheck: boolean;
@@ -19,14 +16,8 @@ interface ApplyOptions {
 }
 
 export const applyCommand = (): Command =>
-  new Command('apply')
+  withManifests(new Command('apply'))
     .description('make or change pools as manifests say: all of them, or none when one is wrong')
-    .option(
-      '-f, --filename <path>',
-      'a file, a folder, or - for standard input; may be given again',
-      (path, before: string[] | undefined) => [...(before ?? []), path],
-    )
-    .option('-R, --recursive', 'look into the folders below a folder, too')
     .option('--force-conflicts', 'take over fields that somebody else has set')
     .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
     .option('--no-vm-check', 'do not have KubeVirt try a VM of the template first')
@@ -42,15 +33,8 @@ export const applyCommand = (): Command =>
     .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
 
 async function apply(session: Session, options: ApplyOptions): Promise<void> {
-  if (options.filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
-  const [{ readManifestFiles }, { planOf }, { applyOne, rehearse }] = await Promise.all([
-    import('../manifests.ts'),
-    import('../apply-plan.ts'),
-    import('../apply.ts'),
-  ]);
-  const files = await readManifestFiles(options.filename, options.recursive === true);
-  const defaultNamespace = await session.namespace();
-  const { planned, notes } = planOf(files, { given: session.globals.namespace, byDefault: defaultNamespace });
+  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([import('../apply-plan.ts'), import('../apply.ts')]);
+  const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   if (options.dryRun === 'client') {
     for (const { resource, object } of planned) print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);

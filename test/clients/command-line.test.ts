@@ -52,6 +52,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['delete', 'pool', 'web', '--timeout', 'soon'],
       "option '--timeout <duration>' argument 'soon' is invalid. Give a duration such as 30s, 5m or 1h30m.",
     ],
+    [['delete'], 'which pools? Give pool NAME, or -f FILE'],
+    [['delete', 'pool'], 'which pool? Give its name'],
+    [['delete', 'pool', 'web', '-f', 'x'], 'pool web: give either names or -f; each file has an -f of its own'],
+    [['delete', 'pool', 'web', '-R'], '-R looks into folders that -f names: give -f, or leave -R out'],
     [['apply'], 'which manifests? Give -f FILE, a folder, or -'],
     [['apply', '--filenames', 'x'], "unknown option '--filenames'; did you mean --filename?"],
     [
@@ -76,6 +80,7 @@ describe('a failure has exit code 1 and one sentence', () => {
     [['get', 'pools', '--kubeconfig', '/nonexistent'], /^error: kubeconfig \/nonexistent: no such file; [^\n]+\n$/],
     [['get', 'pools', '--state', '/nonexistent'], /^error: no embedded stack runs in \/nonexistent; [^\n]+\n$/],
     [['apply', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
+    [['delete', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
   ])('%j', async (args, stderr) => {
     expect(await drover(args)).toEqual({ code: 1, signal: null, stdout: '', stderr: expect.stringMatching(stderr) as string });
   });

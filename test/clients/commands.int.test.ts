@@ -369,6 +369,27 @@ describe('delete', () => {
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
   });
 
+  test('with -f takes the pools that manifests name, and tells of those that are not there', async () => {
+    const namespace = await fleet().namespace();
+    const deleted = (text: string, ...flags: string[]): Promise<Outcome> =>
+      run(['delete', '-n', namespace, '-f', '-', ...flags], env(), text);
+    for (const name of ['web', 'db']) await fleet().createPool(namespace, name, { replicas: 1 });
+    const all = ['web', 'nope', 'db'].map((name) => manifest(name)).join('\n---\n');
+    expect(await deleted(`${all}\n---\n${manifest('bad', { replicas: -1 })}`)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: standard input:\d+ \(document 4\): [^\n]*replicas[^\n]*\n$/) as string,
+    });
+    expect(await fleet().pool(namespace, 'web')).toBeDefined();
+    expect(await deleted(all)).toMatchObject({
+      code: 1,
+      stdout: ['web', 'db'].map((name) => `virtualmachinepool.drover.dev "${name}" deleted\n`).join(''),
+      stderr: expect.stringMatching(/error: virtualmachinepools\.drover\.dev "nope" not found\n$/) as string,
+    });
+    for (const name of ['web', 'db']) expect(await fleet().pool(namespace, name)).toBeUndefined();
+    expect(await deleted(all, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+  });
+
   test('with --cascade=orphan leaves the VMs', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 3 });

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { UsageError } from '../../failure.ts';
+import { throwAll, UsageError } from '../../failure.ts';
 import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
 import { plain, print } from '../../output.ts';
@@ -48,7 +48,7 @@ async function ask(session: Session, words: string[], signal: CycleSignal, optio
     print(options.dryRun === 'none' ? `${what}\n  ${plain(cycleInWords(healView(after), vm, Date.now()))}` : what);
   };
   await Promise.all(vms.map((vm) => askOne(vm).catch((error: unknown) => failures.push(error))));
-  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+  throwAll(failures);
 }
 
 /** `pool web web-3 web-7`, or `pool/web web-3 web-7`. Throws `UsageError`. */

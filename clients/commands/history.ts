@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import { UsageError } from '../failure.ts';
+import type { Pool } from '../fleet.ts';
 import { ofKnownKind } from '../known-kind.ts';
 import { examples, formatOption } from '../options.ts';
 import { note, print } from '../output.ts';
 import type { DataFormat } from '../rollout/data.ts';
+import type { Revision } from '../rollout/revisions.ts';
 import { inSession, type Session } from '../session.ts';
 import { namedTargetsOf, Pools, Vms } from '../targets.ts';
 
@@ -48,11 +50,19 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
-  const all = await (isVm ? readActionsOfVm(client, ref) : readActions(client, ref));
+  const all = await (isVm ? readActionsOfVm : readActions)(client, ref, (pool) => revisionsOf(session, pool));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
   // Throws if there is no such object either: a name that was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
   note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
+}
+
+/** None where the pool is gone, or nobody may read them: who asked for what is not all that a history tells. */
+async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
+  const { readRevisions } = await import('../rollout/revisions.ts');
+  const kube = await session.kube();
+  const key = { namespace: await session.namespace(), name };
+  return kube.get<Pool>(Pools.resource, key).then((pool) => readRevisions(kube, pool)).catch(() => []);
 }

@@ -16,6 +16,7 @@ export interface Action {
   /** Revisions; null where it was not about one, or nobody knows. */
   from: string | null;
   to: string | null;
+  /** `drover` where it does so of its own accord, to keep a pool as its spec says; null where nobody knows. */
   askedBy: string | null;
   /** `UnderWay` until it is known; `Unknown` where it never will be. */
   end: string;
@@ -35,6 +36,9 @@ export function actionsOf(workflow: string, { events }: History): Action[] {
   if (type === 'healVm') return [...attemptOf(workflow, all), ...askedOf(workflow, all)];
   return type === 'updateBatch' ? batchOf(workflow, all) : [];
 }
+
+/** Whose doing it is that VMs are made, removed and healed: nobody is known to have asked for each. */
+const ITSELF = 'drover';
 
 type Key = Parameters<PoolActivities['deleteVms']>[0];
 
@@ -63,7 +67,7 @@ function stepsOf(workflow: string, events: Event[]): Action[] {
     const { vms } = what;
     const end = ends.get(String(event.eventId));
     const reason = summaryOf(event);
-    const base = { time: timeOf(event), endedAt: end === undefined ? null : timeOf(end), from: null, askedBy: null, reason, workflow, ...what };
+    const base = { time: timeOf(event), endedAt: end === undefined ? null : timeOf(end), from: null, askedBy: ITSELF, reason, workflow, ...what };
     const { taken, ...how } = stepEnd(end, events, vms.length);
     const others = vms.filter((name) => !taken.includes(name));
     const stranger = { end: 'Taken', why: "a VM of this name is somebody else's" };
@@ -151,7 +155,7 @@ function attemptOf(workflow: string, events: Event[]): Action[] {
       vms: [name],
       from: null,
       to: null,
-      askedBy: null,
+      askedBy: ITSELF,
       end: how.end,
       why: how.why,
       reason: `heal ${name}: ${why}`,

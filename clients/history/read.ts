@@ -7,24 +7,33 @@ import { actionsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
 import { decodePayloads } from './decoded.ts';
 import type { History } from './events.ts';
+import { withOrigins, type Origin } from './origins.ts';
 import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
+/** What is kept of the templates of a pool of this name; nothing where it is gone. */
+type RevisionsOf = (pool: string) => Promise<Origin[]>;
+
 /** All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it can't tell. */
-export async function readActions(client: Client, { cluster, namespace, name }: PoolRef): Promise<Action[]> {
+export async function readActions(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
+  const { cluster, namespace, name } = ref;
   const runs = await readRuns(client, `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`);
-  const own = runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history));
+  const own = inOrder(runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)));
   const key = `${namespace}/${name}`;
   const isOfPool = (vm: string): boolean => vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;
   const wide = (await readWide(client, cluster)).filter(({ vms, pools }) => pools.includes(key) || vms.some(isOfPool));
-  return inOrder([...own, ...wide.map(inNamespace)]);
+  const told = own.length === 0 ? [] : withOrigins(own, await revisionsOf(name));
+  return inOrder([...told, ...wide.map(inNamespace)]);
 }
 
 /** As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in; and what a pool did to it that would name it so. */
-export async function readActionsOfVm(client: Client, { cluster, namespace, name }: PoolRef): Promise<Action[]> {
+export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
+  const { cluster, namespace, name } = ref;
   const pool = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
-  if (numberOf(pool, name) !== null) return aboutVm(await readActions(client, { cluster, namespace, name: pool }), name);
+  if (numberOf(pool, name) !== null) {
+    return aboutVm(await readActions(client, { ...ref, name: pool }, revisionsOf), name);
+  }
   const wide = await readWide(client, cluster);
   return inOrder(wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace));
 }

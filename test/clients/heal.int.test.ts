@@ -96,11 +96,11 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   await until(async () => {
     const told = (await history()).filter(({ action }) => action.startsWith('heal')).map(({ action, vms, end, askedBy }) => [action, vms.join(), end, askedBy]);
     expect(told).toEqual([
-      ['heal', 'web-2', 'Healed', null],
+      ['heal', 'web-2', 'Healed', 'drover'],
       ['heal pause', '', 'Asked', 'ada@desk'],
       ['heal now', 'web-2', 'Asked', 'ada@desk'],
       ['heal resume', '', 'Asked', 'ada@desk'],
-      ['heal', 'web-3', 'Skipped', null],
+      ['heal', 'web-3', 'Skipped', 'drover'],
       ['heal skip', 'web-3', 'Asked', 'ada@desk'],
     ]);
   });

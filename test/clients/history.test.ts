@@ -56,6 +56,9 @@ describe('a pool\'s workflow', () => {
     expect(made).toEqual(made.map(() => expect.stringMatching(/^[0-9a-f]{10}$/) as string));
   });
 
+  test('does what it does to VMs of its own accord', () =>
+    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ askedBy }) => askedBy))).toEqual(new Set(['drover'])));
+
   test('tells what people asked for', () =>
     expect(actions).toContainEqual(expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' })));
 });
@@ -111,7 +114,7 @@ describe('a healing cycle', () => {
   const removal = { activityTaskScheduledEventAttributes: { activityType: { name: 'removeSickVm' }, input: payloads({}, {}, 0) } };
   const signal = (signalName: string, more = {}) => ({ workflowExecutionSignaledEventAttributes: { signalName, input: payloads({ by: 'ada', why: 'lunch' }), ...more } });
   const completed = (result: object) => ({ workflowExecutionCompletedEventAttributes: { result: payloads(result) } });
-  const heal = { action: 'heal', vms: ['web-2'], time: '2026-01-01T00:00:01.000Z', reason: 'heal web-2: no start' };
+  const heal = { action: 'heal', askedBy: 'drover', vms: ['web-2'], time: '2026-01-01T00:00:01.000Z', reason: 'heal web-2: no start' };
 
   test.each([
     ['its end', completed({ end: 'Healed', attempts: 1, why: 'no start' }), { end: 'Healed', endedAt: '2026-01-01T00:00:02.000Z', why: 'no start' }],
@@ -160,13 +163,13 @@ test('two people who ask the same at once are two', () => expect(grouped([anActi
 test('a table says why it ended so, or else why it was done', () => {
   const lines = actionsTable([
     anAction({ vms: ['web-1', 'web-2', 'web-3'], end: 'Failed', why: 'not ready in time' }),
-    anAction({ action: 'create', vms: ['web-4'], from: null, askedBy: null, reason: 'create web-4: 1 missing of 4' }),
-    anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null }),
+    anAction({ action: 'create', vms: ['web-4'], from: null, askedBy: 'drover', reason: 'create web-4: 1 missing of 4' }),
+    anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null, askedBy: null }),
   ]);
   expect(lines.map((line) => stripVTControlCharacters(line).split(/ {2,}/))).toEqual([
     ['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'],
     ['2026-01-01T00:00:00Z', 'restart', 'web-1 … web-3', 'a', 'b', 'ada@desk', 'Failed', 'not ready in time'],
-    ['2026-01-01T00:00:00Z', 'create', 'web-4', '<none>', 'b', '<unknown>', 'Updated', '1 missing of 4'],
-    ['2026-01-01T00:00:00Z', 'pause', '<pool>', '<none>', '<none>', 'ada@desk', 'Asked'],
+    ['2026-01-01T00:00:00Z', 'create', 'web-4', '<none>', 'b', 'drover', 'Updated', '1 missing of 4'],
+    ['2026-01-01T00:00:00Z', 'pause', '<pool>', '<none>', '<none>', '<unknown>', 'Asked'],
   ]);
 });

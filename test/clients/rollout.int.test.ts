@@ -290,7 +290,7 @@ test('the history tells what drover has done, from what to what, who asked and h
   const [vm = ''] = actions[1]!.vms;
   const rows = (await history('--vm', vm)).stdout.trimEnd().split('\n').slice(1).map((row) => row.split(/ {2,}/).slice(1, 7));
   expect(rows).toEqual([
-    ['create', vm, '<none>', revisionOf(first), '<unknown>', 'Done'],
+    ['create', vm, '<none>', revisionOf(first), 'drover', 'Done'],
     ['restart', vm, revisionOf(first), revisionOf(second), 'bob@desk', 'Failed'],
   ]);
   expect(await run(['history', 'pool', 'nope', '-n', namespace], env())).toMatchObject({

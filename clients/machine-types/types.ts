@@ -39,12 +39,17 @@ const rowOf = (type: TypeInUse, namespace: string, { vms, guests }: TypeCounts, 
   vms,
   guests,
   ...(wide ? [type.nodes ?? '<unknown>', type.newer ?? '<none>'] : []),
-  stateOf(type),
+  stateOf(type, vms),
 ];
 
-function stateOf({ nodes, newer, isAlias }: TypeInUse): Cell {
-  if (nodes === 0) return { text: 'old: no schedulable node has it', style: 'red' };
-  if (newer !== null) return { text: `old: nodes have ${newer}`, style: 'yellow' };
+/**
+ * That nodes have a newer type is no fault of a guest: each that was started before the nodes were upgraded has an
+ * older one, also if its VM asks for `q35`.
+ */
+function stateOf({ nodes, newer, isAlias }: TypeInUse, vms: number): Cell {
+  if (nodes === 0) return { text: 'no schedulable node has it', style: 'red' };
+  const alone = vms === 0 ? '; no VM asks for this one' : '';
+  if (newer !== null) return { text: `older: nodes have ${newer}${alone}`, style: 'yellow' };
   if (isAlias) return 'alias';
   return nodes === null ? '<unknown>' : 'newest of the nodes';
 }
@@ -52,7 +57,13 @@ function stateOf({ nodes, newer, isAlias }: TypeInUse): Cell {
 function totalInWords(types: TypeInUse[]): string {
   if (types.some(({ nodes }) => nodes === null)) return countedInWords(types);
   const old = types.filter(({ isOld }) => isOld);
-  return `${countedInWords(types)}; ${old.length === 0 ? 'none of an old type' : `of old types: ${countedInWords(old)}`}`;
+  const [lost, older] = [old.filter(({ nodes }) => nodes === 0), old.filter(({ nodes }) => nodes !== 0)];
+  return [
+    countedInWords(types),
+    ...(old.length === 0 ? ['none of an older type than nodes have'] : []),
+    ...(lost.length === 0 ? [] : [`of types that no node has: ${countedInWords(lost)}`]),
+    ...(older.length === 0 ? [] : [`of older types than nodes have: ${countedInWords(older)}`]),
+  ].join('; ');
 }
 
 function countedInWords(types: TypeInUse[]): string {

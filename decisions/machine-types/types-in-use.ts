@@ -19,6 +19,7 @@ export interface TypeInUse extends TypeCounts {
   nodes: number | null;
   /** The newest of its family that a schedulable node has, where that is newer; null where there is none, or nobody knows. */
   newer: string | null;
+  /** No schedulable node has it, or one has a newer one: that alone is no reason to change it. */
   isOld: boolean;
 }
 

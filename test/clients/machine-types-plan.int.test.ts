@@ -29,7 +29,7 @@ async function versionsIn(namespace: string): Promise<string[]> {
   return [...vms!.items, ...vmis!.items].map(({ metadata }) => `${metadata.name} ${metadata.uid} ${metadata.generation}`);
 }
 
-test('types in use are counted by namespace, and the old ones told', async () => {
+test('types in use are counted by namespace, and those told that are older than what nodes have', async () => {
   needs('machine types on nodes');
   const one = await Machines.of(fleet(), { 'db-1': {}, 'db-2': { type: 'q35' }, off: { runStrategy: 'Halted', type: 'pc-q35-rhel8.2.0' } });
   const other = await Machines.of(fleet(), { web: { type: 'pc-q35-rhel9.8.0' }, 'web-2': {} });
@@ -39,10 +39,10 @@ test('types in use are counted by namespace, and the old ones told', async () =>
   expect(rows[0]).toBe('NAMESPACE | TYPE | VMS | GUESTS | STATE');
   expect(rows).toEqual(
     expect.arrayContaining([
-      `${one.namespace} | pc-q35-rhel8.2.0 | 1 | 0 | old: no schedulable node has it`,
-      `${one.namespace} | ${OLD} | 1 | 1 | old: nodes have pc-q35-rhel9.8.0`,
-      `${other.namespace} | ${OLD} | 1 | 1 | old: nodes have pc-q35-rhel9.8.0`,
-      `${one.namespace} | ${NEW} | 0 | 1 | old: nodes have pc-q35-rhel9.8.0`,
+      `${one.namespace} | pc-q35-rhel8.2.0 | 1 | 0 | no schedulable node has it`,
+      `${one.namespace} | ${OLD} | 1 | 1 | older: nodes have pc-q35-rhel9.8.0`,
+      `${other.namespace} | ${OLD} | 1 | 1 | older: nodes have pc-q35-rhel9.8.0`,
+      `${one.namespace} | ${NEW} | 0 | 1 | older: nodes have pc-q35-rhel9.8.0; no VM asks for this one`,
       `${one.namespace} | q35 | 1 | 0 | alias`,
       `${other.namespace} | pc-q35-rhel9.8.0 | 1 | 1 | newest of the nodes`,
     ]),

@@ -100,23 +100,23 @@ const type = (name: string, fields: Partial<TypeInUse>): TypeInUse => ({
   ...fields,
 });
 
-test('types have a line for each namespace, and say why they are old', () => {
-  const both = { shop: { vms: 2, guests: 1 }, bank: { vms: 1, guests: 1 } };
+test('types have a line for each namespace, and say whether nodes have them, or newer ones', () => {
+  const both = { shop: { vms: 2, guests: 1 }, bank: { vms: 0, guests: 1 } };
   const types = [
     type('pc-q35-rhel8.2.0', { nodes: 0, newer: 'pc-q35-rhel9.2.0', isOld: true }),
-    type('pc-q35-rhel8.6.0', { vms: 3, guests: 2, namespaces: both, newer: 'pc-q35-rhel9.2.0', isOld: true }),
+    type('pc-q35-rhel8.6.0', { vms: 2, guests: 2, namespaces: both, newer: 'pc-q35-rhel9.2.0', isOld: true }),
     type('pc-q35-rhel9.2.0', {}),
     type('q35', { isAlias: true }),
   ];
   expect(rowsOf(typesLines(types, { wide: false }))).toEqual([
     'NAMESPACE | TYPE | VMS | GUESTS | STATE',
-    'shop | pc-q35-rhel8.2.0 | 1 | 0 | old: no schedulable node has it',
-    'shop | pc-q35-rhel8.6.0 | 2 | 1 | old: nodes have pc-q35-rhel9.2.0',
-    'bank | pc-q35-rhel8.6.0 | 1 | 1 | old: nodes have pc-q35-rhel9.2.0',
+    'shop | pc-q35-rhel8.2.0 | 1 | 0 | no schedulable node has it',
+    'shop | pc-q35-rhel8.6.0 | 2 | 1 | older: nodes have pc-q35-rhel9.2.0',
+    'bank | pc-q35-rhel8.6.0 | 0 | 1 | older: nodes have pc-q35-rhel9.2.0; no VM asks for this one',
     'shop | pc-q35-rhel9.2.0 | 1 | 0 | newest of the nodes',
     'shop | q35 | 1 | 0 | alias',
     '',
-    '6 VMs, 2 guests; of old types: 4 VMs, 2 guests',
+    '5 VMs, 2 guests; of types that no node has: 1 VM, 0 guests; of older types than nodes have: 2 VMs, 2 guests',
   ]);
   const wide = rowsOf(typesLines([type('q35', { isAlias: true }), type('pc-q35-rhel9.2.0', { nodes: null })], { wide: true }));
   expect(wide.slice(0, 3)).toEqual([
@@ -126,7 +126,7 @@ test('types have a line for each namespace, and say why they are old', () => {
   ]);
   // Nobody knows whether that is an old one.
   expect(wide.at(-1)).toBe('2 VMs, 0 guests');
-  expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe('1 VM, 0 guests; none of an old type');
+  expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe('1 VM, 0 guests; none of an older type than nodes have');
 });
 
 describe('what is asked of the API server', () => {

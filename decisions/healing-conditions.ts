@@ -3,6 +3,7 @@ import { withTime, type Untimed } from './conditions.ts';
 import type { HealingPlan } from './healing-plan.ts';
 import { underWay } from './healing-state.ts';
 import { cyclesInWords } from './naming.ts';
+import { inOneMessage } from './told-list.ts';
 import type { StoredPool } from './vm-from-template.ts';
 
 const MESSAGE_LENGTH = 2_048;
@@ -15,7 +16,7 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 's
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = underWay(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const message = [...cyclesInWords(cycles), ...told.waits, ...told.spared].join('; ').slice(0, MESSAGE_LENGTH);
+  const message = inOneMessage([...cyclesInWords(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
   const healing: Untimed =
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: told.waits.length === 0 ? 'NothingToHeal' : 'Waiting', message }

@@ -8,6 +8,7 @@ import { judge } from './healing-verdicts.ts';
 import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
 import { numberOf } from './naming.ts';
 import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
+import { shortened } from './told-list.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
@@ -70,13 +71,11 @@ export function planHealing(input: HealingInput): HealingPlan {
     mark: inTurn(mark, burst, now),
     state: carried({ ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] }),
     suspended,
-    waits: shortened(waits),
-    spared: shortened(found.spared),
+    waits: shortened(waits, WAITS_TOLD),
+    spared: shortened(found.spared, WAITS_TOLD),
     wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), nextWell(view, found.spent), markAgain].reduce(earlier, null),
   };
 }
-
-const shortened = (words: string[]): string[] => (words.length > WAITS_TOLD ? [...words.slice(0, WAITS_TOLD), `and ${words.length - WAITS_TOLD} more`] : words);
 
 /** What is still to be noted on VMs; nothing of starts where the pool says itself what becomes of disks. */
 function notesOf(view: HealingView): RunNote[] {

@@ -36,9 +36,16 @@ export function namesInWords(names: readonly string[]): string {
 /** `web-2` before `web-10`. */
 const byNumber = new Intl.Collator('en', { numeric: true }).compare;
 
-/** Healing cycles as the condition `Healing` begins with them, to be joined by `; `: the names of all first, for whoever sees only its beginning. */
+/** With which the words about a healing cycle begin. */
+export const cycleNamed = ({ vm, attempt }: { vm: string; attempt: number }): string =>
+  `${vm} (replacement ${attempt}): `;
+
+/**
+ * Healing cycles as the condition `Healing` begins with them, a sentence each: the names of all first, for whoever sees
+ * only its beginning.
+ */
 export function cyclesInWords(cycles: readonly { vm: string; attempt: number; why: string }[]): string[] {
-  const [first, ...rest] = cycles.map(({ vm, attempt, why }) => `${vm} (replacement ${attempt}): ${why}`);
+  const [first, ...rest] = cycles.map((cycle) => `${cycleNamed(cycle)}${cycle.why}`);
   if (first === undefined) return [];
   return rest.length === 0 ? [first] : [`${namesInWords(cycles.map(({ vm }) => vm))}: ${first}`, ...rest];
 }

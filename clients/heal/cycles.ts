@@ -102,13 +102,8 @@ function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
 }
 
 async function noCycle(session: Session, view: HealView, vm: string): Promise<Failure> {
-  const last = endedOf(view, vm);
-  if (last !== null) return new Failure(`vm ${vm} is left as it is already (${inWords(last)}): \`drover heal now pool ${view.pool} ${vm}\` has it healed again`);
-  const told = view.waits.split('; ');
-  const waits = told.find((words) => words.startsWith(`${vm} is sick`));
-  if (waits !== undefined) return new Failure(`no replacement of vm ${vm} has begun: ${waits}`);
-  const spared = told.find((words) => words.startsWith(`${vm} is not replaced`));
-  if (spared !== undefined) return new Failure(`vm ${spared}`);
+  const told = whyNoCycle(view, vm);
+  if (told !== null) return new Failure(told);
   const kube = await session.kube();
   const found = await kube.get(VirtualMachines, { namespace: view.namespace, name: vm }).catch((error: unknown) => {
     if (isNotFound(error)) return undefined;
@@ -117,7 +112,24 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   if (found === undefined) return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
   if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
   if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true') return new Failure(`vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`);
-  return new Failure(`no replacement of vm ${vm} is under way, and by the rules of pool ${view.pool} it is not sick: \`drover heal status pool ${view.pool}\` shows those that are`);
+  return new Failure(noCycleInWords(view, vm));
+}
+
+/** Why no cycle of the VM is under way, where the status tells that of this one; null where it does not. */
+export function whyNoCycle(view: HealView, vm: string): string | null {
+  const last = endedOf(view, vm);
+  if (last !== null) return `vm ${vm} is left as it is already (${inWords(last)}): \`drover heal now pool ${view.pool} ${vm}\` has it healed again`;
+  const waits = view.waits.find((words) => words.startsWith(`${vm} is sick`));
+  if (waits !== undefined) return `no replacement of vm ${vm} has begun: ${waits}`;
+  const spared = view.waits.find((words) => words.startsWith(`${vm} is not replaced`));
+  return spared === undefined ? null : `vm ${spared}`;
+}
+
+/** Of a VM that the status does not name: only one that names all tells that it is not sick. */
+export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string): string {
+  if (untold === 0) return `no replacement of vm ${vm} is under way, and by the rules of pool ${pool} it is not sick: \`drover heal status pool ${pool}\` shows those that are`;
+  const why = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
+  return `no replacement of vm ${vm} is under way, and whether it waits for one is not known: the status of pool ${pool} leaves out ${untold} of the VMs that are not replaced${why}`;
 }
 
 function inWords({ end, attempts, why }: HealView['spent'][number]): string {

@@ -19,14 +19,15 @@ export function healLines(view: HealView, now: number): string[] {
 
 /** Where it stands, who has paused it, and what is sick and waits. */
 export function standingLines(view: HealView, now: number): string[] {
-  const { phase, waits, paused, suspended } = view;
+  const { phase, waits, untold, paused, suspended } = view;
   // A person's pause has a line of its own, which says when.
   const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${phaseInWords(view)}`,
     ...(paused === null ? [] : [paint('yellow', plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`))]),
     ...(isTold ? [] : [paint(suspended.reason === 'TooManyUnhealthy' ? 'red' : 'yellow', plain(`suspended, ${suspended.reason}: ${suspended.message}`))]),
-    ...(waits === '' ? [] : [plain(waits)]),
+    ...waits.map(plain),
+    ...(untold === 0 ? [] : [`and ${untold} more`]),
   ];
 }
 

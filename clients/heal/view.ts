@@ -1,5 +1,6 @@
 import type { HealingStatus } from '../../api/pool.ts';
-import { cyclesInWords } from '../../decisions/naming.ts';
+import { cycleNamed } from '../../decisions/naming.ts';
+import { leftOutOf, sentencesIn } from '../../decisions/told-list.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
 
@@ -17,8 +18,10 @@ export interface HealView {
    * `Deleting` at the end.
    */
   phase: string;
-  /** VMs that are sick and not yet replaced, and what that waits for, in words; empty where there are none. */
-  waits: string;
+  /** VMs that are sick and not yet replaced, and what that waits for, a sentence each. */
+  waits: string[];
+  /** How many more the status leaves out: it may be any of the pool's. */
+  untold: number;
   /** Why sick VMs are left as they are: the reason and the words of the condition `HealingSuspended`. */
   suspended: { reason: string; message: string } | null;
   paused: { by: string; at: string; why: string | null } | null;
@@ -33,13 +36,15 @@ export function healView(pool: Stored<Pool>): HealView {
   const { paused, cycles = [], spent = [] } = status?.healing ?? {};
   const conditions = status?.conditions ?? [];
   const healing = conditions.find(({ type }) => type === 'Healing');
+  const message = healing?.message ?? '';
   const suspended = conditions.find(({ type, status }) => type === 'HealingSuspended' && status === 'True');
   return {
     namespace: metadata.namespace ?? '',
     pool: metadata.name,
     autohealing: spec.autohealing !== undefined,
     phase: phaseOf(pool, healing?.reason),
-    waits: waitsIn(healing?.message ?? '', cycles),
+    waits: waitsIn(message, cycles),
+    untold: leftOutOf(message),
     suspended: suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
     paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
     cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
@@ -53,8 +58,8 @@ function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | unde
   return reason ?? (spec.autohealing === undefined ? 'Off' : 'Pending');
 }
 
-/** The condition's words begin with the cycles, which a table shows better. */
-function waitsIn(message: string, cycles: Cycle[]): string {
-  const shown = cyclesInWords(cycles).join('; ');
-  return message.startsWith(shown) ? message.slice(shown.length).replace(/^; /, '') : message;
+/** The condition's words tell the cycles as well, which a table shows better. */
+function waitsIn(message: string, cycles: Cycle[]): string[] {
+  const named = cycles.map(cycleNamed);
+  return sentencesIn(message).filter((sentence) => !named.some((words) => sentence.includes(words)));
 }

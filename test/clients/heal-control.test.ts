@@ -1,7 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkHeals, pause, resume, type HealControl } from '../../clients/heal/control.ts';
-import { checkCycle, cycleInWords, doneOf, hasTaken, type CycleSignal } from '../../clients/heal/cycles.ts';
+import { checkCycle, cycleInWords, doneOf, hasTaken, noCycleInWords, whyNoCycle, type CycleSignal } from '../../clients/heal/cycles.ts';
 import { healView } from '../../clients/heal/view.ts';
+import { healingConditions } from '../../decisions/healing-conditions.ts';
+import { noHealing } from '../../decisions/healing-state.ts';
+import { shortened } from '../../decisions/told-list.ts';
 import { condition, cycle, healingPool, spent, type Said } from './heal-pools.ts';
 
 const paused: Said = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
@@ -62,4 +65,27 @@ test('what holds for a VM is said in words', () => {
   const before = viewOf({ healing: { cycles: [], spent: [spent({ end: 'Skipped', why: 'by ada', attempts: 0 })] } });
   expect(cycleInWords(before, 'web-1', now)).toBe('skipped: by ada');
   expect(cycleInWords(view, 'web-3', now)).toBe('no cycle of it is under way');
+});
+
+/** As drover tells of so many VMs that wait, each with these words of KubeVirt's. */
+const viewWith = (count: number, words: string) => {
+  const waits = Array.from({ length: count }, (_, index) => `web-${index + 1} is sick (${words}): others are healed first`);
+  const told = { state: noHealing, suspended: null, waits: shortened(waits, 20), spared: ['web-99 is not replaced: its node is away'] };
+  return viewOf({ conditions: healingConditions(healingPool() as never, told, '') });
+};
+
+describe('of a VM that no cycle is under way of', () => {
+  test('it is said what it waits for, whatever words there are in that', () => {
+    expect(whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2')).toBe('no replacement of vm web-2 has begun: web-2 is sick (no image, no disk, really): others are healed first');
+    expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
+  });
+
+  test('it is not called well where the status does not name all that are sick', () => {
+    const [few, many, long] = [viewWith(2, 'x'), viewWith(25, 'x'), viewWith(20, 'x'.repeat(128))];
+    expect(noCycleInWords(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
+    expect(whyNoCycle(many, 'web-23')).toBeNull();
+    expect(noCycleInWords(many, 'web-23')).toMatch(/whether it waits for one is not known: the status of pool web leaves out 5 of the VMs/);
+    expect(whyNoCycle(long, 'web-20')).toBeNull();
+    expect(noCycleInWords(long, 'web-20')).toMatch(/whether it waits for one is not known/);
+  });
 });

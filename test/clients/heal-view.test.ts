@@ -83,8 +83,14 @@ test('the newest 20 ended ones are shown, and that there are more', () => {
 test("the condition's words about cycles are not told beside their table, those about VMs that wait are", () => {
   const cycles = [cycle({ vm: 'web-2', why: 'a; b' }), cycle({ vm: 'web-3' })];
   const pool = healingPool({ healing: { cycles } });
-  const told = (waits: string[]): string =>
+  const told = (waits: string[]): string[] =>
     healView(healingPool({ healing: { cycles }, conditions: healingConditions(pool as never, { state: { ...noHealing, cycles }, suspended: null, waits, spared: [] }, '') })).waits;
-  expect(told([])).toBe('');
-  expect(told(['web-5 is sick (x): later'])).toBe('web-5 is sick (x): later');
+  expect(told([])).toEqual([]);
+  expect(told(['web-5 is sick (x): later'])).toEqual(['web-5 is sick (x): later']);
+});
+
+test('VMs that wait have a line each, and it is told how many more there are', () => {
+  const message = 'web-1 is sick (x): later; web-2 is not replaced: its node is away; and 3 more';
+  const lines = linesOf(healingPool({ healing: {}, conditions: [condition('Healing', 'False', 'Waiting', message)] }));
+  expect(lines.slice(1)).toEqual(['web-1 is sick (x): later', 'web-2 is not replaced: its node is away', 'and 3 more']);
 });

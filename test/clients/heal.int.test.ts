@@ -63,7 +63,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(await heal('status')).toMatchObject({ code: 0, stderr: '', stdout: `${namespace}/web\n  NothingToHeal: nothing to heal\n` });
 
   await breakUntilWaiting(namespace, 'web-2');
-  expect(await viewIn(namespace)).toMatchObject({ autohealing: true, phase: 'ReplacingVms', waits: '', cycles: [{ vm: 'web-2', attempt: 1, nextAt: matching(/Z$/) }] });
+  expect(await viewIn(namespace)).toMatchObject({ autohealing: true, phase: 'ReplacingVms', waits: [], untold: 0, cycles: [{ vm: 'web-2', attempt: 1, nextAt: matching(/Z$/) }] });
   expect((await heal('status', 'pool/web')).stdout).toMatch(/^ {2}VM +ATTEMPT .*\n {2}web-2 +1 +Waiting +in \d+m \(\S+Z\) +\d+s +\S/m);
 
   expect(await heal('pause', 'pool', 'web', '--reason', 'lunch')).toMatchObject({
@@ -140,7 +140,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   const heal = healIn(namespace);
   await heal('pause', 'pool', 'web');
   await makeFail(namespace, 'web-1');
-  await until(async () => expect((await viewIn(namespace)).waits).toMatch(/^web-1 is sick/));
+  await until(async () => expect((await viewIn(namespace)).waits).toEqual([matching(/^web-1 is sick/)]));
   for (const command of ['now', 'skip']) {
     expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({ code: 1, stderr: matching(/^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/) });
   }

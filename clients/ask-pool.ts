@@ -77,11 +77,38 @@ export async function untilTaken(session: Session, pool: Stored<Pool>, what: str
     });
   } catch (error) {
     if (!timeout.aborted) throw error;
-    const missing = await missingWorkers(session);
-    const why = missing ?? `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
-    throw new Failure(`pool ${pool.metadata.name} was asked to ${what}, and it is not known whether it has: ${why}`, { cause: error });
+    const why = `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
+    throw await notKnown(session, pool, what, { why, cause: error });
   }
   return last;
+}
+
+/** Any workflow answers it; what comes with the answer is for the Web UI. */
+const ANY_QUERY = '__temporal_workflow_metadata';
+
+/**
+ * Resolves once the workflow has heard all that it was sent before: it answers a query only after that. For what the
+ * pool's status does not show. Throws `Failure` if nobody answers in time.
+ */
+export async function untilHeard(session: Session, pool: Stored<Pool>, id: string, what: string): Promise<void> {
+  const { client, connection } = await session.temporal();
+  const asking = (): Promise<unknown> => client.workflow.getHandle(id).query(ANY_QUERY);
+  try {
+    await session.untilAnswered(connection.withDeadline(Date.now() + TAKEN_MS, asking));
+  } catch (error) {
+    throw await notKnown(session, pool, what, { why: `${id} does not answer: ${sentenceOf(error)}`, cause: error });
+  }
+}
+
+/** `why`: told unless no worker is there, which is reason enough. */
+async function notKnown(
+  session: Session,
+  { metadata: { name } }: Stored<Pool>,
+  what: string,
+  { why, cause }: { why: string; cause: unknown },
+): Promise<Failure> {
+  const because = (await missingWorkers(session)) ?? why;
+  return new Failure(`pool ${name} was asked to ${what}, and it is not known whether it has: ${because}`, { cause });
 }
 
 export const noPoolWorkflow = (pool: string, id: string): string =>

@@ -3,7 +3,7 @@ import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import type { AskingOf } from '../../workflows/messages.ts';
-import { askWorkflow, noPoolWorkflow, untilTaken } from '../ask-pool.ts';
+import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../ask-pool.ts';
 import { askedBy } from '../asked-by.ts';
 import { Failure } from '../failure.ts';
 import type { Pool } from '../fleet.ts';
@@ -42,12 +42,15 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
   const asking: AskingOf = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const isDry = dryRun === 'server';
+  const what = `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`;
   const taken = async (done: string, isTaken: (now: HealView) => boolean): Promise<Asked> => ({
     done,
-    pool: isDry ? pool : await untilTaken(session, pool, `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`, (now) => isTaken(healView(now))),
+    pool: isDry ? pool : await untilTaken(session, pool, what, (now) => isTaken(healView(now))),
   });
-  // The cycle knows best whether it is there: a status is a moment old, and keeps 250.
-  if (await askWorkflow(session, messages.healVmIdOf(ref, vm), (handle) => handle.signal(messages[signal], asking), isDry)) {
+  const cycleId = messages.healVmIdOf(ref, vm);
+  // The cycle knows best whether it is there: a status is a moment old, and keeps 100.
+  if (await askWorkflow(session, cycleId, (handle) => handle.signal(messages[signal], asking), isDry)) {
+    if (!isDry && !isShown(signal, vm, view)) await untilHeard(session, pool, cycleId, what);
     return taken(doneOf(signal, view, vm), (now) => hasTaken(signal, vm, now, view));
   }
   const ended = endedOf(view, vm);
@@ -72,13 +75,16 @@ export function checkCycle(signal: CycleSignal, view: HealView, vm: string): voi
   }
 }
 
-/** Whether the pool's status shows it, seen from how it was. */
+/** Whether the status comes to show it: of a cycle that is hurried, it shows no more than the end of a delay. */
+const isShown = (signal: CycleSignal, vm: string, before: HealView): boolean =>
+  signal === 'healSkip' || cycleOf(before, vm)?.phase === 'Waiting';
+
+/** Whether the pool's status shows it, as far as it comes to, seen from how it was. */
 export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before: HealView): boolean {
   const [was, is] = [cycleOf(before, vm), cycleOf(now, vm)];
   const isEnded = lastOf(now, vm)?.at !== lastOf(before, vm)?.at;
   if (signal === 'healSkip') return isEnded || (was !== undefined && is === undefined);
-  // Nothing but the end of a delay shows that it was hurried.
-  return was?.phase !== 'Waiting' || is?.phase !== 'Waiting' || is.attempt !== was.attempt;
+  return !isShown(signal, vm, before) || is?.phase !== 'Waiting' || is.attempt !== was?.attempt;
 }
 
 /** What holds for a VM now, in words. */
@@ -118,7 +124,10 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
 /** Why no cycle of the VM is under way, where the status tells that of this one; null where it does not. */
 export function whyNoCycle(view: HealView, vm: string): string | null {
   const last = endedOf(view, vm);
-  if (last !== null) return `vm ${vm} is left as it is already (${inWords(last)}): \`drover heal now pool ${view.pool} ${vm}\` has it healed again`;
+  if (last !== null) {
+    const again = `\`drover heal now pool ${view.pool} ${vm}\` has it healed again`;
+    return `vm ${vm} is left as it is already (${inWords(last)}): ${again}`;
+  }
   const waits = view.waits.find((words) => words.startsWith(`${vm} is sick`));
   if (waits !== undefined) return `no replacement of vm ${vm} has begun: ${waits}`;
   const spared = view.waits.find((words) => words.startsWith(`${vm} is not replaced`));
@@ -127,9 +136,14 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
 
 /** Of a VM that the status does not name: only one that names all tells that it is not sick. */
 export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string): string {
-  if (untold === 0) return `no replacement of vm ${vm} is under way, and by the rules of pool ${pool} it is not sick: \`drover heal status pool ${pool}\` shows those that are`;
+  const none = `no replacement of vm ${vm} is under way`;
+  if (untold === 0) {
+    const others = `\`drover heal status pool ${pool}\` shows those that are`;
+    return `${none}, and by the rules of pool ${pool} it is not sick: ${others}`;
+  }
+  const left = `the status of pool ${pool} leaves out ${untold} of the VMs that are not replaced`;
   const why = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
-  return `no replacement of vm ${vm} is under way, and whether it waits for one is not known: the status of pool ${pool} leaves out ${untold} of the VMs that are not replaced${why}`;
+  return `${none}, and whether it waits for one is not known: ${left}${why}`;
 }
 
 function inWords({ end, attempts, why }: HealView['spent'][number]): string {

@@ -1,11 +1,28 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { checkHeals, pause, resume, type HealControl } from '../../clients/heal/control.ts';
-import { checkCycle, cycleInWords, doneOf, hasTaken, noCycleInWords, whyNoCycle, type CycleSignal } from '../../clients/heal/cycles.ts';
+import {
+  askCycle,
+  checkCycle,
+  cycleInWords,
+  doneOf,
+  hasTaken,
+  noCycleInWords,
+  whyNoCycle,
+  type CycleSignal,
+} from '../../clients/heal/cycles.ts';
 import { healView } from '../../clients/heal/view.ts';
+import type { Session } from '../../clients/session.ts';
 import { healingConditions } from '../../decisions/healing-conditions.ts';
 import { noHealing } from '../../decisions/healing-state.ts';
 import { shortened } from '../../decisions/told-list.ts';
 import { condition, cycle, healingPool, spent, type Said } from './heal-pools.ts';
+
+vi.mock('../../clients/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
+vi.mock('../../clients/missing-workers.ts', () => ({ missingWorkers: () => Promise.resolve(undefined) }));
+vi.mock('../../clients/rollout/follow-pools.ts', () => ({
+  followPools: ({ pools }: { pools: unknown[] }, isEnough: (pools: unknown[]) => boolean) =>
+    expect(isEnough(pools)).toBe(true),
+}));
 
 const paused: Said = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
 const tooMany: Said = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
@@ -69,14 +86,16 @@ test('what holds for a VM is said in words', () => {
 
 /** As drover tells of so many VMs that wait, each with these words of KubeVirt's. */
 const viewWith = (count: number, words: string) => {
-  const waits = Array.from({ length: count }, (_, index) => `web-${index + 1} is sick (${words}): others are healed first`);
-  const told = { state: noHealing, suspended: null, waits: shortened(waits, 20), spared: ['web-99 is not replaced: its node is away'] };
+  const sick = Array.from({ length: count }, (_, index) => `web-${index + 1} is sick (${words}): others are healed first`);
+  const spared = ['web-99 is not replaced: its node is away'];
+  const told = { state: noHealing, suspended: null, waits: shortened(sick, 20), spared };
   return viewOf({ conditions: healingConditions(healingPool() as never, told, '') });
 };
 
 describe('of a VM that no cycle is under way of', () => {
   test('it is said what it waits for, whatever words there are in that', () => {
-    expect(whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2')).toBe('no replacement of vm web-2 has begun: web-2 is sick (no image, no disk, really): others are healed first');
+    const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
+    expect(why).toMatch(/^no replacement of vm web-2 has begun: web-2 is sick \(no image, no disk, really\): others are /);
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
@@ -84,8 +103,49 @@ describe('of a VM that no cycle is under way of', () => {
     const [few, many, long] = [viewWith(2, 'x'), viewWith(25, 'x'), viewWith(20, 'x'.repeat(128))];
     expect(noCycleInWords(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();
-    expect(noCycleInWords(many, 'web-23')).toMatch(/whether it waits for one is not known: the status of pool web leaves out 5 of the VMs/);
+    expect(noCycleInWords(many, 'web-23')).toMatch(/waits for one is not known: the status of pool web leaves out 5 of the /);
     expect(whyNoCycle(long, 'web-20')).toBeNull();
     expect(noCycleInWords(long, 'web-20')).toMatch(/whether it waits for one is not known/);
+  });
+});
+
+/** `answers`: whether a worker leads its workflow on. */
+function sessionWhere(answers: boolean): { session: Session; calls: string[] } {
+  const calls: string[] = [];
+  const handle = {
+    signal: ({ name }: { name: string }) => Promise.resolve(void calls.push(name)),
+    query: (name: string) =>
+      answers ? Promise.resolve(void calls.push(name)) : Promise.reject(new Error('no poller')),
+  };
+  const temporal = {
+    client: { workflow: { getHandle: () => handle } },
+    connection: { withDeadline: (_at: number, call: () => unknown) => call() },
+  };
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve(temporal),
+    kube: () => Promise.resolve({}),
+    untilAnswered: (call: unknown) => call,
+  };
+  vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return { session: session as unknown as Session, calls };
+}
+
+describe('a cycle that does not wait for a delay, and is asked to wait no more,', () => {
+  const removing = healingPool({ healing: { cycles: [cycle()] } });
+
+  test('has taken it once its workflow answers', async () => {
+    const { session, calls } = sessionWhere(true);
+    const { done } = await askCycle(session, removing, 'web-1', 'healNow', { dryRun: 'none' });
+    expect(done).toBe('does not wait any more, except until it is gone with its guest');
+    expect(calls).toEqual(['healNow', '__temporal_workflow_metadata']);
+  });
+
+  test('is not said to have taken it where nobody leads it on', async () => {
+    const asking = askCycle(sessionWhere(false).session, removing, 'web-1', 'healNow', { dryRun: 'none' });
+    await expect(asking).rejects.toThrow(
+      /^pool web was asked to heal web-1, and it is not known whether it has: pool\/\S+\/heal\/web-1 does not answer: no poller$/,
+    );
   });
 });

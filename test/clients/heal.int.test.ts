@@ -113,6 +113,28 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   ]);
 });
 
+test('a VM that is still being removed is hurried, once its cycle has heard of it', async () => {
+  const namespace = await aPool();
+  const key = { namespace, name: 'web-2' };
+  const held = 'example.com/held';
+  const setFinalizers = async (ofOthers: (one: string) => boolean, ...more: string[]): Promise<void> => {
+    const { finalizers = [] } = (await fleet().kube.get(VirtualMachines, key)).metadata;
+    const metadata = { finalizers: [...finalizers.filter(ofOthers), ...more] };
+    await fleet().kube.patch(VirtualMachines, key, 'merge', { metadata });
+  };
+  await setFinalizers(() => true, held);
+  await makeFail(namespace, 'web-2');
+  const isRemoved = { cycles: [{ vm: 'web-2', phase: 'Removing' }] };
+  await until(async () => expect(await viewIn(namespace)).toMatchObject(isRemoved));
+  expect(await healIn(namespace)('now', 'pool', 'web', 'web-2')).toMatchObject({
+    code: 0,
+    stdout: matching(/ does not wait any more, except until it is gone with its guest\n {2}replacement 1, Removing: /),
+  });
+  await setFinalizers((one) => one !== held);
+  const isHealed = { cycles: [], spent: [{ vm: 'web-2', end: 'Healed' }] };
+  await until(async () => expect(await viewIn(namespace)).toMatchObject(isHealed));
+});
+
 test('a VM that was given up is healed again when a person asks', async () => {
   const namespace = await aPool({ autohealing: { startupFailureThreshold: 2, maxAttempts: 1, backoff: { initial: '1h', max: '1h', jitter: 0 }, preserveStorage: false } });
   const heal = healIn(namespace);

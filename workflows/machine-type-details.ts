@@ -22,7 +22,7 @@ export function transitionDetails(progress: TransitionProgress): string {
     phase === 'Failed' && undone > 0 ? `Ended early, with ${undone} VMs not done: too many have failed (at most ${transition.maxFailures} restarts may)` : '',
     ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
     failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
-    inHand.length === 0 ? '' : `In hand: ${namesInWords(inHand)}`,
+    inHand.length === 0 ? '' : `In progress: ${namesInWords(inHand)}`,
     full.length === 0 ? '' : `The others wait: ${asWritten(full.join(', '))}`,
     ...passedOver.map(({ why, isWish, count, vms }) => `- ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`),
     ...results.slice(0, RESULTS_SHOWN).map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${because(fault)}`),

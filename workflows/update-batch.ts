@@ -135,7 +135,7 @@ function detailsOf({ batch, askedBy }: UpdateBatchInput, doing: string, waiting:
   const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${asWritten(why)}`}`);
   return [
     `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${asWritten(askedBy ?? 'somebody')}: ${doing}`,
-    `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs are there`,
+    `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
     waiting.length === 0 ? '' : `Under way: ${namesInWords(waiting.map(({ name }) => name))}`,
     ended.join('\n'),
   ]

@@ -445,7 +445,7 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
   const described = await client.workflow.getHandle(batchId).describe();
   expect([DroverCluster, DroverPool, DroverRevision, DroverPhase].map((key) => described.typedSearchAttributes.get(key))).toEqual(['default', 'web', next, 'Complete']);
   expect(await described.staticSummary()).toMatch(new RegExp(`^Batch 1: update web-\\d to ${next} \\(restart\\)$`));
-  expect(await details(batchId)).toMatch(new RegExp(`\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, asked for by ada@desk: has ended\n\n1 of 1 VMs are there[^]*web-\\d: Updated`));
+  expect(await details(batchId)).toMatch(new RegExp(`\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, asked for by ada@desk: has ended\n\n1 of 1 VMs updated[^]*web-\\d: Updated`));
   const events = await pool.events();
   for (const name of namesUpTo('web', 2)) expect(events).toContainEqual({ reason: 'SuccessfulUpdate', note: `Brought ${name} to revision ${next}` });
 });

@@ -40,7 +40,7 @@ test('what the Web UI shows: the counts first, who asked, and what went wrong be
   expect(text).toContain('Aborted by eve');
   expect(text).toContain('- put off: shop/vm-7 and 4 more: it is paused');
   expect(text).toContain('- pc-q35-rhel8.6.0 becomes q35 (12 VMs)');
-  expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(text.indexOf('In hand: shop/vm-1, shop/vm-2'));
+  expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(text.indexOf('In progress: shop/vm-1, shop/vm-2'));
 });
 
 test('one that too many failures have ended says so, and one with nothing left to be done does not', () => {

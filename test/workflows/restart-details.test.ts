@@ -21,7 +21,7 @@ const progress: RestartProgress = {
 
 test('words of people and servers are shown as they were written', () => {
   expect(restartDetails(progress).split('\n\n')).toEqual([
-    '**Paused**: 1 of 3 VMs restarted, 0 in hand, 1 to go, 1 at a time',
+    '**Paused**: 1 of 3 VMs restarted, 0 in progress, 1 to go, 1 at a time',
     String.raw`Asked for by ada\_b: \# new \*kernel\*`,
     'Paused by bob: a \\`look\\`',
     String.raw`- failed: shop/b: no \<node\>`,

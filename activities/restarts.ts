@@ -4,6 +4,7 @@ import type { KubeClient } from '../kubernetes/client.ts';
 import { beating } from './beating.ts';
 import type { Changed } from './changes.ts';
 import type { ChosenGuests } from './chosen-guests.ts';
+import { digestOf } from './digest.ts';
 import type { Places } from './disruption-budget/places.ts';
 import type { Fleet } from './fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from './long-look.ts';
@@ -29,14 +30,14 @@ export interface AwaitRestartsRequest extends Pace {
   notBefore: number;
   /** Since when nothing has been taken and nothing has come back: after `deadlineMs` of that, what is left is left. */
   quietSince: number;
-  /** What the workflow says it waits for; null where it says nothing yet. */
+  /** Stands for what the workflow says it waits for; null if it says nothing yet. */
   told: string | null;
 }
 
 export interface RestartLook extends Omit<RestartPlan, 'wakeAt'> {
   /** Nothing is left to be done, or waited for any longer. */
   isOver: boolean;
-  /** What is waited for, to be compared with. */
+  /** Stands for what is waited for, to be compared with. */
   told: string;
   seen: Seen;
 }
@@ -85,7 +86,7 @@ export function createRestartActivities({ client, fleet, places, chosenGuests, c
           const takes = request.takes && now >= notBefore;
           const { wakeAt, ...plan } = planRestarts({ ...request, chosen, picture, failed, takes, now });
           const isOver = isOverAt(now, plan, request);
-          const told = JSON.stringify([plan.passedOver, plan.full]);
+          const told = digestOf([plan.passedOver, plan.full]);
           const isEnough = isOver || request.told === null || isPlenty(plan, request);
           return {
             found: { ...plan, isOver, told, seen: fleet.versionsOf('vms', 'vmis') },

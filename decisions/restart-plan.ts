@@ -1,6 +1,6 @@
 import { isMeantToRun, isStaying, liveVmi } from './availability.ts';
 import { namesInWords } from './naming.ts';
-import { PassedOverVms, type PassedOver } from './passed-over.ts';
+import { inShort, PassedOverVms, type PassedOver } from './passed-over.ts';
 import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from './restart-budget.ts';
 import { poolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
@@ -12,6 +12,8 @@ import { isFinal, type VmiView } from './vmi.ts';
 
 /** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
 export const MOST_IN_HAND = 250;
+/** Budgets that are told as full: each of thousands of VMs may be of a pool of its own. */
+const FULL_TOLD = 40;
 
 /** One VM in hand: from before its guest is restarted until another guest of it is ready. */
 export interface HeldRestart {
@@ -135,11 +137,12 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
     if (why === null) {
       take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: budget.counts(vm) });
       budget.take(vm);
-    } else full.add(why);
+    } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
   }
   if (full.size > 0 && budget.downByThemselves.length > 0) full.add(`${namesInWords(budget.downByThemselves)} not ready`);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
-  return { settled, take, open, passedOver: apart.all, full: [...full], wakeAt: deadlines.length === 0 ? null : Math.min(...deadlines) };
+  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
+  return { settled, take, open, passedOver: inShort(apart.all), full: [...full], wakeAt };
 }
 
 /** Those that are down already first, which costs nothing more; the others scattered, so that no application goes down as a whole. */

@@ -4,6 +4,7 @@ import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
 import type { RolloutStatus } from '../api/pool.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { PassedOver } from '../decisions/passed-over.ts';
+import type { FailedRestart } from '../decisions/restart-size.ts';
 import type { Steered } from '../decisions/said.ts';
 import type { Seen } from '../decisions/versions.ts';
 import { asking, askingOf, batchEnd, cycleTold, healHolding, nothing, promoting, seen, verdict as verdictTold } from './payloads.ts';
@@ -128,7 +129,7 @@ export interface RestartProgress extends Steered {
   reason: string | null;
   /** Seen to be ready again with another guest. */
   restarted: string[];
-  failed: { vm: string; why: string; /** It was not ready before either. */ wasDown: boolean }[];
+  failed: FailedRestart[];
   inHand: string[];
   /** How many are still to be restarted; those that nobody may disrupt, have another guest already or don't run are not. */
   open: number;

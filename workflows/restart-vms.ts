@@ -13,6 +13,7 @@ import type { RestartActivities, RestartLook } from '../activities/restarts.ts';
 import { backoffMs } from '../decisions/backoff.ts';
 import { namesInWords } from '../decisions/naming.ts';
 import type { HeldRestart, RestartOutcome } from '../decisions/restart-plan.ts';
+import { noteFailure } from '../decisions/restart-size.ts';
 import { laterSeen, type Seen } from '../decisions/versions.ts';
 import { summary } from '../decisions/summary.ts';
 import { onQuery } from './handlers.ts';
@@ -37,7 +38,7 @@ export interface RestartVmsInput {
   carried?: RestartState;
 }
 
-/** Plain data: a run hands it to the next. */
+/** Plain data: a run hands it to the next, within the size that `restart-size.ts` measures. */
 export interface RestartState extends Pick<RestartProgress, 'restarted' | 'failed' | 'open' | 'passedOver' | 'full' | 'paused' | 'aborted'> {
   inHand: HeldRestart[];
   told: string | null;
@@ -155,7 +156,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     const held = new Map(state.inHand.map((one) => [one.vm, one]));
     for (const { vm, end, why = '' } of outcomes) {
       if (end === 'Restarted') state.restarted.push(vm);
-      if (end === 'Failed') state.failed.push({ vm, why, wasDown: held.get(vm)?.wasDown ?? false });
+      if (end === 'Failed') noteFailure(state.failed, { vm, why, wasDown: held.get(vm)?.wasDown ?? false });
       if (end === 'Failed') log.warn('a VM could not be restarted', { vm, why });
       held.delete(vm);
     }

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
 import type { FailedVm, HeldGuest } from '../../decisions/machine-types/room.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
-import type { PassedOver } from '../../decisions/passed-over.ts';
+import { inShort } from '../../decisions/passed-over.ts';
 import type { OwningPool } from '../../decisions/restart-budget.ts';
 import type { Seen } from '../../decisions/versions.ts';
 import { beating } from '../beating.ts';
 import type { Changed } from '../changes.ts';
+import { digestOf } from '../digest.ts';
 import type { Fleet } from '../fleet.ts';
 import { longLook, SETTLE_MS_A_VM } from '../long-look.ts';
 import { lateOf } from '../restarts.ts';
@@ -18,9 +18,6 @@ import { sceneOf, type TransitionRequest } from './scene.ts';
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
 /** What is to be done is gathered for so long, unless much has come together before. */
 const GATHER_MS = 500;
-/** Reasons for which VMs are passed over, and names with each: what a look says stays small, whatever there is to say. */
-const REASONS_TOLD = 40;
-const NAMES_TOLD = 40;
 
 export interface AwaitTransitionRequest extends TransitionRequest {
   inHand: HeldGuest[];
@@ -71,9 +68,10 @@ export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransi
       const { rules, picture } = await sceneOf(fleet, others, request);
       concerns = concernsTransition(fleet, rules);
       const whole = planTransition({ rules, vms: fleet.vms.values(), pools: ownersOf(fleet), picture, inHand, failed, maxRestarts, takes, isEnding, now });
-      const { wakeAt, ...plan } = { ...whole, passedOver: shortened(whole.passedOver), ...(now < notBefore ? { take: [] } : {}) };
+      const passedOver = inShort(whole.passedOver);
+      const { wakeAt, ...plan } = { ...whole, passedOver, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
-      const told = wordOf(plan);
+      const told = digestOf([plan.counts, plan.passedOver, plan.full]);
       // What is found at once is left over from the turn before: there is nothing to gather.
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
@@ -89,16 +87,7 @@ export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransi
   );
 }
 
-function shortened(passedOver: readonly PassedOver[]): PassedOver[] {
-  const told = passedOver.slice(0, REASONS_TOLD).map((one) => ({ ...one, vms: one.vms.slice(0, NAMES_TOLD) }));
-  const count = passedOver.slice(REASONS_TOLD).reduce((sum, one) => sum + one.count, 0);
-  return count === 0 ? told : [...told, { why: 'for other reasons', isWish: false, count, vms: [] }];
-}
-
 type Plan = Omit<TransitionPlan, 'wakeAt'>;
-
-const wordOf = ({ counts, passedOver, full }: Plan): string =>
-  createHash('sha256').update(JSON.stringify([counts, passedOver, full])).digest('hex').slice(0, 16);
 
 const isIdle = ({ patch, pools, check, settled, take, unmark }: Plan): boolean =>
   patch.length + pools.length + check.length + settled.length + take.length + unmark.length === 0;

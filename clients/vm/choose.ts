@@ -1,11 +1,12 @@
 import type { ChosenByNamespace } from '../../activities/chosen-guests.ts';
+import { bytesOfNames, MOST_BYTES } from '../../decisions/restart-size.ts';
 import { Failure, UsageError } from '../failure.ts';
 import type { Session } from '../session.ts';
 import { namedTargetsOf, Vms } from '../targets.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 
-/** Their names and UIDs stand in one workflow's input. */
+/** Their names and UIDs are in one workflow's input. */
 const MOST = 10_000;
 
 export interface Choice {
@@ -37,9 +38,18 @@ export async function choose(session: Session, names: string[], choice: Choice):
   if (!pending && names.length === 0) throw new UsageError('which VMs? Give their names, or --pending for all that wait for a restart');
   if (!pending && (allNamespaces || selector !== undefined)) throw new UsageError('-A and -l choose among those that wait for a restart: give --pending');
   const chosen = await (pending ? choosePending(session, choice) : chooseNamed(session, names));
-  const { length } = chosen.vms;
-  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: choose by namespace or -l`);
+  ensureNotTooMany(chosen);
   return chosen;
+}
+
+/** Throws `Failure` if one restart can't have so many VMs, or not with names as long as these. */
+export function ensureNotTooMany({ vms: { length }, guests }: Pick<ChosenVms, 'vms' | 'guests'>): void {
+  const choose = 'choose by namespace or -l';
+  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: ${choose}`);
+  const bytes = bytesOfNames(guests);
+  if (bytes <= MOST_BYTES) return;
+  const fewer = Math.floor((length * MOST_BYTES) / bytes / 100) * 100;
+  throw new Failure(`${length} VMs with names so long are more than the ${fewer} that one restart may have: ${choose}`);
 }
 
 async function choosePending(session: Session, choice: Choice): Promise<ChosenVms> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { ensureNotTooMany } from '../../clients/vm/choose.ts';
 import { pendingAmong } from '../../clients/vm/pending.ts';
 import { endInWords, progressLines, shortfalls, wishes } from '../../clients/vm/progress.ts';
 import type { Vmi, VmWithGuest } from '../../clients/vm/running.ts';
@@ -88,6 +89,22 @@ describe('what waits for a restart', () => {
     ]);
     expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel9.2.0'))).toEqual([]);
     expect(one(vm('0a0a0a0a'), typedGuest('pc-q35-rhel8.2.0'))).toEqual([]);
+  });
+});
+
+function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
+  const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
+  const guests = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
+  return { guests, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
+}
+
+describe('one restart', () => {
+  test('has 10,000 VMs at most, and fewer if their names are long', () => {
+    expect(() => ensureNotTooMany(many(10_000, 30))).not.toThrow();
+    expect(() => ensureNotTooMany(many(10_001, 30))).toThrow('10001 VMs are more than the 10000 that');
+    expect(() => ensureNotTooMany(many(10_000, 63))).toThrow(
+      '10000 VMs with names so long are more than the 8600 that one restart may have: choose by namespace or -l',
+    );
   });
 });
 

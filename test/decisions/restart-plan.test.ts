@@ -38,6 +38,12 @@ function pictureOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(
   };
 }
 
+/** A pool of the VM's own, which has no place left. */
+function aFullPool(vm: VmView): OwningPool {
+  const { metadata, ...pool } = settledPool({ replicas: 1, maxUnavailable: 0 });
+  return { pool: { ...pool, metadata: { ...metadata, name: vm.name, uid: vm.name } }, vms: () => [vm], claimed: () => ['another'] };
+}
+
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
 
 function plan(scene: Scene, input: Partial<RestartPlanInput> = {}) {
@@ -106,6 +112,13 @@ describe('what is taken', () => {
     expect(plan({ vms: asked, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
     // One that is missing counts too.
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+  });
+
+  test('full pools are told in a few words, however many there are', () => {
+    const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
+    const { full } = plan({ vms }, { picture: { ...pictureOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
+    expect(full.length).toBe(41);
+    expect(full.at(-1)).toBe('other pools are full too');
   });
 
   test.each(['RollingOut', 'Undoing'])('none of a pool whose rollout is %s', (reason) => {

@@ -11,11 +11,12 @@ import type { VmiView } from '../decisions/vmi.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isConflict, isNotFound, isRefusal, KubeError, orNothing } from '../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../kubernetes/objects.ts';
-import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { inBurst } from './burst.ts';
 import { recordEvent, type PoolEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
+import { knownPool } from './live-pool.ts';
 import type { PoolKey } from './pool.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
@@ -101,12 +102,8 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     }
   }
 
-  async function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
-    const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
-    if (cached?.metadata.uid === key.uid) return cached;
-    // The cache may not know it yet: only the API server can say that it is gone.
-    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }))) as StoredPool | undefined;
-    return live?.metadata.uid === key.uid ? live : undefined;
+  function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
+    return knownPool(client, fleet, key, cancellationSignal());
   }
 
   /** Looks once more, right before the act: what was seen when it was planned may be long ago. */

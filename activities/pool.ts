@@ -15,7 +15,7 @@ import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, orNothing } from '../kubernetes/errors.ts';
-import { controllerOf, type KubeObject } from '../kubernetes/objects.ts';
+import { controllerOf } from '../kubernetes/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
 import { beating } from './beating.ts';
 import { ensureDisksAreFree } from './disks/free.ts';
@@ -23,7 +23,7 @@ import { inBurst } from './burst.ts';
 import { createDiskActivities } from './disks/steps.ts';
 import { recordEvent } from './events.ts';
 import type { Fleet } from './fleet.ts';
-import { livePool } from './live-pool.ts';
+import { knownPool, livePool } from './live-pool.ts';
 import { orChanged } from './or-changed.ts';
 import { pictureOf } from './picture.ts';
 import { createRemovalActivities } from './removal.ts';
@@ -113,13 +113,7 @@ export interface PoolActivityOptions {
 }
 
 export function createPoolActivities({ client, fleet, places, revisions, burst, concurrency, onPlanFailed }: PoolActivityOptions) {
-  const poolOf = async (key: { namespace: string; name: string; uid?: string }): Promise<StoredPool | undefined> => {
-    const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
-    if (cached !== undefined && (key.uid === undefined || cached.metadata.uid === key.uid)) return cached;
-    // The cache may not know it yet: only the API server can say that a pool is gone.
-    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined;
-    return live === undefined || (key.uid !== undefined && live.metadata.uid !== key.uid) ? undefined : live;
-  };
+  const poolOf = (key: PoolKey): Promise<StoredPool | undefined> => knownPool(client, fleet, key);
 
   /**
    * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go on; several of
@@ -158,7 +152,7 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
       if (fleet.lost.aborted) throw serverLost();
       if (inDoubt) await fleet.vms.relist();
       const reached = await fleet.catchUp(seen);
-      const pool = await poolOf({ namespace, name });
+      const pool = await knownPool(client, fleet, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       const { plan, error } = containedPlan({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst });

@@ -131,6 +131,53 @@ describe('a whole update', () => {
   });
 });
 
+describe('VMs of two namespaces, some with a label', () => {
+  let here: Machines;
+  let there: Machines;
+  const NAMES = ['web', 'web-off', 'db', 'db-off'];
+  const typesIn = (machines: Machines): Promise<(string | undefined)[]> => Promise.all(NAMES.map((name) => machines.type(name)));
+  const marksIn = (machines: Machines): Promise<(string | undefined)[]> => Promise.all(NAMES.map((name) => machines.mark(name)));
+  /** Unlike that of any other test, for it chooses in all namespaces. */
+  const labels = { tier: 'web-in-two-namespaces' };
+  const selector = `tier=${labels.tier}`;
+  const glob = ['--which-matches-glob', OLD_GLOB];
+  beforeAll(async () => {
+    const off = { runStrategy: 'Halted' };
+    const shapes = { web: { labels }, 'web-off': { labels, ...off }, db: {}, 'db-off': off };
+    [here, there] = await Promise.all([Machines.of(fleet(), shapes), Machines.of(fleet(), shapes)]);
+  });
+
+  test('all flags in one change and restart what all of them choose', async () => {
+    const [before, others] = [await here.guests(), await there.guests()];
+    const flags = ['--namespace', here.namespace, '--label-selector', selector, '--restart-now'];
+    const done = await machineTypes('update', ...glob, ...flags);
+    idIn(done);
+    expect(done).toMatchObject({ code: 0, stdout: matching(/\n2 of 2 VMs done: 2 changed, 1 restarted by drover\n$/) });
+    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+    const after = await here.guests();
+    expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['web']);
+    expect((await here.guest('web'))?.status?.machine?.type).toBe(NEW);
+    expect([await typesIn(there), await there.guests()]).toEqual([[OLD, OLD, OLD, OLD], others]);
+  });
+
+  test('--label-selector chooses in all namespaces, and only what runs is marked', async () => {
+    const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
+    expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
+    expect(await marksIn(there)).toEqual([lastPart(id), undefined, undefined, undefined]);
+    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  test('--namespace leaves the VMs of the other one as they are, and only what runs is marked', async () => {
+    const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
+    expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
+    expect((await marksIn(there)).slice(2)).toEqual([lastPart(id), undefined]);
+    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+});
+
 test('without --restart-now it is followed until all is changed, and goes on until the owners have restarted their guests', async () => {
   await setAlias(fleet(), OLD);
   const machines = await Machines.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });

@@ -87,7 +87,13 @@ function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredP
   return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt ? `the rollout has ended: ${halted.kind}` : null;
 }
 
-/** A VM that is down already costs nothing more: as it is in this moment, which the picture may not show yet. */
+/**
+ * Counts besides the claims of places, because a claim is given again to the workflow that holds it without another count:
+ * if the worker of a batch dies, the next attempt gets the place though other VMs may have failed since. It also counts VMs
+ * that other batches have not come to yet.
+ *
+ * A VM that is down already costs nothing more: as it is in this moment, which the picture may not show yet.
+ */
 function hasRoom({ held, vm, vmi, vms: all, vmiOf, others, taken }: TakeInput, pool: StoredPool): boolean {
   if (taken.has(held.name) || (isMeantToRun(vm!, vmi) && liveVmi(vmi)?.ready !== true)) return true;
   const vms = all.filter(isStaying);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PoolSpec, RolloutStatus } from '../../api/pool.ts';
+import type { DisruptedVm, PoolSpec, RolloutStatus } from '../../api/pool.ts';
 import { takeVm, type Take, type TakeInput } from '../../decisions/take.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
@@ -13,11 +13,13 @@ interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi' | 'vmiOf'
   spec?: Partial<PoolSpec>;
   rolled?: Partial<RolloutStatus>;
   deleted?: boolean;
+  disruptedVMs?: DisruptedVm[];
   vmis?: Record<string, Partial<VmiView>>;
 }
 
 /** Takes `web-1` of four, one of which may be down. */
-function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, vmis = {}, ...fields }: Fields = {}): Take {
+function take(given: Fields = {}): Take {
+  const { vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, disruptedVMs = [], vmis = {}, ...fields } = given;
   const pool = aPool({ replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec }, deleted ? { deletionTimestamp: at(NOW) } : {});
   return takeVm({
     held: held(old(1)),
@@ -26,7 +28,7 @@ function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false
     startedAt: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || guest === null ? undefined : aVmi(vm, guest),
-    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled), disruptedVMs } },
     vms: [old(1), old(2), old(3), old(4)],
     vmiOf: (one) => (one.hasVmi ? aVmi(one, vmis[one.name]) : undefined),
     others: [],
@@ -163,6 +165,12 @@ describe('the budget', () => {
   test('counts those that this batch has taken, though they are ready still', () => {
     expect(take({ taken: new Set(['web-2']) })).toEqual(used);
     expect(take({ taken: new Set(['web-1']) })).toMatchObject(restart);
+  });
+
+  test('has no room for a VM whose place an attempt has claimed that died, once another has failed', () => {
+    const disruptedVMs = [{ vm: 'web-1', vmi: aVmi(old(1)).uid, by: 'its batch', at: at(NOW) }];
+    expect(take({ disruptedVMs })).toMatchObject(restart);
+    expect(take({ disruptedVMs, vmis: { 'web-2': { ready: false } } })).toEqual(used);
   });
 
   test('is the pool\'s as it is now', () => {

@@ -17,12 +17,16 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
 /** Whether an object or a patch sets this annotation of the simulator's to `true`. */
 export const asksFor = (object: unknown, knob: string): boolean => [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
 
-/** Every annotation of the simulator's anywhere in an object or a patch. */
+/** Every annotation of the simulator's anywhere in an object or a patch, however deep that is. */
 function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
-  if (value === null || typeof value !== 'object') return;
-  for (const [name, inner] of Object.entries(value)) {
-    if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
-    else yield* knobsIn(inner);
+  const open = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (next === null || typeof next !== 'object') continue;
+    for (const [name, inner] of Object.entries(next)) {
+      if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
+      else open.push(inner);
+    }
   }
 }
 

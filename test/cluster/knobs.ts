@@ -1,4 +1,5 @@
 import { parseDuration } from '../../dev/simulator/knobs.ts';
+import { entriesIn } from './entries.ts';
 import type { GivenCluster } from './given.ts';
 
 const PREFIX = 'sim.drover.dev/';
@@ -17,17 +18,9 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
 /** Whether an object or a patch sets this annotation of the simulator's to `true`. */
 export const asksFor = (object: unknown, knob: string): boolean => [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
 
-/** Every annotation of the simulator's anywhere in an object or a patch, however deep that is. */
+/** Every annotation of the simulator's anywhere in an object or a patch. */
 function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
-  const open = [value];
-  while (open.length > 0) {
-    const next = open.pop();
-    if (next === null || typeof next !== 'object') continue;
-    for (const [name, inner] of Object.entries(next)) {
-      if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
-      else open.push(inner);
-    }
-  }
+  for (const [name, inner] of entriesIn(value)) if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
 }
 
 function reasonFor(given: GivenCluster, name: string, value: unknown): string | undefined {

@@ -66,3 +66,9 @@ test('a VM may be restarted in namespaces of the test, and a guest paused if its
   expect(actionObjection(given, own, path('default', restart))).toContain('it changes the cluster itself');
   expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain('it asks a guest to pause');
 });
+
+test('an object that is nested thousands of levels deep may be written like any other', () => {
+  const deep = Array.from({ length: 20_000 }).reduce<object>((inner) => ({ x: inner }), {});
+  const lacking: GivenCluster = { ...given, lacks: ['DataVolumes'] };
+  expect(objection(lacking, own, VirtualMachinePools, { namespace: 'test-1', name: 'web' }, deep)).toBeUndefined();
+});

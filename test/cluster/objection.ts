@@ -1,5 +1,6 @@
 import type { ObjectKey } from '../../kubernetes/client.ts';
 import { Namespaces, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
+import { entriesIn } from './entries.ts';
 import type { GivenCluster } from './given.ts';
 import { asksFor, beyond } from './knobs.ts';
 import { lackOf } from './needs.ts';
@@ -14,10 +15,8 @@ export function objection(given: GivenCluster, own: ReadonlySet<string>, resourc
   return beyond(given, body);
 }
 
-function hasDisks(value: unknown): boolean {
-  if (value === null || typeof value !== 'object') return false;
-  return Object.entries(value).some(([name, inner]) => (name === 'dataVolumeTemplates' ? Array.isArray(inner) && inner.length > 0 : hasDisks(inner)));
-}
+const hasDisks = (value: unknown): boolean =>
+  [...entriesIn(value)].some(([name, inner]) => name === 'dataVolumeTemplates' && Array.isArray(inner) && inner.length > 0);
 
 /** The same of a call that is no object's: `restart` and the like, of a VM or its instance. */
 export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, path: string): string | undefined {

@@ -245,7 +245,8 @@ export class Guarantees implements Onlooker {
     const { status } = pool;
     const halted = status?.rollout?.halted?.kind;
     const isUndo = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
-    const revisions = (this.#limits.get(pool.metadata.uid) ?? []).map(({ revision }) => revision);
+    // The writer may have asked just before the template went back to an earlier one.
+    const revisions = (this.#limits.get(pool.metadata.uid) ?? []).filter(({ at }) => at <= this.#now - CALL_MS).map(({ revision }) => revision);
     const isOlder = from !== undefined && revisions.lastIndexOf(to) < revisions.lastIndexOf(from);
     if (!isUndo && isOlder) this.#broken('G8', `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(pool.spec.template)}`);
   }

@@ -7,6 +7,7 @@ import { poolIdOf } from '../../workflows/messages.ts';
 import { keptDiskOf } from '../../decisions/disks/kept-disk.ts';
 import { ControllerRevisions, DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
+import { needs } from '../cluster/needs.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from './fleet.ts';
 
 const fleet = aFleet();
@@ -137,6 +138,7 @@ test('scale-in without it takes the disks along', async () => {
 const keeping = (statePreservation: 'Offline' | 'Disabled') => ({ proactive: { statePreservation } });
 
 test('a kept disk comes back as what it is, and not at all once the pool keeps none', async () => {
+  needs('a default storage class that expands');
   const namespace = await fleet().namespace();
   const claim = () => fleet().kube.get<Claim>(PersistentVolumeClaims, { namespace, name: 'disk-1' });
   const scaledTo = async (replicas: number): Promise<void> => {

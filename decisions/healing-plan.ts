@@ -6,10 +6,9 @@ import { carried, cycleOf, isFinal, remembered, replacementsInWords, underWay, W
 import { proofOf, startToNote } from './healing-proof.ts';
 import { judge } from './healing-verdicts.ts';
 import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type HealingView } from './healing-view.ts';
-import { numberOf } from './naming.ts';
+import { byNumber, numberOf } from './naming.ts';
 import { earlier, endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
 import { shortened } from './told-list.ts';
-import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
 export interface HealingPlan {
@@ -79,7 +78,7 @@ export function planHealing(input: HealingInput): HealingPlan {
 
 /** What is still to be noted on VMs; nothing of starts where the pool says itself what becomes of disks. */
 function notesOf(view: HealingView): RunNote[] {
-  const { pool, vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
+  const { vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
   const notes: RunNote[] = [];
   for (const vm of vms) {
     const { name, uid } = vm;
@@ -91,7 +90,7 @@ function notesOf(view: HealingView): RunNote[] {
       if (start !== null) notes.push({ name, uid, start });
     }
   }
-  return notes.toSorted((one, other) => byName(pool, one.name, other.name));
+  return notes.toSorted((one, other) => byNumber(one.name, other.name));
 }
 
 /** So many at a time that those which are refused again and again keep nobody waiting: each turn of a minute begins with others. */
@@ -217,8 +216,8 @@ function findSick(view: HealingView, state: HealingState): Found {
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }
-  const inWords = spared.toSorted((one, other) => byName(pool, one.name, other.name)).map((one) => `${one.name} is not replaced: ${one.why}`);
-  const found = replaceable(view, state, all.toSorted((one, other) => byName(pool, one.vm.name, other.vm.name)));
+  const inWords = spared.toSorted((one, other) => byNumber(one.name, other.name)).map((one) => `${one.name} is not replaced: ${one.why}`);
+  const found = replaceable(view, state, all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)));
   return { ...found, spared: inWords, wakeAt: earlier(wakeAt, found.wakeAt) };
 }
 
@@ -287,9 +286,4 @@ function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly 
   const unnoted = vms.filter((vm) => isStaying(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));
   const times = unnoted.map((vm) => wellAt(vm, vmiOf(vm), minReadyMs, now));
   return times.filter((at) => at !== null && at > now).reduce<number | null>(earlier, null);
-}
-
-/** In the order of their numbers. */
-function byName({ metadata: { name } }: StoredPool, one: string, other: string): number {
-  return (numberOf(name, one) ?? 0) - (numberOf(name, other) ?? 0) || (one < other ? -1 : one > other ? 1 : 0);
 }

@@ -33,8 +33,8 @@ export function namesInWords(names: readonly string[]): string {
   return words.join(', ') + (names.length > RUNS_SHOWN ? ` (${names.length})` : '');
 }
 
-/** `web-2` before `web-10`. */
-const byNumber = new Intl.Collator('en', { numeric: true }).compare;
+/** Compares names: `web-2` before `web-10`. */
+export const byNumber = new Intl.Collator('en', { numeric: true }).compare;
 
 /** With which the words about a healing cycle begin. */
 export const cycleNamed = ({ vm, attempt }: { vm: string; attempt: number }): string =>

@@ -1,6 +1,7 @@
 import type { RolloutStatus } from '../api/pool.ts';
 import { isDown } from './availability.ts';
 import { batchHold } from './batch-hold.ts';
+import { byNumber } from './naming.ts';
 import type { RolloutScene } from './rollout-scene.ts';
 import { hasFailed, isGoingBack, withFailures } from './rollout-state.ts';
 import { isHeldUp } from './sickness.ts';
@@ -28,6 +29,8 @@ export function withRegressions(scene: RolloutScene, state: RolloutStatus): Roll
     if (failsAt > now) scene.waits.wake(failsAt);
     else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: scene.now });
   }
+  // The last of them is told: not by the order in which a cache holds VMs.
+  failures.sort((one, other) => byNumber(one.vm, other.vm));
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
 

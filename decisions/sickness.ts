@@ -1,6 +1,6 @@
 import { durationMs } from '../api/duration.ts';
 import type { HealingRules } from '../api/pool-defaults.ts';
-import { isMeantToRun, isReady, liveVmi } from './availability.ts';
+import { isMeantToRun, isReady } from './availability.ts';
 import type { VmView } from './vm.ts';
 import type { VmiView } from './vmi.ts';
 
@@ -47,7 +47,7 @@ export type SicknessRules = Pick<HealingRules, 'startupFailureThreshold' | 'minF
 /** What the rules of a pool's autohealing say of one VM. */
 export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, pauseEndedAt = null, earlyEnds, hasRun, rules, now }: HealthInput): Health {
   // Of a guest that has come up its VM says so a moment later.
-  if (!isMeantToRun(vm, vmi) || liveVmi(vmi)?.ready === true) return well;
+  if (!isMeantToRun(vm, vmi) || (vmi?.ready === true && !vmi.deleting)) return well;
   // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
   if (isNodeUnknown(vm, vmi)) {
     const { unknownNode } = rules.unhealthyAfter;

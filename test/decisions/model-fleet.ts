@@ -1118,6 +1118,7 @@ export class ModelFleet {
     for (const failure of state.failures) {
       if (failure.at !== at || known.has(`${failure.vm} ${at}`)) continue;
       this.#failures.set(revision, (this.#failures.get(revision) ?? 0) + 1);
+      this.#broughtDown.add(failure.vm);
       if (this.#scenario.lag > 0) continue;
       const vm = this.cluster.machines.get(failure.vm)?.view;
       const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;

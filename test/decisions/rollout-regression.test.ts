@@ -94,3 +94,10 @@ test('others go on being updated beside one that has not been down for so long',
   const { update, goal } = plan(pool(lost(4), { spec: { maxUnavailable: 2 } }));
   expect({ goal, vms: update?.batch.vms.length }).toEqual({ goal: NEW, vms: 1 });
 });
+
+test('several are told in the order of their names, however a cache holds them', () => {
+  const down = { ...LOST, notReadySince: NOW - 10 * MINUTE };
+  const { state } = plan({ vms: [fresh(10, down), fresh(2, down), old(3)], state: rolling({ startedAt }) });
+  expect(state.failures.map(({ vm }) => vm)).toEqual(['web-2', 'web-10']);
+  expect(state.halted?.why).toContain('the last: web-10');
+});

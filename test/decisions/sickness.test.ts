@@ -197,3 +197,10 @@ test('nothing is sick that is ready, that nobody wants to run, or whose node is 
     }),
   );
 });
+
+test('a guest that is ready is well, though its VM has yet to say so', () => {
+  const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
+  const health = (ready: boolean) => healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });
+  expect(health(false)).toMatchObject({ sick: true });
+  expect(health(true)).toEqual({ sick: false, at: null });
+});

@@ -2,6 +2,7 @@ import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import type { Cluster } from './cluster.ts';
 import { isDeleting } from './instance.ts';
+import { mayAdopt } from './may-adopt.ts';
 import type { DataVolume, DataVolumeTemplate, VirtualMachine } from './types.ts';
 import { vmOwner } from './vm-owner.ts';
 
@@ -23,7 +24,10 @@ export async function claimDataVolumes(cluster: Cluster, machine: Stored<Virtual
     try {
       if (found === undefined)
         dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, machine)));
-      else if (controllerOf(found) === undefined && !isDeleting(found)) await adopt(cluster, found, machine);
+      else if (controllerOf(found) === undefined && !isDeleting(found)) {
+        if (!(await mayAdopt(cluster, machine))) return { ready: false };
+        await adopt(cluster, found, machine);
+      }
     } catch (error) {
       if (isAlreadyExists(error)) return { ready: false };
       if (!(error instanceof KubeError) || error.reason === 'Conflict') throw error;

@@ -11,6 +11,7 @@ import { FAIL_STARTS_DONE, failingStarts } from './knobs.ts';
 import { Lag } from './lag.ts';
 import { machineStatus, type RestartRequired } from './machine-status.ts';
 import { defaultMachineType } from './machine-type.ts';
+import { mayAdopt } from './may-adopt.ts';
 import { isLiveUpdate } from './room-to-grow.ts';
 import { planRollout } from './rollout.ts';
 import { keepPreference } from './preferences.ts';
@@ -121,7 +122,7 @@ export class MachineController {
     if (instance === undefined) return undefined;
     const controller = controllerOf(instance);
     if (controller !== undefined) return controller.uid === machine.metadata.uid ? instance : undefined;
-    if (isDeleting(machine) || isDeleting(instance)) return undefined;
+    if (isDeleting(machine) || isDeleting(instance) || !(await mayAdopt(this.#cluster, machine))) return undefined;
     const { name, namespace } = machine.metadata;
     const { resourceVersion, ownerReferences = [] } = instance.metadata;
     const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };

@@ -12,7 +12,7 @@ export class FailedGuests {
   readonly #troubles = new Map<string, string>();
 
   /**
-   * True for one that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher was gone: such
+   * True for a guest that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher was gone: such
    * a guest counts as having run until `now`, when it was heard of.
    */
   note(vmi: VmiView, now: number): boolean {

@@ -32,7 +32,7 @@ interface Deleted {
   refused: KubeError[];
 }
 
-/** Deletes them one after the other, also those behind one that is refused. Throws where the server can't be asked. */
+/** Deletes them one after the other, also those behind one that is refused. Throws if the server can't be asked. */
 export async function deletePools(kube: KubeClient, keys: PoolKey[], how: HowToDelete): Promise<Deleted> {
   const going: GoingPool[] = [];
   const refused: KubeError[] = [];

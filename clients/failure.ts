@@ -11,7 +11,7 @@ export class UsageError extends Failure {
   override readonly name = 'UsageError';
 }
 
-/** Throws what has failed, one or many; nothing where nothing has. */
+/** Throws what has failed, one or many; nothing if nothing has. */
 export function throwAll(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
 }

@@ -1,6 +1,6 @@
 /** What a rollout waits for, in one sentence. */
 export interface Wait {
-    /** `Blocked`: VMs that nothing is being done about have taken up the budget for longer than the deadline. */
+  /** `Blocked`: VMs that nothing is being done about have taken up the budget for longer than the deadline. */
   kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
   words: string;
 }

@@ -59,7 +59,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
 }
 
-/** None where the pool is gone, or nobody may read them: who asked for what is not all that a history tells. */
+/** None if the pool is gone, or the asker may not read them: who asked for what is not all that a history tells. */
 async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
   const { readRevisions } = await import('../rollout/revisions.ts');
   const kube = await session.kube();

@@ -121,7 +121,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   return new Failure(noCycleInWords(view, vm));
 }
 
-/** Why no cycle of the VM is under way, where the status tells that of this one; null where it does not. */
+/** Why no cycle of the VM is under way, if the status tells that of this VM; null if it does not. */
 export function whyNoCycle(view: HealView, vm: string): string | null {
   const last = endedOf(view, vm);
   if (last !== null) {
@@ -134,7 +134,7 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
   return spared === undefined ? null : `vm ${spared}`;
 }
 
-/** Of a VM that the status does not name: only one that names all tells that it is not sick. */
+/** Of a VM that the status does not name: only a status that names all sick VMs tells that this VM is not sick. */
 export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string): string {
   const none = `no replacement of vm ${vm} is under way`;
   if (untold === 0) {

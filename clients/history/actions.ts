@@ -16,7 +16,7 @@ export interface Action {
   /** Revisions; null where it was not about one, or nobody knows. */
   from: string | null;
   to: string | null;
-  /** `drover` where it does so of its own accord, to keep a pool as its spec says; null where nobody knows. */
+  /** `drover` if it does so of its own accord, to keep a pool as its spec says; null if nobody knows. */
   askedBy: string | null;
   /** `UnderWay` until it is known; `Unknown` where it never will be. */
   end: string;

@@ -12,7 +12,7 @@ import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
-/** What is kept of the templates of a pool of this name; nothing where it is gone. */
+/** What is kept of the templates of a pool of this name; nothing if the pool is gone. */
 type RevisionsOf = (pool: string) => Promise<Origin[]>;
 
 /** All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it can't tell. */

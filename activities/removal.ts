@@ -1,5 +1,4 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../api/names.ts';
 import { whyStay, type Departure } from '../decisions/departure.ts';
 import { namesInWords } from '../decisions/naming.ts';
@@ -39,6 +38,8 @@ export interface RemovalOptions {
 export interface Removed {
   /** Those that stay, since the API server will not have them deleted, and why. */
   refused: { name: string; why: string }[];
+  /** Those that stay for now, since the pool's budget has no room for them any more; absent in older histories. */
+  deferred?: { name: string; why: string }[];
   seen: Seen;
 }
 
@@ -115,7 +116,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
      * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
      * up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves the pool with its
      * disks kept by now is left to that, and so are all where the pool is gone or going. One whose deletion is refused for good (by
-     * a policy, or a protection of its owner's) stands in no other's way.
+     * a policy, or a protection of its owner's) stands in no other's way, and neither does one for which there is no room by now.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
       beating(async () => {
@@ -126,8 +127,14 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           return pool !== undefined && pool.metadata.deletionTimestamp === undefined;
         };
         const refused: Removed['refused'] = [];
-        await Promise.all(vms.map((vm) => holdPlace(key, vm)));
-        for (const vm of vms) {
+        const deferred: NonNullable<Removed['deferred']> = [];
+        const full = await Promise.all(vms.map((vm) => whyNoPlace(key, vm)));
+        for (const [index, vm] of vms.entries()) {
+          const why = full[index] ?? null;
+          if (why !== null) {
+            deferred.push({ name: vm.name, why });
+            continue;
+          }
           const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) }).catch((error: unknown) => {
             if (!isRefusal(error)) throw error;
             refused.push({ name: vm.name, why: error.message });
@@ -137,7 +144,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
         }
         await untilGone(fleet, key.namespace, going, cancellationSignal());
-        return { refused, seen: fleet.versionsOf('vms') };
+        return { refused, deferred, seen: fleet.versionsOf('vms') };
       }),
   };
 
@@ -162,12 +169,12 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
     return { isToLeave, version: () => version };
   }
 
-  /** It was claimed when the VM was taken, and is claimed anew for as long as it takes to act: where others have it by now, it is waited for. */
-  async function holdPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<void> {
+  /** A place was claimed when the VM was taken, and is claimed anew for as long as it takes to act: others may have it by now. */
+  async function whyNoPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<string | null> {
     const vm = fleet.vms.get(`${key.namespace}/${name}`);
-    if (vm === undefined || vm.uid !== uid || vm.deleting) return;
+    if (vm === undefined || vm.uid !== uid || vm.deleting) return null;
     const place = await placeFor(places, key, vm, fleet.vmiOf(vm));
-    if (typeof place === 'string') throw ApplicationFailure.create({ type: 'BudgetFull', message: place });
+    return typeof place === 'string' ? place : null;
   }
 
   /** One that is gone already counts as done. */

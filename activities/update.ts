@@ -6,7 +6,7 @@ import { grownDisks, mergePatch, mergeVm } from '../decisions/merge-vm.ts';
 import { numberOf } from '../decisions/naming.ts';
 import { poolTemplate, type PoolTemplate } from '../decisions/pool-template.ts';
 import { revisionOf } from '../decisions/revision.ts';
-import { takeVm, type OtherVm, type Take } from '../decisions/take.ts';
+import { takeVm, type Take } from '../decisions/take.ts';
 import { later, type Seen } from '../decisions/versions.ts';
 import { vmFromTemplate, type StoredPool } from '../decisions/vm-from-template.ts';
 import { withDefaults } from '../api/pool-defaults.ts';
@@ -46,8 +46,6 @@ export interface UpdateRequest {
   vms: HeldVm[];
   /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
-  /** VMs in the hands of other batches. */
-  others: OtherVm[];
   seen: Seen;
 }
 
@@ -74,7 +72,7 @@ export function createUpdateActivities({ client, fleet, places, revisions, concu
      * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
      * revision, and a guest that was restarted carries it too.
      */
-    updateVms: ({ key, revision, rollout, vms, startedAt, others, seen }: UpdateRequest): Promise<Updated> =>
+    updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
       beating(async () => {
         await fleet.catchUp(seen);
         const pool = await livePool(client, key, cancellationSignal());
@@ -85,7 +83,7 @@ export function createUpdateActivities({ client, fleet, places, revisions, concu
           // It was the pool's for a moment alone: no VM has failed for that.
           return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
         }
-        const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt, others });
+        const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt });
         const outcomes = await takeEach(hand, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes, seen: hand.seen };
@@ -105,14 +103,11 @@ interface HandOptions {
   rollout: string;
   template: PoolTemplate;
   startedAt: number;
-  others: UpdateRequest['others'];
 }
 
 /** Brings the VMs of one batch to their revision. */
 class Hand {
   readonly #in: HandOptions;
-  /** VMs that this hand has sent down. */
-  readonly #down = new Set<string>();
   readonly #places = new Map<string, Place>();
   #vms: string | undefined;
   #vmis: string | undefined;
@@ -183,15 +178,13 @@ class Hand {
 
   /** A place in the pool's budget; a sentence where there is none. */
   async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
-    this.#down.add(vm.name);
     const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
-    if (typeof place !== 'string') this.#places.set(vm.name, place);
-    else this.#down.delete(vm.name);
-    return typeof place === 'string' ? place : null;
+    if (typeof place === 'string') return place;
+    this.#places.set(vm.name, place);
+    return null;
   }
 
   async #giveUp(name: string): Promise<void> {
-    this.#down.delete(name);
     await this.#places.get(name)?.release();
   }
 
@@ -200,22 +193,10 @@ class Hand {
     this.#vmis = later(this.#vmis, vmis);
   }
 
-  /** On the pool and the VM as they are in this moment, and the newest picture of the pool's other VMs. */
+  /** On the pool and the VM as they are in this moment. */
   #decide(held: HeldVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Take {
-    const { fleet, key, revision, rollout, startedAt, others } = this.#in;
-    return takeVm({
-      held,
-      revision,
-      rollout,
-      startedAt,
-      vm,
-      vmi,
-      pool,
-      vms: fleet.ownedBy(key.uid),
-      vmiOf: (one) => fleet.vmiOf(one),
-      others,
-      taken: this.#down,
-    });
+    const { revision, rollout, startedAt } = this.#in;
+    return takeVm({ held, revision, rollout, startedAt, vm, vmi, pool });
   }
 
   /** The VM as it is from now on: its run strategy may be another. */

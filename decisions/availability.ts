@@ -53,6 +53,12 @@ export function availableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs:
   return isReady(vm, vmi) ? (vmi?.readySince ?? 0) + minReadyMs : null;
 }
 
+/**
+ * Its owner, or a workflow, has asked KubeVirt to restart it: if it is still ready, it won't be for long. KubeVirt never answers a
+ * request to a VM that was halted since, so that the request alone says nothing.
+ */
+export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean => vm.changingState && isMeantToRun(vm, vmi);
+
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /** It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with it. */

@@ -1,4 +1,4 @@
-import { isDown, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isDown, isRestarting, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
 
@@ -89,9 +89,10 @@ export class RestartBudget {
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
     const staying = vms().filter(isStaying);
-    // One that somebody else has asked to restart is still ready, and won't be for long.
-    const inHand = [...(claimed?.() ?? []), ...staying.filter((vm) => vm.changingState || this.#inHand.has(keyOf(vm))).map(({ name }) => name)];
-    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf: this.#in.picture.vmiOf, inHand }) };
+    const { vmiOf } = this.#in.picture;
+    const going = staying.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inHand.has(keyOf(vm)));
+    const inHand = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
+    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf, inHand }) };
     this.#pools.set(uid, counted);
     return counted;
   }

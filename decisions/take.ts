@@ -1,8 +1,7 @@
-import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runningGuest, unavailability, type VmiOf } from './availability.ts';
+import { isStaying, runningGuest } from './availability.ts';
 import type { HeldVm } from './batch.ts';
 import { poolTemplate } from './pool-template.ts';
 import { revisionOf } from './revision.ts';
-import { standingOf } from './standing.ts';
 import { untouchable } from './update-need.ts';
 import type { StoredPool } from './vm-from-template.ts';
 import type { VmView } from './vm.ts';
@@ -21,14 +20,9 @@ export type Take =
       writes: boolean;
       /** The guest that is to be restarted. */
       restarts: VmiView | null;
-      /** It may go down by it: from now on it counts. */
+      /** It may go down by it: a place in the pool's budget is to be claimed before. */
       disrupts: boolean;
     };
-
-/** A VM in the hand of another batch, with the revision that this brings it to. */
-export interface OtherVm extends HeldVm {
-  revision: string;
-}
 
 export interface TakeInput {
   held: HeldVm;
@@ -40,17 +34,13 @@ export interface TakeInput {
   /** The VM of that name and its VMI, as they are in this moment. */
   vm: VmView | undefined;
   vmi: VmiView | undefined;
-  /** The pool and its VMs, as new as they are known; undefined where the pool is gone. */
+  /** Undefined if it is gone. */
   pool: StoredPool | undefined;
-  vms: readonly VmView[];
-  vmiOf: VmiOf;
-  others: readonly OtherVm[];
-  /** VMs that this batch has disrupted, by name. */
-  taken: ReadonlySet<string>;
 }
 
 /**
- * Decides anew, right before the act, what was planned a moment ago: the VM, the budget and the rollout may be others by now.
+ * Decides anew, right before the act, what was planned a moment ago: the VM and the rollout may be others by now. Of the budget it says
+ * nothing: whether that has room is for the claim of a place alone.
  * It may be asked again at any point: what was done it leaves alone, for a VM that has its new spec carries the revision,
  * and so does a guest that was restarted.
  */
@@ -69,7 +59,7 @@ export function takeVm(input: TakeInput): Take {
   const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
   // It was to be written where no guest would notice, and one may be stopped or changed by it now.
   const hasStarted = writes && held.act === 'write' && held.runs !== true && guest !== undefined;
-  const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null) ?? (disrupts && !hasRoom(input, pool) ? 'the budget is used up' : null);
+  const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
@@ -85,25 +75,4 @@ function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredP
   const { paused, halted, revision: told } = status?.rollout ?? {};
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
   return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt ? `the rollout has ended: ${halted.kind}` : null;
-}
-
-/**
- * Counts besides the claims of places, because a claim is given again to the workflow that holds it without another count:
- * if the worker of a batch dies, the next attempt gets the place though other VMs may have failed since. It also counts VMs
- * that other batches have not come to yet.
- *
- * A VM that is down already costs nothing more: as it is in this moment, which the picture may not show yet.
- */
-function hasRoom({ held, vm, vmi, vms: all, vmiOf, others, taken }: TakeInput, pool: StoredPool): boolean {
-  if (taken.has(held.name) || (isMeantToRun(vm!, vmi) && liveVmi(vmi)?.ready !== true)) return true;
-  const vms = all.filter(isStaying);
-  const byName = new Map(vms.map((one) => [one.name, one]));
-  const isBack = ({ revision, ...other }: OtherVm): boolean => {
-    const { template } = pool.spec;
-    const { state } = standingOf({ held: other, revision, template, vm: byName.get(other.name), vmiOf, minReadyMs: 0, now: Infinity });
-    return state === 'well' || state === 'gone';
-  };
-  const elsewhere = others.filter((other) => !isBack(other)).map((other) => other.name);
-  const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...elsewhere, ...taken] });
-  return (names.has(held.name) ? count : count + 1) <= maxUnavailableOf(pool);
 }

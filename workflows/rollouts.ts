@@ -91,14 +91,13 @@ export class Rollouts {
     const { ref, underWay, onChange, onTrouble } = this.#options;
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
-    const others = this.state.batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map((held) => ({ ...held, revision })));
     this.state.batches.push(batch);
     const { cluster, namespace, name } = ref;
     void underWay.run({ kind: 'batch', reason }, async () => {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
-          args: [{ ref, key, batch, others, reason, askedBy, minReadyMs, deadlineMs, seen }],
+          args: [{ ref, key, batch, reason, askedBy, minReadyMs, deadlineMs, seen }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Batch ${batch.n}: ${reason}`),
           typedSearchAttributes: [

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { AwaitActivities } from '../activities/await-vms.ts';
 import type { PoolActivities, PoolKey } from '../activities/pool.ts';
-import type { UpdateActivities, UpdateRequest } from '../activities/update.ts';
+import type { UpdateActivities } from '../activities/update.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../decisions/batch.ts';
 import { asWritten } from '../decisions/markdown.ts';
 import { namesInWords, numberOf } from '../decisions/naming.ts';
@@ -26,7 +26,6 @@ export interface UpdateBatchInput {
   ref: PoolRef;
   key: PoolKey;
   batch: Batch;
-  others: UpdateRequest['others'];
   askedBy: string | null;
   reason: string;
   minReadyMs: number;
@@ -53,7 +52,7 @@ const awaiting = () => proxyActivities<AwaitActivities>({
  * well or its deadline has passed. It tells its pool how it ended by a signal, for it may outlive the run that began it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
-  const { ref, key, batch, others, minReadyMs, deadlineMs, reason } = input;
+  const { ref, key, batch, minReadyMs, deadlineMs, reason } = input;
   const { revision } = batch;
   const outcomes: UpdateOutcome[] = [];
   let seen: Seen = input.seen;
@@ -74,7 +73,8 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const show = (doing: string): void => setCurrentDetails(detailsOf(input, doing, waiting, outcomes));
 
   show('writes the new spec and restarts what needs it');
-  const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [{ key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, others, seen }]);
+  const request = { key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, seen };
+  const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [request]);
   settle(begun.outcomes, begun.seen);
   const replaced = waiting.filter(({ act }) => act === 'replace');
   if (replaced.length > 0) {
@@ -106,12 +106,14 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
 
   /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
   async function replace(planned: readonly HeldVm[]): Promise<void> {
-    const { refused, seen: removed } = await removeVms.executeWithOptions({ summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) }, [
+    const { refused, deferred = [], seen: removed } = await removeVms.executeWithOptions({ summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) }, [
       key,
       planned.map(({ name, uid }) => ({ name, uid })),
     ]);
     settle(refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })), removed);
-    const vms = planned.filter(({ name }) => !refused.some((one) => one.name === name));
+    settle(deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })), removed);
+    const staying = new Set([...refused, ...deferred].map(({ name }) => name));
+    const vms = planned.filter(({ name }) => !staying.has(name));
     if (vms.length === 0) return;
     const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
     const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };

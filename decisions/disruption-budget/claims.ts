@@ -1,5 +1,5 @@
 import type { DisruptedVm } from '../../api/pool.ts';
-import { isDown, isMeantToRun, isReady, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from '../availability.ts';
+import { isMeantToRun, isReady, isRestarting, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from '../availability.ts';
 import type { StoredPool } from '../vm-from-template.ts';
 import type { VmView } from '../vm.ts';
 import type { VmiView } from '../vmi.ts';
@@ -90,8 +90,7 @@ export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[],
   const vms = scene.vms.filter(isStaying).map((vm) => asked.get(vm.name)?.vm ?? vm);
   const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : scene.vmiOf(vm));
   const claims = new Map(standing.map((claim) => [claim.vm, claim]));
-  // Its owner has asked for a restart: it is still ready, and won't be for long.
-  const restarting = vms.filter(({ changingState }) => changingState).map(({ name }) => name);
+  const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
   const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...claims.keys(), ...restarting] });
   const most = maxUnavailableOf(pool);
   let used = count;
@@ -100,8 +99,9 @@ export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[],
     const held = claims.get(name);
     const guest = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && guest?.uid === held.vmi && guest?.ready === true) return `${held.by} is about to disrupt it`;
-    const isCounted = names.has(name) || isDown(ask.vm, ask.vmi);
-    if (!isCounted && used >= most) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
+    // A place that it holds already is no leave to act: others may have failed since it was claimed.
+    const hasRoom = isMissed(ask) || (names.has(name) ? used <= most : used < most);
+    if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
     if (!names.has(name)) used++;
     names.add(name);
@@ -110,6 +110,9 @@ export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[],
   });
   return { claims: [...claims.values()], answers };
 }
+
+/** Whether its service is missed already. The VMI alone tells: the VM's own status may not say yet that its guest is ready. */
+const isMissed = ({ vm, vmi }: Ask): boolean => isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
 
 const claimOf = ({ vm, vmi, by }: Ask, guest: VmiView | undefined, at: string): DisruptedVm => ({
   vm: vm.name,

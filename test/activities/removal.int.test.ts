@@ -10,7 +10,7 @@ import type { Target } from '../../decisions/pool-plan.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { vmFromTemplate, type StoredPool } from '../../decisions/vm-from-template.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import { aFleet } from '../fleet/fleet.ts';
 import { aPicture } from './a-picture.ts';
 
@@ -64,6 +64,32 @@ test.each(Object.entries(removals))('a VM that its pool has let go of since is n
 
 test.each(Object.entries(removals))('a VM that has changed since, and is still the pool\'s, is taken by what %s', async (how, remove) => {
   expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
+});
+
+test('a VM for which the budget has no room by now is not replaced, and the others of its batch need not wait for that', async () => {
+  const { kube } = cluster();
+  const namespace = await cluster().namespace();
+  const pool = (await cluster().createPool(namespace, 'web', { replicas: 3, maxUnavailable: 1 })) as unknown as StoredPool;
+  const made = await Promise.all([1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))));
+  const picture = await aPicture(cluster().stack.kubeconfig);
+  for (const vm of made.slice(0, 2)) {
+    const { name, uid } = vm.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
+    await kube.patch(VirtualMachines, vm.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
+    await kube.patch(VirtualMachines, vm.metadata, 'merge', { status: { ready: true, created: true, printableStatus: 'Running' } }, { subresource: 'status' });
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    const guest = await kube.create(VirtualMachineInstances, { metadata: { namespace, name, ownerReferences: [owner] }, spec: { domain: { devices: {} } } });
+    await kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status });
+  }
+  await kube.patch(VirtualMachines, made[2]!.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
+  await picture.fleet.start();
+  const { removeVms } = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const [ready, , down] = made.map(({ metadata: { name, uid } }) => ({ name, uid }));
+  const key = { namespace, name: 'web', uid: pool.metadata.uid };
+  const removed = await collected(new MockActivityEnvironment().run(() => removeVms(key, [ready!, down!])), { namespace, name: down!.name });
+  expect(removed).toMatchObject({ refused: [], deferred: [{ name: 'web-1', why: expect.stringContaining('1 of pool') as string }] });
+  expect((await kube.get(VirtualMachines, { namespace, name: 'web-1' })).metadata).not.toHaveProperty('deletionTimestamp');
+  expect(await orNothing(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
 });
 
 const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true, surplus);

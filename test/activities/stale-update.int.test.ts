@@ -36,7 +36,7 @@ async function suspended(): Promise<Scene> {
   const { updateVms } = createUpdateActivities({ ...picture, places: new Places(picture.client, picture.fleet), revisions: new Revisions(picture), concurrency: 8 });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), others: [], seen: {} };
+  const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), seen: {} };
   return { pool, vm, goOn: () => new MockActivityEnvironment().run(() => updateVms(request)) };
 }
 

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { countOf } from '../../api/int-or-percent.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
-import type { PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../api/pool.ts';
+import type { DisruptedVm, PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../api/pool.ts';
 import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from '../../decisions/availability.ts';
 import { backoffMs } from '../../decisions/backoff.ts';
 import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/batch.ts';
+import { claimPlaces, CLAIM_MS, standingClaims } from '../../decisions/disruption-budget/claims.ts';
 import { effortBetween } from '../../decisions/effort.ts';
 import { beginningOf, unblocked, underWay, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
 import type { KeptRevision } from '../../decisions/kept-revisions.ts';
@@ -15,7 +16,7 @@ import type { PlannedBatch } from '../../decisions/rollout-batch.ts';
 import { failuresOfThisWay, halted, isGoingBack, paused, promoted, resumed, withFailures } from '../../decisions/rollout-state.ts';
 import { healthOf, isLeftAlone } from '../../decisions/sickness.ts';
 import { standingOf } from '../../decisions/standing.ts';
-import { takeVm, type OtherVm } from '../../decisions/take.ts';
+import { takeVm } from '../../decisions/take.ts';
 import { updateNeed, type UpdateNeed } from '../../decisions/update-need.ts';
 import { windowAt } from '../../decisions/windows.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -88,7 +89,6 @@ interface Seen {
 /** A batch's workflow. */
 interface Child {
   batch: Batch;
-  others: OtherVm[];
   minReadyMs: number;
   deadlineMs: number;
   seen: Seen;
@@ -123,6 +123,8 @@ interface Attempt {
  */
 export class ModelFleet {
   readonly clock: Clock;
+  /** Places in the pool's budget that are claimed: `status.disruptedVMs`. */
+  #claims: DisruptedVm[] = [];
   readonly cluster: ModelKubeVirt;
   readonly #scenario: Scenario;
   readonly #trail: string[] = [];
@@ -620,12 +622,10 @@ export class ModelFleet {
 
   #beginBatch({ batch: planned, minReadyMs, deadlineMs }: PlannedBatch): void {
     const batch: Batch = { ...planned, startedAt: this.clock.now };
-    const others = this.#batches.flatMap(({ revision, vms }) => vms.filter(({ act }) => act !== 'write').map((held) => ({ ...held, revision })));
     this.#checkBatch(batch);
     this.#batches = [...this.#batches, batch];
     const child: Child = {
       batch,
-      others,
       minReadyMs,
       deadlineMs,
       seen: this.#seen,
@@ -745,26 +745,14 @@ export class ModelFleet {
     this.#then(attempt, () => {
       const machine = this.cluster.machines.get(held.name);
       const vmi = machine?.view.uid === held.uid ? machine.guest?.view : undefined;
-      this.#catchUp(attempt.picture, { vms: 0, vmis: 0 });
-      const { pool } = this.cluster;
-      const take = takeVm({
-        held,
-        revision,
-        rollout,
-        startedAt,
-        vm,
-        vmi,
-        pool,
-        vms: attempt.picture.ownedBy(pool.metadata.uid),
-        vmiOf: attempt.picture.vmiOf,
-        others: child.others,
-        taken: attempt.taken,
-      });
+      const take = takeVm({ held, revision, rollout, startedAt, vm, vmi, pool: this.cluster.pool });
       if (take.take === 'gone') return done({ vm: held.name, end: 'Gone' });
       if (take.take === 'later') return done({ vm: held.name, end: 'Deferred', why: take.why });
       if (take.take === 'nothing') return done(held.act === 'write' ? { vm: held.name, end: 'Updated' } : null);
       this.#checkTake(vm!, child.batch);
       if (take.disrupts) {
+        const full = this.#claim(attempt, vm!, vmi);
+        if (full !== null) return done({ vm: held.name, end: 'Deferred', why: full });
         attempt.taken.add(held.name);
         this.#grant(child, held);
       }
@@ -775,6 +763,7 @@ export class ModelFleet {
       };
       const restart = (now: VmView): void => {
         if (take.restarts !== null && !this.#unlessRefused(() => this.#restart(attempt, now, take.restarts!))) return again();
+        if (take.restarts === null) this.#release(held.name);
         if (held.act !== 'write') return done(null);
         const guest = liveVmi(vmi);
         if (guest !== undefined) this.#labelUnlessRestarted(guest, attempt.template);
@@ -787,6 +776,23 @@ export class ModelFleet {
         this.#then(attempt, () => restart(written));
       });
     });
+  }
+
+  /** Claims a place in the pool's budget as `activities/disruption-budget` does; why there is none, if there is none. */
+  #claim({ child, picture }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
+    this.#catchUp(picture, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
+    const { pool } = this.cluster;
+    const status = { ...(pool.status ?? { replicas: 0 }), disruptedVMs: this.#claims };
+    const scene = { pool: { ...pool, status }, vms: picture.ownedBy(pool.metadata.uid), vmiOf: picture.vmiOf };
+    const { now } = this.clock;
+    const standing = standingClaims(scene, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
+    const { claims, answers } = claimPlaces(scene, standing, [{ vm, vmi, by: `batch ${child.batch.n}` }], new Date(now).toISOString());
+    this.#claims = claims;
+    return answers[0]!;
+  }
+
+  #release(name: string): void {
+    this.#claims = this.#claims.filter(({ vm }) => vm !== name);
   }
 
   #write(attempt: Attempt, read: VmView): void {
@@ -1202,7 +1208,9 @@ export class ModelFleet {
     for (const { view } of this.#members()) {
       const isBehind = failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
       // What has failed in an undo stays told where that is aborted, and is of the revision before.
-      const isOfUndo = phase === 'Aborted' && this.#restarted.has(`${view.uid} ${last.rollout.current}`);
+      // An undo brings a VM back without a restart if its guest was ending by itself.
+      const { current } = last.rollout;
+      const isOfUndo = phase === 'Aborted' && (this.#restarted.has(`${view.uid} ${current}`) || this.cluster.machines.get(view.name)?.guest?.view.revision === current);
       if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
     }
     const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
@@ -1233,3 +1241,5 @@ const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
 const numbersOf = (vms: readonly HeldVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
 const later = (one: Seen, other: Seen): Seen => ({ vms: Math.max(one.vms, other.vms), vmis: Math.max(one.vmis, other.vmis) });
+
+const seenOf = ({ seen }: DisruptedVm): Seen => ({ vms: Number(seen?.vms ?? 0), vmis: Number(seen?.vmis ?? 0) });

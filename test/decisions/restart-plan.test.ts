@@ -110,6 +110,8 @@ describe('what is taken', () => {
     expect(plan({ vms, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
     const asked = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true } : vm));
     expect(plan({ vms: asked, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    const haltedSince = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm));
+    expect(plan({ vms: haltedSince, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(2);
     // One that is missing counts too.
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
   });

@@ -1,25 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import type { DisruptedVm, PoolSpec, RolloutStatus } from '../../api/pool.ts';
+import type { PoolSpec, RolloutStatus } from '../../api/pool.ts';
 import { takeVm, type Take, type TakeInput } from '../../decisions/take.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
 import { aPool, aVmi } from './fleets.ts';
-import { at, DOWN, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, OLD_TEMPLATE, old, rolling } from './rollout-pools.ts';
+import { at, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, OLD_TEMPLATE, old, rolling } from './rollout-pools.ts';
 
-interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi' | 'vmiOf'>> {
+interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;
   /** Of the VM that is taken; null: it has none. */
   guest?: Partial<VmiView> | null;
   spec?: Partial<PoolSpec>;
   rolled?: Partial<RolloutStatus>;
   deleted?: boolean;
-  disruptedVMs?: DisruptedVm[];
-  vmis?: Record<string, Partial<VmiView>>;
 }
 
-/** Takes `web-1` of four, one of which may be down. */
-function take(given: Fields = {}): Take {
-  const { vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, disruptedVMs = [], vmis = {}, ...fields } = given;
+/** Takes `web-1` of four. */
+function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Take {
   const pool = aPool({ replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec }, deleted ? { deletionTimestamp: at(NOW) } : {});
   return takeVm({
     held: held(old(1)),
@@ -28,11 +25,7 @@ function take(given: Fields = {}): Take {
     startedAt: NOW,
     vm: vm ?? undefined,
     vmi: vm === null || guest === null ? undefined : aVmi(vm, guest),
-    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled), disruptedVMs } },
-    vms: [old(1), old(2), old(3), old(4)],
-    vmiOf: (one) => (one.hasVmi ? aVmi(one, vmis[one.name]) : undefined),
-    others: [],
-    taken: new Set(),
+    pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
     ...fields,
   });
 }
@@ -79,16 +72,12 @@ describe('a VM is taken', () => {
     expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(later('it runs by now'));
   });
 
-  test('live, or to be replaced, within the budget', () => {
+  test('live, or to be replaced, which a place in the budget is claimed for', () => {
     expect(take({ held: held(old(1), 'live') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
     expect(take({ held: held(old(1), 'replace') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
-    const full = { vms: [old(1), old(2, DOWN), old(3), old(4)] };
-    expect(take({ held: held(old(1), 'live'), ...full })).toEqual(later('the budget is used up'));
-    expect(take({ held: held(old(1), 'replace'), ...full })).toEqual(later('the budget is used up'));
-    expect(take({ held: held(old(1), 'write', { runs: true }), ...full })).toMatchObject({ take: 'act' });
   });
 
-  test('as one that is stopped by its new run strategy, within the budget', () => {
+  test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
     const vm = old(1);
     expect(take({ vm, guest: { revision: NEW } })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
   });
@@ -149,50 +138,5 @@ describe('the rollout is another by now', () => {
     expect(take(back)).toMatchObject({ take: 'act' });
     expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));
     expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
-  });
-});
-
-describe('the budget', () => {
-  const used = later('the budget is used up');
-
-  test('counts every VM that is down, whatever the cause', () => {
-    expect(take({ vms: [old(1), old(2, DOWN), old(3), old(4)] })).toEqual(used);
-    expect(take({ vmis: { 'web-2': { ready: false } } })).toEqual(used);
-    expect(take({ vms: [old(1), old(2), old(3)] })).toEqual(used);
-    expect(take({ vms: [old(1), old(2, HALTED), old(3), old(4)] })).toMatchObject(restart);
-  });
-
-  test('counts those that this batch has taken, though they are ready still', () => {
-    expect(take({ taken: new Set(['web-2']) })).toEqual(used);
-    expect(take({ taken: new Set(['web-1']) })).toMatchObject(restart);
-  });
-
-  test('has no room for a VM whose place an attempt has claimed that died, once another has failed', () => {
-    const disruptedVMs = [{ vm: 'web-1', vmi: aVmi(old(1)).uid, by: 'its batch', at: at(NOW) }];
-    expect(take({ disruptedVMs })).toMatchObject(restart);
-    expect(take({ disruptedVMs, vmis: { 'web-2': { ready: false } } })).toEqual(used);
-  });
-
-  test('is the pool\'s as it is now', () => {
-    expect(take({ taken: new Set(['web-2']), spec: { maxUnavailable: 2 } })).toMatchObject(restart);
-  });
-
-  test('costs nothing for a VM that is down already, however many are', () => {
-    const vms = [old(1, DOWN), old(2, DOWN), old(3, DOWN), old(4)];
-    expect(take({ vm: old(1, DOWN), guest: { ready: false }, vms })).toMatchObject(restart);
-    // The picture lags behind: it is ready again.
-    expect(take({ vm: old(1), vms })).toEqual(used);
-  });
-
-  test('counts what other batches have in hand until it is back, and no longer', () => {
-    const others = [{ ...held(old(2)), revision: NEW }];
-    const beside = (vm: VmView, guest: Partial<VmiView> = {}): Take => take({ others, vms: [old(1), vm, old(3), old(4)], vmis: { 'web-2': guest } });
-    expect(beside(old(2))).toEqual(used);
-    // Between the write and the restart it is still ready.
-    expect(beside(fresh(2), { revision: OLD })).toEqual(used);
-    expect(beside(fresh(2, DOWN))).toEqual(used);
-    expect(beside(fresh(2))).toMatchObject(restart);
-    // Deleted by a person, and made anew by the pool.
-    expect(beside(old(2, { uid: 'another' }))).toMatchObject(restart);
   });
 });

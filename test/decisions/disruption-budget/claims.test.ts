@@ -84,6 +84,28 @@ test('who asks again for the same VM keeps the place; nobody else gets it while 
   expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual(['restart/default/one is about to disrupt it']);
 });
 
+test('a place that is held is no leave to act once others have failed', () => {
+  const vms = [one, aVm('web-2', { ready: false }), other];
+  const given = { claims: [claimOf(one)], vms };
+  expect(answers(given, ask(one, 'restart/default/one'))).toEqual([full]);
+  expect(answers({ ...given, maxUnavailable: 2 }, ask(one, 'restart/default/one'))).toEqual([null]);
+});
+
+test('a VM with a ready VMI is asked for like any other, though its own status does not say yet that it is ready', () => {
+  const lagging = aVm('web-1', { ready: false });
+  const vms = [lagging, aVm('web-2', { ready: false }), other];
+  const askLagging = ask(lagging, undefined, aVmi(lagging, { ready: true }));
+  expect(answers({ vms }, askLagging)).toEqual([full]);
+  expect(answers({ vms, maxUnavailable: 2 }, askLagging)).toEqual([null]);
+});
+
+test('a VM that is asked to restart counts, unless it was halted since: KubeVirt answers no request to that', () => {
+  const asked = aVm('web-1', { changingState: true });
+  expect(answers({ vms: [asked, two, other] }, ask(two))).toEqual([full]);
+  const halted: VmView = { ...asked, runStrategy: 'Halted', hasVmi: false, ready: false };
+  expect(answers({ vms: [halted, two, other], vmiOf: (vm) => (vm === halted ? undefined : aVmi(vm)) }, ask(two))).toEqual([null]);
+});
+
 test('a VM that is down already costs nothing, whoever had claimed it', () => {
   const broken = aVm('web-1', { ready: false });
   const vms = [broken, aVm('web-2', { ready: false }), other];

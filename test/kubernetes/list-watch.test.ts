@@ -12,15 +12,17 @@ type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
 
 /** A list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch` returns. */
 async function onServer(
-  list: (query: URLSearchParams) => object,
-  onWatch: () => string | void = () => {},
+  list: (query: URLSearchParams) => object | Promise<object>,
+  onWatch: () => string | void | Promise<string> = () => {},
   options: Options = {},
 ): Promise<ListWatch<KubeObject, string>> {
+  const answer = async (url: string): Promise<string> => {
+    if (url.includes('watch=true')) return (await onWatch()) ?? '';
+    return JSON.stringify(await list(new URL(url, 'http://it').searchParams));
+  };
   const server = createServer((request, response) => {
-    const isWatch = request.url!.includes('watch=true');
-    const events = isWatch ? (onWatch() ?? '') : '';
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(isWatch ? events : JSON.stringify(list(new URL(request.url!, 'http://it').searchParams)));
+    void answer(request.url!).then((body) => response.end(body));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const config = new KubeConfig();
@@ -77,11 +79,40 @@ test('a list is taken in page by page: none waits, with all that it holds, for t
   const listWatch: ListWatch<KubeObject, string> = await onServer((query) => {
     const page = Number(query.get('continue') ?? 0);
     if (page > 0 && sizes.length < 2) sizes.push(listWatch.size);
-    return { metadata: { resourceVersion: '9', ...(page < 2 ? { continue: String(page + 1) } : {}) }, items: [vm(`web-${page}`, '5')] };
+    const next = page < 2 ? { continue: String(page + 1) } : {};
+    return { metadata: { resourceVersion: String(9 + page), ...next }, items: [vm(`web-${page}`, '5')] };
   });
   await listWatch.ready();
   expect(sizes).toEqual([1, 2]);
   expect(listWatch.size).toBe(3);
+  // What changed while the other pages were read, the watch is still to tell.
+  expect(listWatch.version).toBe(9n);
+});
+
+test('what the watch tells during a list is newer than the list, and what the list has not is gone', async () => {
+  const events = Promise.withResolvers<string>();
+  const told = [
+    { type: 'DELETED', object: vm('deleted', '7') },
+    { type: 'ADDED', object: vm('added', '8') },
+    { type: 'MODIFIED', object: vm('modified', '9') },
+  ];
+  const before = [vm('deleted', '2'), vm('gone', '3'), vm('modified', '4'), vm('same', '5')];
+  let lists = 0;
+  const listWatch: ListWatch<KubeObject, string> = await onServer(
+    async (query) => {
+      if (lists === 0) return { metadata: { resourceVersion: String(++lists + 4) }, items: before };
+      const metadata = { resourceVersion: '6' };
+      if (!query.has('continue')) return { metadata: { ...metadata, continue: 'more' }, items: [vm('same', '5')] };
+      events.resolve(told.map((event) => `${JSON.stringify(event)}\n`).join(''));
+      await vi.waitFor(() => expect(listWatch.version).toBe(9n), { timeout: 10_000 });
+      return { metadata, items: [vm('deleted', '2'), vm('modified', '4')] };
+    },
+    () => events.promise,
+  );
+  await listWatch.ready();
+  expect(listWatch.size).toBe(4);
+  await listWatch.relist();
+  expect([...listWatch.values()].toSorted()).toEqual(['added@8', 'modified@9', 'same@5']);
 });
 
 test('who is told of a change finds the cache at the version of that change', async () => {

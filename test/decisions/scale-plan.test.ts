@@ -3,6 +3,7 @@ import type { PoolSpec } from '../../api/pool.ts';
 import type { Batch, UpdateAct } from '../../decisions/batch.ts';
 import { vmName } from '../../decisions/naming.ts';
 import { planPool, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
+import { begun } from '../../decisions/rollout-state.ts';
 import { updateNeed } from '../../decisions/update-need.ts';
 import { aPool, aVm, aVmi, quiet, REVISION } from './fleets.ts';
 
@@ -100,6 +101,43 @@ describe('the order of the labels that a policy names', () => {
   test('counts less than a VM that fails to start', () => {
     const failing = [...vms, aVm('web-5', { ready: false, state: 'CrashLoopBackOff', startFailures: 3 })];
     expect(deleted(plan({ replicas: 4, scaleInStrategy }, { vms: failing }))).toEqual(['web-5']);
+  });
+});
+
+/** Five of one revision, but one of them of another. */
+const five = (revision: string, which: number, other: string) =>
+  numbered(5, { revision }).map((vm, index) => (index + 1 === which ? { ...vm, revision: other } : vm));
+
+describe('of VMs that the policy sees as equals', () => {
+  test('one leaves first that still needs the update', () => {
+    // Each has its turn: one alone may leave first for its UID.
+    for (let outdated = 1; outdated <= 5; outdated++) {
+      const vms = five(REVISION, outdated, 'old');
+      const steps = plan({ replicas: 4, updateStrategy: { unmanaged: {} } }, { vms });
+      expect(deleted(steps)).toEqual([vmName('web', outdated)]);
+    }
+  });
+
+  test('one leaves first that an undo has not brought back yet', () => {
+    const at = '2026-01-01T00:00:00Z';
+    const halted = { kind: 'Undoing', by: 'drover', at, why: 'why' } as const;
+    const rollout = { ...begun(REVISION, at), halted };
+    const status = { replicas: 5, currentRevision: 'old', updateRevision: REVISION, rollout };
+    const pool = { ...aPool({ replicas: 4 }), status };
+    for (let outdated = 1; outdated <= 5; outdated++) {
+      const vms = five('old', outdated, REVISION);
+      expect(deleted(plan({}, { pool, vms, rollout }))).toEqual([vmName('web', outdated)]);
+    }
+  });
+
+  test('one leaves first that can not run now, though the policy names labels and the base policy another', () => {
+    const labels = { tier: 'spare' };
+    const orderedPolicies = [{ labelSelector: { matchLabels: labels } }];
+    const selectionPolicy = { orderedPolicies, basePolicy: 'Oldest' as const };
+    const scaleInStrategy = { proactive: { selectionPolicy } };
+    const waiting = aVm('web-2', { labels, createdAt: 2, state: 'ErrorUnschedulable', ready: false });
+    const vms = [aVm('web-1', { labels, createdAt: 1 }), waiting, aVm('web-3')];
+    expect(deleted(plan({ replicas: 2, maxUnavailable: 3, scaleInStrategy }, { vms }))).toEqual(['web-2']);
   });
 });
 

@@ -95,6 +95,25 @@ test("a worker's settings are those that it has by itself, and can be given", ()
   expect(readCompose('docker-compose.yml', given).services['worker']!.environment).toMatchObject(given);
 });
 
+test('cluster, namespace and port of the Web UI are those that are given, for all that name them', () => {
+  const drovers = { DROVER_CLUSTER: 'east', TEMPORAL_NAMESPACE: 'vms' };
+  const given = readCompose('docker-compose.yml', { ...drovers, TEMPORAL_UI_PORT: '2' }).services;
+  for (const name of ['setup', 'worker']) expect(given[name]!.environment).toMatchObject(drovers);
+  expect(given['temporal-namespace']!.environment).toMatchObject({ TEMPORAL_NAMESPACE: 'vms' });
+  const ui = { TEMPORAL_DEFAULT_NAMESPACE: 'vms', TEMPORAL_CORS_ORIGINS: 'http://localhost:2' };
+  expect(given['temporal-ui']!.environment).toMatchObject(ui);
+});
+
+test('a worker that is asked to end is given the time that it takes for that', () => {
+  const grace = Number(/const GRACE = '(\d+)s'/.exec(textOf('workers/worker.ts'))![1]);
+  expect(worker.stop_grace_period).toMatch(/^\d+s$/);
+  expect(parseInt(worker.stop_grace_period!, 10)).toBeGreaterThan(grace);
+});
+
+test.each([['setup', setup], ['worker', worker]])('%s may do nothing to the machine', (_name, service) => {
+  expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+});
+
 test('drover gets the kubeconfig where it looks for it, to read, as the user that the image names', () => {
   for (const service of [setup, worker]) {
     expect(service.volumes).toEqual([

@@ -20,6 +20,10 @@ export interface ComposeService {
   depends_on?: Record<string, { condition: string }>;
   healthcheck?: { test?: string[]; disable?: boolean };
   network_mode?: string;
+  stop_grace_period?: string;
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
 }
 
 const VARIABLE = /\$(?:(\$)|\{(\w+):-([^}]*)\})/g;

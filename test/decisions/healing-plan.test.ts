@@ -3,7 +3,15 @@ import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import { toldOnce, toldWhole } from '../../decisions/healing-conditions.ts';
-import { heldBack, noHealing, underWay, type Cycle, type HealingState, type Spent } from '../../decisions/healing-state.ts';
+import {
+  carried,
+  heldBack,
+  noHealing,
+  underWay,
+  type Cycle,
+  type HealingState,
+  type Spent,
+} from '../../decisions/healing-state.ts';
 import type { Witness } from '../../decisions/healing-proof.ts';
 import { planPool, type PoolPlan, type PoolPlanInput, type PoolStep } from '../../decisions/pool-plan.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
@@ -621,6 +629,38 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
     if (planned.status !== null) expect(toldWhole(toldOnce(planned.status)!, planned.healing)).toEqual(planned.status);
     state = planned.healing.state;
   }
+});
+
+test('of VMs that are sick and whose owners opted out, few are told', () => {
+  const { spared } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
+  expect([spared.length, spared.at(-1)]).toEqual([21, 'and 580 more']);
+});
+
+test('no more notes are written at once than VMs may be in flight', () => {
+  const { steps } = plan({ vms: numbered((n) => well(n, { notYetRun: '' }), 1, 600) });
+  expect(steps.flatMap((step) => (step.kind === 'mark' ? [step.vms.length] : []))).toEqual([250]);
+});
+
+const uidOf = (n: number): string => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`;
+const carry = (state: Partial<HealingState>): HealingState => carried({ ...noHealing, ...state });
+
+describe('of what is carried from turn to turn stays, of many VMs,', () => {
+  const numbers = Array.from({ length: 500 }, (_, index) => index + 1);
+
+  test('that of those whose guests have ended most often', () => {
+    const earlyEnds = numbers.map((n) => ({ vmUid: uidOf(n), count: n, vmis: [], endedAt: NOW }));
+    expect(carry({ earlyEnds }).earlyEnds).toEqual(earlyEnds.slice(-50));
+  });
+
+  test('that of those which have been failing for the longest', () => {
+    const failing = numbers.map((n) => ({ vmUid: uidOf(n), since: NOW - n }));
+    expect(carry({ failing }).failing).toEqual(failing.slice(-50));
+  });
+
+  test('that of so many whose guests people have paused', () => {
+    const guestPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
+    expect(carry({ guestPauses }).guestPauses).toEqual(guestPauses.slice(0, 50));
+  });
 });
 
 // Any pool, with cycles in any phase.

@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { beginningOf, cycleOf, noHealing, withoutBeginning, withoutCycle, type HealingState, type SickVm } from '../../decisions/healing-state.ts';
+import {
+  beginningOf,
+  cycleOf,
+  noHealing,
+  remembered,
+  withoutBeginning,
+  withoutCycle,
+  type HealingState,
+  type SickVm,
+  type Spent,
+} from '../../decisions/healing-state.ts';
 
 const sick: SickVm = { name: 'web-1', uid: 'uid-of-web-1', attempt: 1, why: 'it is sick', rules: { backoff: { initial: '1s', factor: 2, max: '5s', jitter: 0 }, maxAttempts: null }, holdsData: false, earlyEnds: 0 };
 const healingSince = (now: number): HealingState => ({ ...noHealing, cycles: [cycleOf(sick, now)] });
@@ -17,4 +27,17 @@ test('a cycle that could not begin is no replacement', () => {
   const startedAt = beginningOf(first, 'web-1');
   expect(withoutBeginning(first, 'web-1', startedAt)).toEqual(noHealing);
   expect(withoutBeginning(second, 'web-1', startedAt)).toEqual(second);
+});
+
+const AT = '2026-01-01T00:00:00Z';
+const over = (n: number, end: Spent['end']): Spent => {
+  const vm = `web-${n}`;
+  return { vm, uid: `uid-of-${vm}`, attempts: 1, end, why: 'why', at: AT };
+};
+
+test('a hundred replacements that are over are remembered: those go first that only lengthen a delay', () => {
+  let spent: Spent[] = [over(1, 'GivenUp')];
+  for (let n = 2; n <= 200; n++) spent = remembered(spent, over(n, 'Left'));
+  const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);
+  expect(spent.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);
 });

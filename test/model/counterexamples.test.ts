@@ -132,6 +132,17 @@ test('one number that is refused blocks no other', () =>
     if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 19, 600_000))) world.break('G11: VMs of other numbers than the one that is refused are not made');
   }));
 
+test('several lower numbers that are refused block no other', () =>
+  play(async (world) => {
+    const { KubeError } = await import('../../kubernetes/errors.ts');
+    const refusal = new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: none below 7');
+    world.server.refuse = ({ plural }, { metadata }) =>
+      plural === 'virtualmachines' && /^web-[1-6]$/.test(metadata.name) ? refusal : null;
+    await world.createPool('web', aSpec({ replicas: 20 }));
+    const areMade = await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 14, 600_000);
+    if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');
+  }));
+
 test('a worker that was frozen in the midst of a batch brings no VM back to an older revision', () =>
   play(async (world) => {
     await begun(world, { replicas: 8, maxUnavailable: 4, rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue' } });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools } from '../../kubernetes/resources.ts';
 import { revisionOf } from '../../decisions/revision.ts';
+import type { KubeObject } from '../../kubernetes/objects.ts';
 import { aFleet, until } from './fleet.ts';
 import { withDisk } from './healings.ts';
 import { badTemplate, templateOf, TestPool } from './rollouts.ts';
@@ -27,6 +28,23 @@ test('a pool whose disks would have the names of another pool takes none of them
   await until(async () => expect(await fleet().pool(namespace, 'db')).toBeUndefined());
   expect({ guests: await first.guests(), claims: await claimsIn(namespace) }).toEqual(before);
   for (const { metadata } of (await fleet().kube.list(DataVolumes, { namespace })).items) expect(metadata.deletionTimestamp).toBeUndefined();
+});
+
+test('a claim that was there before is neither used nor deleted: its VM alone is not made, and says why', async () => {
+  const namespace = await fleet().namespace();
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  const claim: KubeObject & { spec: object } = { metadata: { namespace, name: 'disk-1' }, spec };
+  const { metadata } = await fleet().kube.create(PersistentVolumeClaims, claim);
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: withDisk() });
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2', 'web-3']));
+  const why = 'web-1 is not made: PersistentVolumeClaim disk-1 is there already, and was not kept for this VM';
+  const failure = () => fleet().condition(namespace, 'web', 'ReplicaFailure');
+  await until(async () => expect((await failure())?.message).toContain(why));
+  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 2 }));
+  expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2', 'web-3']);
+
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Foreground' });
+  await until(async () => expect(await claimsIn(namespace)).toEqual({ 'disk-1': metadata.uid }));
 });
 
 test('a pool that is made anew under its name begins with no pause, no failures and no healing of the old one', async () => {

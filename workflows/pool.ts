@@ -195,7 +195,9 @@ async function planOr(failed: (message: string) => void, request: PlanRequest): 
     return await plan(request);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    failed(error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error));
+    // What a local activity has thrown comes as it is.
+    const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+    failed(message);
     return null;
   }
 }

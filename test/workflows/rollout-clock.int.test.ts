@@ -1,5 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
+import { Context } from '@temporalio/activity';
 import { expect, test } from 'vitest';
+import { beating } from '../../activities/beating.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { UpdateActivities } from '../../activities/update.ts';
 import type { FakeCluster } from './fake-cluster.ts';
@@ -90,6 +92,67 @@ test('a status that could not be written is written once it can be, though nothi
   isAway = false;
   await server().pass('1m');
   await soon(() => expect(pool.cluster.pool.status?.replicas).toBe(5));
+});
+
+test('a pool that no plan can be made for says so, and is looked at again by a timer until one can', async () => {
+  let isAway = false;
+  let plans = 0;
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    plan: (...args: Parameters<typeof cluster.activities.plan>) => {
+      plans++;
+      return isAway ? Promise.reject(new Error('the API server is away')) : cluster.activities.plan(...args);
+    },
+  }));
+  isAway = true;
+  await pool.change({ replicas: 5 });
+  const trouble = { reason: 'NotPlanned', message: 'the API server is away' };
+  await soon(async () => expect((await pool.progress()).troubles).toContainEqual(expect.objectContaining(trouble)));
+  const before = plans;
+  await server().pass('3m');
+  // Three at once each time, with 10 s at most between them.
+  expect(plans - before).toBeGreaterThanOrEqual(3 * 14);
+  expect(plans - before).toBeLessThan(3 * 25);
+  isAway = false;
+  await server().pass('15s');
+  await soon(() => expect(pool.cluster.vms.size).toBe(5));
+});
+
+test('a step of which nobody knows what it has done stays in doubt where no plan could be made since', async () => {
+  let isAway = false;
+  const doubts: boolean[] = [];
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    plan: (...args: Parameters<typeof cluster.activities.plan>) => {
+      doubts.push(args[0].inDoubt);
+      return isAway ? Promise.reject(new Error('the API server is away')) : cluster.activities.plan(...args);
+    },
+    createVms: () => {
+      isAway = true;
+      return Promise.reject(new Error('the connection broke'));
+    },
+  }));
+  await pool.change({ replicas: 5 });
+  await server().pass('1m');
+  await soon(() => expect(doubts.filter((isInDoubt) => isInDoubt).length).toBeGreaterThan(3 + 3));
+  expect(doubts.slice(doubts.indexOf(true))).not.toContain(false);
+});
+
+test('what is to be noted on VMs while other notes are written is noted right after', async () => {
+  const written = Promise.withResolvers<void>();
+  let notes = 0;
+  const pool = await aTimedPool(server(), { autohealing: {} }, (cluster) => ({
+    noteRuns: async (...args: Parameters<NonNullable<typeof cluster.activities.noteRuns>>) => {
+      if (++notes === 1) await beating(() => Promise.race([written.promise, Context.current().cancelled]));
+      await cluster.activities.noteRuns!(...args);
+    },
+  }));
+  const { cluster } = pool;
+  await soon(() => expect(notes).toBe(1));
+  await pool.change({ replicas: 6 });
+  await soon(() => expect(cluster.pool.status?.readyReplicas).toBe(6));
+  expect(notes).toBe(1);
+  written.resolve();
+  const unnoted = () => [...cluster.vms.values()].filter(({ notYetRun }) => notYetRun !== null);
+  await soon(() => expect(unnoted()).toEqual([]));
 });
 
 test('a batch that could not be begun is tried again after 1 s, then after twice as long each time', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeSearchAttributeIndexedValueType } from '@temporalio/common/lib/search-attributes.js';
+import type { SearchAttributeType } from '@temporalio/common';
 import { searchAttributes } from '../workflows/search-attributes.ts';
 import { Failure, sentenceOf } from './failure.ts';
 import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
@@ -7,13 +7,24 @@ import { GrpcCode, grpcCodeOf, type Temporal } from './temporal.ts';
 const USABLE_TIMEOUT_MS = 60_000;
 const POLL_MS = 250;
 
+/** As Temporal's API numbers them: `temporal.api.enums.v1.IndexedValueType`. */
+const INDEXED_VALUE_TYPES: Record<SearchAttributeType, number> = {
+  TEXT: 1,
+  KEYWORD: 2,
+  INT: 3,
+  DOUBLE: 4,
+  BOOL: 5,
+  DATETIME: 6,
+  KEYWORD_LIST: 7,
+};
+
 type SearchAttribute = (typeof searchAttributes)[number];
 
 /** What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has another type. */
 export async function missingSearchAttributes(temporal: Temporal): Promise<SearchAttribute[]> {
   const known = await knownTypes(temporal);
   return searchAttributes.filter(({ name, type }) => {
-    const wanted: number = encodeSearchAttributeIndexedValueType(type)!;
+    const wanted = INDEXED_VALUE_TYPES[type];
     if (known[name] === undefined || known[name] === wanted) return known[name] === undefined;
     throw new Failure(
       `search attribute ${name} is in Temporal's namespace ${temporal.namespace} with another type than ${type}: ` +
@@ -43,7 +54,7 @@ async function knownTypes({ connection, namespace, address }: Temporal): Promise
 }
 
 async function add({ connection, namespace }: Temporal, missing: SearchAttribute[]): Promise<void> {
-  const types = missing.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!] as const);
+  const types = missing.map(({ name, type }) => [name, INDEXED_VALUE_TYPES[type]] as const);
   try {
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
   } catch (error) {

@@ -95,7 +95,10 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
         return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen: { pools: asked.version(), vms: version } };
       }),
 
-    /** Takes the pool out of these VMs' owners, and leaves them otherwise as they are. */
+    /**
+     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. The mark of one that was leaving goes too: a pool
+     * that takes the VM in later would delete it for that.
+     */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       beating(async () => {
         let version: string | undefined;
@@ -105,7 +108,8 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
           if (vm === undefined || vm.metadata.uid !== uid) return;
           const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
-          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, ownerReferences } };
+          const annotations = { [REMOVING_ANNOTATION]: null };
+          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, annotations, ownerReferences } };
           const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
           version = later(version, released?.metadata.resourceVersion);
         });

@@ -92,6 +92,26 @@ test('a VM for which the budget has no room by now is not replaced, and the othe
   expect(await orNothing(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
 });
 
+test('a VM that is released while it leaves has no mark any more that a later pool would delete it for, and stays halted', async () => {
+  const { kube } = cluster();
+  const namespace = await cluster().namespace();
+  const pool = (await cluster().createPool(namespace, 'web', { replicas: 1 })) as unknown as StoredPool;
+  const vm = vmFromTemplate(pool, pool.spec.template, 1);
+  const annotations = { ...vm.metadata.annotations, [REMOVING_ANNOTATION]: 'true', 'shop.example/team': 'web' };
+  const leaving = { ...vm, metadata: { ...vm.metadata, annotations }, spec: { ...vm.spec, runStrategy: 'Halted' } };
+  const { metadata } = await kube.create(VirtualMachines, leaving);
+  await kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
+  const picture = await aPicture(cluster().stack.kubeconfig);
+  const { releaseVms } = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const { name, uid, resourceVersion } = metadata;
+  await new MockActivityEnvironment().run(() => releaseVms({ namespace, name: 'web', uid: pool.metadata.uid }, [{ name, uid, resourceVersion }]));
+  const released = await kube.get(VirtualMachines, metadata);
+  expect(released.metadata.ownerReferences ?? []).toEqual([]);
+  expect(released.metadata.annotations).not.toHaveProperty([REMOVING_ANNOTATION]);
+  expect(released.metadata.annotations).toHaveProperty(['shop.example/team'], 'web');
+  expect(released['spec']).toMatchObject({ runStrategy: 'Halted' });
+});
+
 const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true, surplus);
 
 test('a VM whose disks are kept is deleted only as it was planned', async () => {

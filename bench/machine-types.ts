@@ -46,7 +46,7 @@ async function each(keys: Key[], call: (key: Key) => Promise<unknown>): Promise<
 
 async function make({ kube }: Bench, keys: Key[]): Promise<void> {
   for (const name of namespacesOf(keys)) await kube.create(Namespaces, { metadata: { name } });
-  const template = { spec: { domain: { devices: {}, machine: { type: OLD } } } };
+  const template = { spec: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: OLD } } } };
   await each(keys, (metadata) => kube.create(VirtualMachines, { metadata, spec: { runStrategy: 'Halted', template } }));
 }
 

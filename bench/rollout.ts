@@ -29,7 +29,7 @@ const templateOf = (round: number): object => ({
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': BOOT } },
-      spec: { domain: { devices: {} }, terminationGracePeriodSeconds: 30 + round },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, terminationGracePeriodSeconds: 30 + round },
     },
   },
 });

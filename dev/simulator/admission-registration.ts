@@ -88,13 +88,23 @@ async function remove(client: KubeClient, resource: Resource, name: string): Pro
   }
 }
 
-const policyOn = (resource: string, operations: string[], validations: object[], more: object = {}) => ({
-  metadata: { name: `${resource}.${NAME}` },
+interface Policy {
+  /** Of one on the same resource, which is there already. */
+  name?: string;
+  resource: string;
+  operations: string[];
+  validations: object[];
+  conditions?: object[];
+  more?: object;
+}
+
+const policyOn = ({ resource, name = resource, operations, validations, conditions = [byOthers], more = {} }: Policy) => ({
+  metadata: { name: `${name}.${NAME}` },
   spec: {
     failurePolicy: 'Ignore',
     ...more,
     matchConstraints: { resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }] },
-    matchConditions: [byOthers, ...(resource === 'virtualmachines' ? [staying] : [])],
+    matchConditions: conditions,
     validations,
   },
 });
@@ -124,6 +134,24 @@ const emulated = {
     "'spec.template.spec.domain.machine.type is not supported: ' + variables.type + ' (allowed values: [' + variables.allowed.join(' ') + '])'",
 };
 
+/** KubeVirt refuses a disk that the guest would not see. */
+const seenByGuest = {
+  expression:
+    `object.spec.?dataVolumeTemplates.orValue([]).all(disk, ${guest}.?volumes.orValue([]).exists(volume, ` +
+    "volume.?dataVolume.?name.orValue('') == disk.metadata.name || volume.?persistentVolumeClaim.?claimName.orValue('') == disk.metadata.name))",
+  message: "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list",
+};
+
+/** KubeVirt takes a VM without memory, for its instance type may give it some, and refuses its VMI. */
+const asksForMemory = {
+  expression:
+    'object.spec.domain.?memory.?guest.hasValue() || object.spec.domain.?memory.?hugepages.hasValue() || ' +
+    "object.spec.domain.?resources.?requests[?'memory'].hasValue()",
+  message:
+    "no memory requested, at least one of 'spec.domain.memory.guest', 'spec.domain.memory.hugepages.pageSize' or " +
+    "'spec.domain.resources.requests.memory' must be set",
+};
+
 /** While a snapshot or a restore is under way, a VM is not switched. */
 const kept = [
   ['snapshotInProgress', 'Cannot update vm running state until snapshot'],
@@ -136,17 +164,20 @@ const kept = [
 }));
 
 const checks = [
-  policyOn(
-    'virtualmachines',
-    ['CREATE', 'UPDATE'],
-    [...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })), emulated, ...kept],
-    { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
-  ),
-  policyOn(
-    'virtualmachineinstances',
-    ['UPDATE'],
-    [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
-  ),
+  policyOn({
+    resource: 'virtualmachines',
+    operations: ['CREATE', 'UPDATE'],
+    conditions: [byOthers, staying],
+    validations: [...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })), emulated, seenByGuest, ...kept],
+    more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
+  }),
+  policyOn({
+    resource: 'virtualmachineinstances',
+    operations: ['UPDATE'],
+    validations: [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
+  }),
+  // The simulator's own writes too: as in KubeVirt, the controller learns from the refusal.
+  policyOn({ name: 'new-virtualmachineinstances', resource: 'virtualmachineinstances', operations: ['CREATE'], validations: [asksForMemory], conditions: [] }),
 ];
 
 function list(texts: readonly string[]): string {

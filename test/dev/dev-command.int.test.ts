@@ -162,7 +162,7 @@ test('with simulator and worker, all of it is there, whatever Temporal the shell
   const { child } = await foreground('--ephemeral', '--state', state);
   expect(readStackRecord(join(state, 'stack.json'))?.names.sort()).toEqual(['etcd', 'kube-apiserver', 'simulator', 'temporal', 'worker']);
   const kube = kubeOf({ kubeconfig: join(state, 'kubeconfig') });
-  const vm = { metadata: { name: 'a', namespace: 'default' }, spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } } };
+  const vm = { metadata: { name: 'a', namespace: 'default' }, spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } };
   await kube.create(VirtualMachines, vm);
   const isReady = async (): Promise<unknown> => (await kube.get(VirtualMachines, { namespace: 'default', name: 'a' }))['status'];
   await expect.poll(isReady, { timeout: 20_000 }).toMatchObject({ ready: true });

@@ -40,9 +40,9 @@ const configured = async (configuration: object): Promise<void> => {
 };
 const guestOf = async (name: string): Promise<string | undefined> => (await cluster.instance(name)).status?.machine?.type;
 const stopped = (name: string, type: string, spec: Partial<VirtualMachine['spec']> = {}) =>
-  cluster.createMachine(name, { spec: { runStrategy: 'Halted', ...spec }, guest: { domain: { devices: {}, machine: { type } } } });
+  cluster.createMachine(name, { spec: { runStrategy: 'Halted', ...spec }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } } });
 const running = (name: string, type: string, runStrategy: RunStrategy = 'Always', annotations: Record<string, string> = {}) =>
-  cluster.running(name, { spec: { runStrategy }, guest: { domain: { devices: {}, machine: { type } } }, annotations });
+  cluster.running(name, { spec: { runStrategy }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } }, annotations });
 const prefers = (kind: typeof VirtualMachinePreferences, name: string, preferredMachineType: string) =>
   cluster.kube.create(kind, {
     metadata: { name, ...(kind.namespaced ? { namespace: 'default' } : {}) },
@@ -190,7 +190,7 @@ describe('a running guest', () => {
 });
 
 test('no node takes a guest whose machine type none has, until one has it', async () => {
-  await cluster.createMachine('retired', { guest: { domain: { devices: {}, machine: { type: 'pc-q35-rhel7.4.0' } } } });
+  await cluster.createMachine('retired', { guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } } });
   await cluster.shows('retired', 'ErrorUnschedulable');
   const label = 'machine-type.node.kubevirt.io/pc-q35-rhel7.4.0';
   await cluster.kube.patch<Node>(Nodes, { name: 'sim-node-2' }, 'merge', { metadata: { labels: { [label]: 'true' } } });

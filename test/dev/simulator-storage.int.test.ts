@@ -205,9 +205,31 @@ test('a VMI that no VM made runs and goes as any other', async () => {
       namespace: 'default',
       annotations: { 'sim.drover.dev/boot-time': '0s', 'sim.drover.dev/stop-time': '0s' },
     },
-    spec: { domain: { devices: {} } },
+    spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
   });
   await eventually(async () => expect((await cluster.instance('bare')).status?.phase).toBe('Running'));
   await cluster.delete(VirtualMachineInstances, 'bare');
   await cluster.gone(VirtualMachineInstances, 'bare');
+});
+
+test('a disk template that no volume names is refused, on creation and on any change', async () => {
+  const dataVolumeTemplates = [{ metadata: { name: 'lost' }, spec: { source: { blank: {} } } }];
+  const volumes = [{ name: 'disk', dataVolume: { name: 'lost' } }];
+  const domain = { devices: {}, memory: { guest: '64Mi' } };
+  const words = "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list";
+  const spec = { runStrategy: 'Halted' as const, dataVolumeTemplates };
+  await expect(cluster.createMachine('loses', { spec, guest: { domain } })).rejects.toThrow(words);
+  await cluster.createMachine('loses', { spec, guest: { domain, volumes } });
+  await expect(cluster.changeGuest('loses', { volumes: [] })).rejects.toThrow(words);
+});
+
+test('a VM that asks for no memory is admitted, and not started', async () => {
+  await cluster.createMachine('tiny', { guest: { domain: { devices: {} } } });
+  await eventually(async () =>
+    expect(conditionOf(await cluster.machine('tiny'), 'Failure')).toMatchObject({
+      reason: 'FailedCreate',
+      message: expect.stringContaining('no memory requested') as string,
+    }),
+  );
+  expect((await cluster.machine('tiny')).status).toMatchObject({ printableStatus: 'Stopped', created: false });
 });

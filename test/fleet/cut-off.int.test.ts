@@ -58,7 +58,7 @@ const templateOf = (release: string): PoolSpec['template'] => ({
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': '2s', 'sim.drover.dev/stop-time': '100ms', release } },
-      spec: { domain: { devices: {}, cpu: { cores: release === 'one' ? 1 : 2 } } },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' }, cpu: { cores: release === 'one' ? 1 : 2 } } },
     },
   },
 });
@@ -69,7 +69,7 @@ test('a worker that loses the API server alone gives its place to the other, and
   const namespace = await fleet().namespace();
   const pools = ['one', 'two', 'three'];
   for (const name of pools) {
-    const rollout = { progressDeadlineSeconds: 6, maxFailures: 0 };
+    const rollout = { progressDeadlineSeconds: 15, maxFailures: 0 };
     await fleet().createPool(namespace, name, { replicas: 3, maxUnavailable: 1, template: templateOf('one'), rollout });
   }
   await until(async () => {

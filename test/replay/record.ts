@@ -70,7 +70,7 @@ const template = (mark: string, annotations: Record<string, string> = {}): PoolS
     runStrategy: 'Always',
     template: {
       metadata: { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations } },
-      spec: { domain: { devices: {} }, hostname: mark },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, hostname: mark },
     },
   },
 });

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { connectTemporal, type Temporal } from '../clients/temporal.ts';
 import { startStack, type Stack } from '../dev/stack.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
+import { spawnLeashed } from '../test/leashed.ts';
 
 export interface Bench {
   stack: Stack;
@@ -63,12 +64,12 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, options:
 /** Resolves once it serves. */
 async function startWorker(env: Record<string, string>, nodeArgs: string[]): Promise<ChildProcess> {
   const main = join(import.meta.dirname, '../workers/main.ts');
-  const worker = spawn(process.execPath, [...nodeArgs, main], {
+  const worker = spawnLeashed(process.execPath, [...nodeArgs, main], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  for await (const line of createInterface({ input: worker.stderr })) if (line.includes('"worker ready"')) break;
-  worker.stderr.resume();
+  for await (const line of createInterface({ input: worker.stderr! })) if (line.includes('"worker ready"')) break;
+  worker.stderr!.resume();
   return worker;
 }
 

@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startedAt } from '../../dev/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
+import { spawnLeashed } from '../leashed.ts';
 import { nowhere, outcomeOf } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -15,7 +16,7 @@ const tools = Object.fromEntries(
 
 function demo(...args: string[]): { child: ChildProcess; state: string } {
   const state = mkdtempSync(join(tmpdir(), 'drover-demo-'));
-  const child = spawn(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
+  const child = spawnLeashed(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
     cwd: ROOT,
     env: { ...nowhere, ...tools },
   });

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -10,6 +9,7 @@ import { startStack, type Stack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { CustomResourceDefinitions } from '../../kubernetes/resources.ts';
+import { spawnLeashed } from '../leashed.ts';
 import { BIN, drover as run, nowhere, type Outcome } from './drover.ts';
 
 /** Servers that drover was never set up on. The tests follow each other. */
@@ -121,14 +121,14 @@ test.each([
   ['SIGTERM', 0],
   ['SIGINT', 130],
 ] as const)('a worker serves the cluster until %s', async (signal, code) => {
-  const worker = spawn(process.execPath, [BIN, 'worker', '--state', stack.state], {
+  const worker = spawnLeashed(process.execPath, [BIN, 'worker', '--state', stack.state], {
     env: { ...nowhere, HOME: stack.state, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' },
     stdio: ['ignore', 'inherit', 'pipe'],
   });
   onTestFinished(() => void worker.kill('SIGKILL'));
   const ended = once(worker, 'exit');
   await new Promise<void>((ready, failed) => {
-    createInterface({ input: worker.stderr }).on('line', (line) => line.includes('"worker ready"') && ready());
+    createInterface({ input: worker.stderr! }).on('line', (line) => line.includes('"worker ready"') && ready());
     void ended.then(([code]) => failed(new Error(`the worker ended with ${String(code)}`)));
   });
   worker.kill(signal);

@@ -1,9 +1,10 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from './dockerfile.ts';
+import { spawnLeashed } from '../leashed.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
@@ -49,7 +50,7 @@ export class Image {
     const [uid, gid] = lastOf('USER').split(':').map(Number);
     const here = (value: string): string => (value.startsWith('/') ? this.path(value) : value);
     const ofImage = { PATH: '/usr/local/bin', HOME: '/home/node', TMPDIR: '/tmp', ...imageEnvironment() };
-    return spawn(command!, args.map(here), {
+    return spawnLeashed(command!, args.map(here), {
       cwd: this.path(lastOf('WORKDIR')),
       env: { ...Object.fromEntries(Object.entries(ofImage).map(([name, value]) => [name, here(value)])), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

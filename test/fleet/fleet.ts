@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,7 @@ import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../kubernet
 import { givenCluster } from '../cluster/given.ts';
 import { GivenStack } from '../cluster/given-stack.ts';
 import { isSkip } from '../cluster/skip.ts';
+import { spawnLeashed } from '../leashed.ts';
 
 /** KubeVirt's own CRDs, where the machine has them beside the project; the stack's own elsewhere. */
 const KUBEVIRT_CRDS = process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
@@ -54,7 +55,7 @@ export class TestFleet {
 
   /** A worker of its own process; resolves once it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
-    const child = spawn(process.execPath, ['workers/main.ts'], {
+    const child = spawnLeashed(process.execPath, ['workers/main.ts'], {
       cwd: resolve(import.meta.dirname, '../..'),
       env: { ...process.env, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -66,7 +67,7 @@ export class TestFleet {
       return code as number | null;
     });
     const log = createWriteStream(join(this.stack.state, 'logs', `test-worker-${child.pid}.log`));
-    const lines = createInterface({ input: child.stderr });
+    const lines = createInterface({ input: child.stderr! });
     await new Promise<void>((ready, failed) => {
       const last: string[] = [];
       lines.on('line', (line) => {

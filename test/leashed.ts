@@ -1,0 +1,15 @@
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { Leash } from '../dev/leash.ts';
+import { identify } from '../dev/process-identity.ts';
+
+const leash = new Leash();
+
+/** As `spawn`; ends with this process, however that ends. A run that is killed would else leave its workers behind. */
+export function spawnLeashed(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+  const child = spawn(command, args, { ...options, detached: true });
+  const identity = child.pid === undefined ? undefined : identify(child.pid);
+  if (identity === undefined) return child;
+  leash.hold(identity);
+  child.once('exit', () => leash.drop(identity));
+  return child;
+}

@@ -30,11 +30,12 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   const before = machine.status ?? {};
   const startFailure = startFailureOf(machine, instance, seen);
   const requests = outstandingRequests(machine, instance);
-  const { stateChangeRequests: _requests, startFailure: _failure, runStrategy, ...rest } = before;
+  const { stateChangeRequests: _requests, startFailure: _failure, created: _created, ready: _ready, runStrategy, ...rest } = before;
   const after: VirtualMachineStatus = {
     ...rest,
-    created: instance !== undefined,
-    ready: isTrue(instance, 'Ready'),
+    // Left out unless true, as KubeVirt's API has it.
+    ...(instance === undefined ? {} : { created: true }),
+    ...(isTrue(instance, 'Ready') ? { ready: true } : {}),
     ...generations(machine, instance),
     // Its presence tells a VM that has been started at least once.
     ...(runStrategy === undefined && instance === undefined ? {} : { runStrategy: runStrategyOf(machine) }),

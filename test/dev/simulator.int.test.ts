@@ -63,7 +63,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.delete(VirtualMachines, 'leaves');
       await cluster.shows('leaves', 'Terminating');
       // As in KubeVirt, what is said of the VM follows its VMI.
-      await eventually(async () => expect((await cluster.machine('leaves')).status?.ready).toBe(false));
+      await eventually(async () => expect((await cluster.machine('leaves')).status?.ready).toBeUndefined());
       expect((await cluster.instance('leaves')).metadata.deletionTimestamp).toBeDefined();
       await cluster.gone(VirtualMachines, 'leaves');
       await cluster.gone(VirtualMachineInstances, 'leaves');
@@ -128,7 +128,6 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.createMachine('fails', { annotations: { 'sim.drover.dev/fail-starts': '2' } });
       const failed = await cluster.shows('fails', 'CrashLoopBackOff');
       expect(failed.status).toMatchObject({
-        ready: false,
         startFailure: { consecutiveFailCount: 1, lastFailedVMIUID: expect.any(String) },
       });
       await eventually(async () => expect((await cluster.machine('fails')).status?.startFailure?.consecutiveFailCount).toBe(2));
@@ -150,7 +149,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       });
       await cluster.shows('nowhere', 'Running');
       const { machine } = await cluster.running('sick', { annotations: { 'sim.drover.dev/never-ready': 'true' } });
-      expect(machine.status?.ready).toBe(false);
+      expect(machine.status?.ready).toBeUndefined();
       await cluster.patch(VirtualMachineInstances, 'sick', { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
       await eventually(async () => expect((await cluster.machine('sick')).status?.ready).toBe(true));
     });
@@ -221,7 +220,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
         conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
       });
-      await eventually(async () => expect((await cluster.machine('lost')).status?.ready).toBe(false));
+      await eventually(async () => expect((await cluster.machine('lost')).status?.ready).toBeUndefined());
       await cluster.delete(VirtualMachineInstances, 'lost');
       const { instance: elsewhere } = await cluster.running('elsewhere');
       expect(elsewhere.status?.nodeName).not.toBe(name);

@@ -187,7 +187,7 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   const lives = await pool.lives();
   const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
   await pool.setNodeLost(node, true);
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(false));
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
   await sleep(4_000);
   expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
   expect((await pool.healing()).cycles).toEqual([]);

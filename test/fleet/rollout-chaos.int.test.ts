@@ -103,7 +103,7 @@ test('people, crashes, faults and newer templates come between: the budget holds
     guests = new Map((await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items.map((guest) => [guest.metadata.name, guest]));
     expect(vms).toHaveLength(VMS);
     // A guest that the last acts have ended is not the rollout's to await, and may still start; one that they have halted may still stop.
-    expect(vms.filter((vm) => vm.status?.ready !== isUp(vm) || guests.has(vm.metadata.name) !== isUp(vm))).toEqual([]);
+    expect(vms.filter((vm) => (vm.status?.ready ?? false) !== isUp(vm) || guests.has(vm.metadata.name) !== isUp(vm))).toEqual([]);
   }, 180_000);
   await watch.caughtUp();
 

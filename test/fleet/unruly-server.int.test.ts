@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { orNothing } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../kubernetes/resources.ts';
 import { poolIdOf, progress } from '../../workflows/messages.ts';
 import { chaosProxy, type Fate } from './chaos-proxy.ts';
@@ -30,7 +31,8 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   await fleet().settled(namespace, 'web', namesUpTo('web', 60));
   await fleet().patchPool(namespace, 'web', { replicas: 10 });
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(10));
-  expect(await fleet().vmNames(namespace, 'web')).toHaveLength(10);
+  // KubeVirt holds VMs for a moment after they were deleted.
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(10));
   // The misbehaviour did happen.
   expect(proxy.calls.some((call) => !call.endsWith(' pass'))).toBe(true);
   await worker.stop();
@@ -61,6 +63,7 @@ test('a VM that another puts in the place of one that leaves, between the plan a
     const name = path.split('?')[0]!.split('/').at(-1)!;
     foreign = name;
     await fleet().kube.delete(VirtualMachines, { namespace, name });
+    await until(async () => expect(await orNothing(fleet().kube.get(VirtualMachines, { namespace, name }))).toBeUndefined());
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: haltedTemplate.spec });
     return 'pass';
   });

@@ -47,6 +47,8 @@ export const vmColumns: Column[] = [
   column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>'),
   column<Vm>('REVISION', revisionOf),
   AGE,
+  column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
+  column<Vm>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
   column<Vm>('WHY', whyNotReady),
 ];
 

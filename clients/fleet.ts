@@ -11,7 +11,11 @@ export interface Pool extends KubeObject {
 }
 
 export interface Vm extends KubeObject {
-  spec?: { runStrategy?: string; running?: boolean };
+  spec?: {
+    runStrategy?: string;
+    running?: boolean;
+    template?: { spec?: { domain?: { machine?: { type?: string } } } };
+  };
   status?: {
     ready?: boolean;
     printableStatus?: string;

@@ -19,8 +19,11 @@ export async function runProgram(program: Command, args: string[]): Promise<void
   // A reader such as `head` that has seen enough: end as other programs do that a pipe leaves alone.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(141);
-    throw error;
+    note(`error: standard output can't be written: ${error.message}`);
+    process.exit(1);
   });
+  // Nobody is left to be told.
+  process.stderr.on('error', () => process.exit(1));
   try {
     await program.parseAsync(
       args.map((word) => ALONE[word] ?? word),

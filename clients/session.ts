@@ -141,6 +141,8 @@ export class Session {
       return stack.kubeconfig;
     }
     if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
+    // An embedded stack may run, and is another's.
+    if (this.#temporalGiven()) throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
     throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
   }
 

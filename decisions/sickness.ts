@@ -57,7 +57,7 @@ export function healthOf({ vm, vmi, lastTrouble = null, failingSince = null, pau
   if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state)) return PASSING.has(vm.state) ? well : { ...well, spared: `it waits (${vm.state}), and a new one would wait as well` };
   const trouble = vmi?.trouble ?? null;
   const failures = vm.startFailures + earlyEnds;
-  if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(`${failures} starts in a row have failed`, lastTrouble ?? trouble) };
+  if (failures >= rules.startupFailureThreshold) return { sick: true, why: words(failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`, lastTrouble ?? trouble) };
   const failing = failures > 0 ? overdue(failingSince ?? vm.notReadySince, rules.minFailingToStartDuration ?? 'never', words('it fails to start', lastTrouble ?? trouble), now) : well;
   if (failing.sick || !hasRun) return failing;
   const late = overdue(withoutWaiting(vm, vmi, pauseEndedAt), rules.unhealthyAfter.notReady, words('it is not ready', trouble), now);

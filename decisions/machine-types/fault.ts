@@ -4,5 +4,5 @@ import type { TransitionResult } from './transition.ts';
 export function faultInWords({ from, to, architecture, preference, vms, fault }: TransitionResult): string {
   const of = [architecture, preference].filter((one) => one !== null).join(', ');
   const whose = `${vms} ${vms === 1 ? 'VM' : 'VMs'} with ${from}${of === '' ? '' : ` (${of})`}`;
-  return `${whose} would get ${to === '' ? 'the default' : to}: ${fault}; choose a type with --to, leave them out with --exclude, or go on with --force`;
+  return `${whose} would get ${to === '' ? 'the default' : to}: ${fault}; choose another type with --to, or leave them out with --exclude; with --force KubeVirt judges each of them`;
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -25,6 +26,16 @@ describe('help', () => {
     expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover ${command}`));
     expect(stdout).toContain('--kubeconfig');
   });
+});
+
+test.runIf(existsSync('/dev/full'))('what can not be written is told in one sentence', async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const child = spawn(process.execPath, [BIN, '--help'], { env: nowhere, stdio: ['ignore', full, 'pipe'] });
+  let stderr = '';
+  child.stderr!.on('data', (data: Buffer) => (stderr += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "error: standard output can't be written: ENOSPC: no space left on device, write\n" });
 });
 
 describe('wrong usage has exit code 2 and one sentence', () => {

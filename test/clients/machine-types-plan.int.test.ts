@@ -112,7 +112,7 @@ test('a plan that a worker would refuse says so, and what --force would do', asy
     const refused = await plan(machines);
     expect(refused.code).toBe(1);
     const cause = 'it still matches \\*rhel8\\.\\*: a preference, or the default of the cluster, brings it back';
-    expect(refused.stderr).toMatch(new RegExp(`^error: it would be refused: 1 VM with ${OLD} \\(amd64\\) would get pc-q35-rhel8.2.0: ${cause}; choose a type with --to, .*\n$`));
+    expect(refused.stderr).toMatch(new RegExp(`^error: it would be refused: 1 VM with ${OLD} \\(amd64\\) would get pc-q35-rhel8.2.0: ${cause}; choose another type with --to, .*\n$`));
     const forced = await plan(machines, '--force');
     expect(forced).toMatchObject({ code: 0, stderr: '', stdout: matching(/ left alone: it would come back as pc-q35-rhel8\.2\.0\n/) });
     const unknown = await plan(machines, '--to', 'pc-q35-rhel10.0.0');

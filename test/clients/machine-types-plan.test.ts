@@ -166,7 +166,7 @@ describe('what is asked of the API server', () => {
   test('may be refused, which is no news where the VM has changed since', async () => {
     const denied = new KubeError(403, 'Forbidden', 'admission webhook "vm-validator" denied the request: no such type');
     const plan = await asking(answering(denied));
-    expect(plan.refusals).toEqual([expect.stringMatching(/^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose a type with --to, /)]);
+    expect(plan.refusals).toEqual([expect.stringMatching(/^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose another type with --to, /)]);
     expect(plan.items).toMatchObject([{ need: 'Left' }]);
     for (const type of ['q35', '']) {
       const changed = await asking(answering(new KubeError(422, 'Invalid', 'the server rejected our request'), type));

@@ -238,16 +238,19 @@ describe('get', () => {
     const outcome = outcomeOf(child);
     let shown = '';
     child.stdout!.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+    const objectsOf = (text: string) => text.split(/^(?=\{)/m).map((one) => JSON.parse(one) as PoolObject);
     await until(async () => expect(shown).not.toBe(''));
     await fleet().patchPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    // The watch may begin only now: nobody sees what has gone by before.
+    await until(async () => expect(objectsOf(shown).at(-1)!.status?.replicas).toBe(3));
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
     await until(async () => expect(shown).toContain('deletionTimestamp'));
     child.kill('SIGINT');
     const { code, stdout } = await outcome;
     expect(code).toBe(130);
-    const seen = stdout.split(/^(?=\{)/m).map((text) => JSON.parse(text) as PoolObject);
+    const seen = objectsOf(stdout);
     expect(seen[0]!.spec.replicas).toBe(1);
     expect(seen.map(({ status }) => status?.replicas)).toContain(3);
     expect(seen.at(-1)!.metadata.deletionTimestamp).toBeDefined();

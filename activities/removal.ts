@@ -96,8 +96,8 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
       }),
 
     /**
-     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. The mark of one that was leaving goes too: a pool
-     * that takes the VM in later would delete it for that.
+     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. A VM that was leaving loses the mark of that:
+     * a pool that takes the VM in later would delete it for the mark.
      */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       beating(async () => {
@@ -119,8 +119,8 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
     /**
      * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
      * up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves the pool with its
-     * disks kept by now is left to that, and so are all where the pool is gone or going. One whose deletion is refused for good (by
-     * a policy, or a protection of its owner's) stands in no other's way, and neither does one for which there is no room by now.
+     * disks kept by now is left to that, and so are all if the pool is gone or going. A VM whose deletion is refused for good (by a
+     * policy, or a protection of its owner's) stands in no other's way, nor does a VM for which the budget has no room by now.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
       beating(async () => {
@@ -132,9 +132,8 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
         };
         const refused: Removed['refused'] = [];
         const deferred: NonNullable<Removed['deferred']> = [];
-        const full = await Promise.all(vms.map((vm) => whyNoPlace(key, vm)));
-        for (const [index, vm] of vms.entries()) {
-          const why = full[index] ?? null;
+        const asked = await Promise.all(vms.map(async (vm) => ({ vm, why: await whyNoPlace(key, vm) })));
+        for (const { vm, why } of asked) {
           if (why !== null) {
             deferred.push({ name: vm.name, why });
             continue;

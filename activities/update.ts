@@ -176,7 +176,7 @@ class Hand {
     return { vm: held.name, end: 'Updated' };
   }
 
-  /** A place in the pool's budget; a sentence where there is none. */
+  /** Null if there is a place in the pool's budget; else why there is none. */
   async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
     const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
     if (typeof place === 'string') return place;

@@ -89,7 +89,7 @@ async function remove(client: KubeClient, resource: Resource, name: string): Pro
 }
 
 interface Policy {
-  /** Of one on the same resource, which is there already. */
+  /** The resource's, unless another policy on the resource has that name. */
   name?: string;
   resource: string;
   operations: string[];

@@ -171,6 +171,9 @@ describe('apply', () => {
   });
 });
 
+/** Objects that `-o json --watch` prints one after the other. */
+const objectsOf = (text: string): PoolObject[] => text.split(/^(?=\{)/m).map((one) => JSON.parse(one) as PoolObject);
+
 describe('get', () => {
   test('lists pools in a table, and as the server has them', async () => {
     const namespace = await fleet().namespace();
@@ -238,7 +241,6 @@ describe('get', () => {
     const outcome = outcomeOf(child);
     let shown = '';
     child.stdout!.on('data', (chunk: Buffer) => (shown += chunk.toString()));
-    const objectsOf = (text: string) => text.split(/^(?=\{)/m).map((one) => JSON.parse(one) as PoolObject);
     await until(async () => expect(shown).not.toBe(''));
     await fleet().patchPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));

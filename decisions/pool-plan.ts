@@ -19,6 +19,7 @@ import { revisionOf } from './revision.ts';
 import type { PlannedBatch } from './rollout-batch.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { isGoingBack } from './rollout-state.ts';
+import type { RefusedVms } from './refused-vms.ts';
 import { planDeletion, planScale } from './scale-plan.ts';
 import { earlier } from './sickness.ts';
 import type { StoredPool } from './vm-from-template.ts';
@@ -86,8 +87,8 @@ export interface PoolPlanInput {
   burst: number;
   /** VMs that may be begun with now: fewer than `burst` after a failure, none while its delay runs. */
   allowance: number;
-  /** VMs that the API server would not have made, halted or deleted, by name: others go before them. `isHeld`: they are not to be tried now. */
-  refused?: { names: readonly string[]; isHeld: boolean } | undefined;
+  /** VMs that the API server would not have made, halted or deleted: others go before them. */
+  refused?: RefusedVms | undefined;
   failure: Failure | null;
 }
 

@@ -4,6 +4,7 @@ import { isAtRest } from './availability.ts';
 import type { Departure } from './departure.ts';
 import { freeNumbers, namesInWords, numberOf, vmName } from './naming.ts';
 import type { PoolPlanInput, PoolStep, Target } from './pool-plan.ts';
+import { refusedLast } from './refused-vms.ts';
 import { chooseLeaving } from './scale-choice.ts';
 import { scaleInOrder } from './selection.ts';
 import { isHalted, type VmView } from './vm.ts';
@@ -57,7 +58,7 @@ function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, refused, fi
   const { name } = pool.metadata;
   const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
   // Those that are refused keep their numbers, and nobody waits for them.
-  const enough = Math.min(missing, count + (refused?.names.length ?? 0));
+  const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
   const others = freeNumbers(name, enough - given.length, (candidate) => given.includes(candidate) || isTaken(candidate));
   const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted((one, other) => one - other);
@@ -129,15 +130,6 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   // Those that were leaving with their disks kept go so: what was kept a moment before stays as well.
   const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
   return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')])];
-}
-
-/** What was refused before lets the others go first, and waits for its time. */
-function refusedLast<T>(items: readonly T[], nameOfItem: (item: T) => string, refused: ScaleInput['refused']): T[] {
-  const { names, isHeld: areHeld } = refused ?? { names: [], isHeld: false };
-  if (names.length === 0) return [...items];
-  const rank = new Map(names.map((name, index) => [name, index]));
-  const last = items.filter((item) => rank.has(nameOfItem(item))).sort((one, other) => rank.get(nameOfItem(one))! - rank.get(nameOfItem(other))!);
-  return [...items.filter((item) => !rank.has(nameOfItem(item))), ...(areHeld ? [] : last)];
 }
 
 const nameOf = (vm: VmView): string => vm.name;

@@ -42,7 +42,7 @@ export class Setbacks {
   failed(reason: Failure['reason'], message: string, { names = [], isGeneral = true }: Pick<Refused, 'names' | 'isGeneral'> = {}, count = 0): void {
     const { state } = this;
     const before = state.refused ?? [];
-    const wasGeneral = state.failure !== null && state.isOfOnes !== true;
+    const wasGeneral = this.#isGeneral;
     // Those that were refused before say nothing of the others.
     const areKnown = names.length > 0 && names.every((name) => before.includes(name));
     state.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
@@ -92,14 +92,18 @@ export class Setbacks {
     return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
   }
 
-  /** VMs that others go before; with `isHeld`, they are not to be tried yet. */
-  refused(): { names: string[]; isHeld: boolean } {
-    return { names: this.state.refused ?? [], isHeld: this.isWaiting() };
+  /** VMs that others go before. `isHeld`: they are not to be tried yet. `isGeneral`: the others may be refused as well. */
+  refused(): { names: string[]; isHeld: boolean; isGeneral: boolean } {
+    return { names: this.state.refused ?? [], isHeld: this.isWaiting(), isGeneral: this.#isGeneral };
+  }
+
+  get #isGeneral(): boolean {
+    return this.state.failure !== null && this.state.isOfOnes !== true;
   }
 
   /** VMs that may be begun with now; null for no limit. */
   allowance(busy: boolean): number | null {
-    if (this.state.failure === null || this.state.isOfOnes === true) return null;
+    if (!this.#isGeneral) return null;
     return this.isWaiting() || busy ? 0 : 1;
   }
 }

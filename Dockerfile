@@ -10,9 +10,12 @@ RUN node workers/bundle.ts workflows.bundle.js
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /app
-# Few arenas: glibc gives many threads one each, and what a burst of work has freed stays in all of them.
+# Few arenas: glibc gives many threads one each, and what a burst of work has freed stays in all of them. Thresholds that
+# stay at glibc's first values: it raises them after large blocks are freed, and then gives less back to the system.
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \
+    MALLOC_MMAP_THRESHOLD_=131072 \
+    MALLOC_TRIM_THRESHOLD_=131072 \
     DROVER_HEALTH_ADDRESS=0.0.0.0 \
     DROVER_HEALTH_PORT=8080 \
     DROVER_WORKFLOW_BUNDLE=/app/workflows.bundle.js

@@ -80,6 +80,16 @@ async function change(bench: Bench, version: string): Promise<void> {
   });
 }
 
+/** The kernel's, by which it counts CPU time. */
+const TICKS_A_SECOND = 100;
+
+/** User and system time since its start, in seconds. */
+function cpuOf({ workerPid }: Bench): number {
+  const stat = readFileSync(`/proc/${workerPid}/stat`, 'utf8');
+  const [user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11).map(Number);
+  return (user! + system!) / TICKS_A_SECOND;
+}
+
 /** In MiB: now, and at most so far. */
 function memoryOf({ workerPid }: Bench): { now: number; most: number } {
   const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
@@ -97,7 +107,8 @@ async function report(bench: Bench, when: string, empty = 0): Promise<number> {
   const { now, most } = memoryOf(bench);
   const perVm = (mib: number): string => kib(((mib - empty) * MIB) / VMS);
   const above = empty === 0 ? '' : `; above the empty worker ${perVm(now)} a VM, ${perVm(most)} at most`;
-  console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${above}`);
+  const cpu = `${cpuOf(bench).toFixed(0)} s of CPU since its start`;
+  console.log(`${when}: ${now.toFixed(0)} MiB, ${most.toFixed(0)} at most${above}; ${cpu}`);
   return now;
 }
 
@@ -120,7 +131,7 @@ async function measure(bench: Bench): Promise<void> {
 }
 
 const entrypoint = JSON.parse(lastOf('ENTRYPOINT')) as string[];
-const { MALLOC_ARENA_MAX = '' } = imageEnvironment();
+const malloc = Object.entries(imageEnvironment()).filter(([name]) => name.startsWith('MALLOC_'));
 const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
@@ -130,7 +141,7 @@ try {
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../workers/bundle.ts'), bundle]);
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
   console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
-  await onStack(measure, { nodeArgs, workerEnv: { MALLOC_ARENA_MAX, DROVER_WORKFLOW_BUNDLE: bundle } });
+  await onStack(measure, { nodeArgs, workerEnv: { ...Object.fromEntries(malloc), DROVER_WORKFLOW_BUNDLE: bundle } });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

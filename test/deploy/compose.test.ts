@@ -128,7 +128,7 @@ test("the worker understands its environment, and tells of its health where it i
   const environment = { ...imageEnvironment(), ...worker.environment };
   const known = textOf('workers/config.ts');
   for (const name of Object.keys(environment)) {
-    expect(name).toMatch(/^(KUBECONFIG|TEMPORAL_(ADDRESS|NAMESPACE)|DROVER_\w+|LOG_LEVEL|NODE_ENV|MALLOC_ARENA_MAX)$/);
+    expect(name).toMatch(/^(KUBECONFIG|TEMPORAL_(ADDRESS|NAMESPACE)|DROVER_\w+|LOG_LEVEL|NODE_ENV|MALLOC_\w+)$/);
     if (name.startsWith('DROVER_')) expect(known).toContain(`${name}:`);
   }
   expect(readConfig(environment)).toMatchObject({ cluster: 'default', health: { address: '0.0.0.0', port: 8080 } });

@@ -30,35 +30,48 @@ export interface BenchOptions {
 
 /** Runs a measurement on a stack of its own, and one worker beside it. */
 export async function onStack(measure: (bench: Bench) => Promise<void>, options: BenchOptions = {}): Promise<void> {
-  const { simulator = false, workerEnv = {}, nodeArgs = [] } = options;
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
-  const ends: (() => Promise<unknown>)[] = [async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })];
+  const ends: (() => Promise<unknown>)[] = [
+    async () => rmSync(state, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }),
+  ];
   try {
-    const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
-    ends.push(() => stack.stop());
-    const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
-    ends.push(() => kube.close());
-    const temporal = await connectTemporal({ address: stack.temporalAddress });
-    ends.push(() => temporal.connection.close());
-    await setup({ kube, temporal, cluster: 'default', say: () => {} });
-    const start = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv }, nodeArgs);
-    let worker = await start();
-    ends.push(() => endWorker(worker));
-    const bench: Bench = {
-      stack,
-      kube,
-      temporal,
-      workerPid: worker.pid!,
-      restartWorker: async () => {
-        await endWorker(worker);
-        worker = await start();
-        bench.workerPid = worker.pid!;
-      },
-    };
-    await measure(bench);
+    await Promise.race([start(state, options, ends).then(measure), interruption()]);
   } finally {
     for (const end of ends.toReversed()) await end();
   }
+}
+
+/** What has been started is in `ends` at once, also if the rest fails. */
+async function start(state: string, options: BenchOptions, ends: (() => Promise<unknown>)[]): Promise<Bench> {
+  const { simulator = false, workerEnv = {}, nodeArgs = [] } = options;
+  const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
+  ends.push(() => stack.stop());
+  const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
+  ends.push(() => kube.close());
+  const temporal = await connectTemporal({ address: stack.temporalAddress });
+  ends.push(() => temporal.connection.close());
+  await setup({ kube, temporal, cluster: 'default', say: () => {} });
+  const another = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv }, nodeArgs);
+  let worker = await another();
+  ends.push(() => endWorker(worker));
+  const bench: Bench = {
+    stack,
+    kube,
+    temporal,
+    workerPid: worker.pid!,
+    restartWorker: async () => {
+      await endWorker(worker);
+      worker = await another();
+      bench.workerPid = worker.pid!;
+    },
+  };
+  return bench;
+}
+
+/** Rejects at Ctrl-C, so that what was started is ended in order and no folder is left. */
+async function interruption(): Promise<never> {
+  const [signal] = (await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])) as [string];
+  throw new Error(`ended by ${signal}`);
 }
 
 /** Resolves once it serves. */

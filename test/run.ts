@@ -2,23 +2,37 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
-/** `npm test`: types, lint, and every test on the real servers. Its last line says how many of them passed and failed. */
+/**
+ * `npm test`: types, lint, and every test on the real servers. It ends with the files that took longest; its last line says
+ * how many tests passed and failed.
+ */
 
+/** As vitest writes it; times in milliseconds since the epoch. */
 interface Report {
   numPassedTests: number;
   numFailedTests: number;
-  numFailedTestSuites: number;
+  testResults: { name: string; startTime: number; endTime: number }[];
 }
 
-const bin = (name: string): string => join(import.meta.dirname, '../node_modules/.bin', name);
+const PROJECT = join(import.meta.dirname, '..');
+const SLOWEST = 10;
+
+const bin = (name: string): string => join(PROJECT, 'node_modules/.bin', name);
 
 async function run(name: string, ...args: string[]): Promise<boolean> {
   process.stdout.write(`\n> ${name} ${args.join(' ')}\n`);
-  const child = spawn(bin(name), args, { stdio: 'inherit', cwd: join(import.meta.dirname, '..') });
+  const child = spawn(bin(name), args, { stdio: 'inherit', cwd: PROJECT });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code === 0;
+}
+
+/** A line for each of the files that took longest, in seconds. */
+function slowest({ testResults }: Report): string[] {
+  const seconds = testResults.map(({ name, startTime, endTime }) => ({ name, took: (endTime - startTime) / 1000 }));
+  const first = seconds.toSorted((one, other) => other.took - one.took).slice(0, SLOWEST);
+  return first.map(({ name, took }) => `${took.toFixed(0).padStart(6)} s  ${relative(PROJECT, name)}`);
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-report-'));
@@ -26,13 +40,14 @@ const report = join(folder, 'report.json');
 const checks = [await run('tsc', '-p', '.'), await run('oxlint', '--type-aware', '--deny-warnings')];
 const passed = await run('vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...process.argv.slice(2));
 
-let tests: Report = { numPassedTests: 0, numFailedTests: 0, numFailedTestSuites: 0 };
+let tests: Report = { numPassedTests: 0, numFailedTests: 0, testResults: [] };
 try {
   tests = JSON.parse(readFileSync(report, 'utf8')) as Report;
 } catch {
   process.stdout.write('vitest wrote no report\n');
 }
 rmSync(folder, { recursive: true, force: true });
+process.stdout.write(`\nthe slowest files:\n${slowest(tests).join('\n')}\n`);
 const good = tests.numPassedTests + checks.filter(Boolean).length;
 const found = tests.numFailedTests + checks.filter((check) => !check).length;
 // A file that could not even be loaded, or an error outside every test, is a failure too.

@@ -75,3 +75,11 @@ test('a pool that the watch does not show yet is not taken for gone', async () =
   await fleet().createPool(namespace, 'web');
   expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
 });
+
+test('what a plan says of healing is in it once: its status leaves it out', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { autohealing: {} });
+  const worker = await behindTheTimes();
+  const plan = worker.plan(request(namespace, { pools: pool.metadata.resourceVersion }));
+  expect(await plan).toMatchObject({ status: { healing: null }, healing: { state: { cycles: [], spent: [] } } });
+});

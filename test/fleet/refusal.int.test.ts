@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../api/pool.ts';
+import { Events, VirtualMachines } from '../../kubernetes/resources.ts';
 import { poolIdOf, progress } from '../../workflows/messages.ts';
+import { deny } from './admission-policy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from './fleet.ts';
 
 const fleet = aFleet({ simulator: false });
@@ -44,4 +46,20 @@ test('a template that the API server refuses is reported and tried ever more sel
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).not.toEqual([]));
   expect(Date.now()).toBeLessThan(retryAt);
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+});
+
+test('a number that a policy denies holds up no other', async () => {
+  const namespace = await fleet().namespace();
+  const { kube } = fleet();
+  const denied = { metadata: { namespace, name: 'web-3' }, spec: haltedTemplate.spec };
+  const tried = () => kube.create(VirtualMachines, denied, { dryRun: true });
+  const expression = 'object.metadata.name != "web-3"';
+  await deny(kube, { namespace, operation: 'CREATE', expression, message: 'no three', tried });
+  await fleet().createPool(namespace, 'web', { replicas: 6 });
+  const others = namesUpTo('web', 6).filter((name) => name !== denied.metadata.name);
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(others));
+  // By the step that met the denial, and not one after another as the delays after it allow.
+  const notes = async () => (await kube.list(Events, { namespace })).items.map(({ note }) => note);
+  const note = /^1 of web-1 … web-6 \(6\) not created: .*no three/;
+  await until(async () => expect(await notes()).toContainEqual(expect.stringMatching(note)));
 });

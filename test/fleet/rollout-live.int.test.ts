@@ -3,9 +3,9 @@ import { REVISION_LABEL } from '../../api/names.ts';
 import type { PoolSpec } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
 import type { Claim } from '../../dev/simulator/types.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
 import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
 import { needs } from '../cluster/needs.ts';
+import { deny } from './admission-policy.ts';
 import { aFleet, namesUpTo, until } from './fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
@@ -326,15 +326,8 @@ describe('disruption', () => {
 });
 
 /** As a cluster's owner protects the VMs of a namespace. */
-async function protect(namespace: string): Promise<void> {
+function protect(namespace: string): Promise<void> {
   const { kube } = fleet();
-  const group = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const;
-  const policies = { ...group, plural: 'validatingadmissionpolicies', kind: 'ValidatingAdmissionPolicy' };
-  const bindings = { ...group, plural: 'validatingadmissionpolicybindings', kind: 'ValidatingAdmissionPolicyBinding' };
-  const rule = { apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations: ['DELETE'], resources: ['virtualmachines'] };
-  const matchConstraints = { resourceRules: [rule], namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } };
-  const metadata = { name: `protect-${namespace}` };
-  await kube.create<KubeObject>(policies, { metadata, spec: { matchConstraints, validations: [{ expression: 'false', message: 'this VM is protected' }] } });
-  await kube.create<KubeObject>(bindings, { metadata, spec: { policyName: metadata.name, validationActions: ['Deny'] } });
-  await until(() => expect(kube.delete(VirtualMachines, { namespace, name: 'web-1' }, { dryRun: true })).rejects.toThrow('this VM is protected'));
+  const tried = () => kube.delete(VirtualMachines, { namespace, name: 'web-1' }, { dryRun: true });
+  return deny(kube, { namespace, operation: 'DELETE', expression: 'false', message: 'this VM is protected', tried });
 }

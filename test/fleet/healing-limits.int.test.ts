@@ -6,17 +6,23 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
+/** Healing sees all of them sick before it may begin. */
+async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void> {
+  const { pool } = healed;
+  await pool.workflow.signal('healPause', { by: 'a test' });
+  for (const number of numbers) await healed.break(number);
+  await until(async () => {
+    const { message } = (await pool.condition('Healing'))!;
+    for (const number of numbers) expect(message).toContain(`web-${number} is sick`);
+  });
+  await pool.workflow.signal('healResume', { by: 'a test' });
+}
+
 test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 5 });
   const lives = await pool.lives();
-  // All at once: two of them alone would be healed.
-  await pool.pool.workflow.signal('healPause', { by: 'a test' });
-  for (const number of [1, 2, 3]) await pool.break(number);
-  await until(async () => {
-    const { message } = (await pool.pool.condition('Healing'))!;
-    for (const number of [1, 2, 3]) expect(message).toContain(`web-${number} is sick`);
-  });
-  await pool.pool.workflow.signal('healResume', { by: 'a test' });
+  // Two of them alone would be healed.
+  await breakAtOnce(pool, [1, 2, 3]);
   await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }));
   await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingSuspended'));
   await sleep(1_500);
@@ -28,6 +34,14 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   lives.expectFresh(2, 2);
   lives.expectFresh(3, 1);
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended' });
+});
+
+test('two that are sick at once in a small pool are replaced', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const lives = await pool.lives();
+  await breakAtOnce(pool, [1, 2]);
+  for (const number of [1, 2]) await pool.untilSpent(number, { end: 'Healed' });
+  for (const [number, count] of [[1, 2], [2, 2], [3, 1]] as const) lives.expectFresh(number, count);
 });
 
 test('no more are healed at once than maxConcurrent', async () => {

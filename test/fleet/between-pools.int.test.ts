@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { revisionOf } from '../../decisions/revision.ts';
 import type { KubeObject } from '../../kubernetes/objects.ts';
 import { aFleet, until } from './fleet.ts';
 import { withDisk } from './healings.ts';
-import { badTemplate, templateOf, TestPool } from './rollouts.ts';
+import { TestPool } from './rollouts.ts';
 
 const fleet = aFleet();
 
@@ -45,28 +44,4 @@ test('a claim that was there before is neither used nor deleted: its VM alone is
 
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Foreground' });
   await until(async () => expect(await claimsIn(namespace)).toEqual({ 'disk-1': metadata.uid }));
-});
-
-test('a pool that is made anew under its name begins with no pause, no failures and no healing of the old one', async () => {
-  const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
-  await old.change(badTemplate(2));
-  await old.untilSaid({ Progressing: 'Failed' });
-  await old.workflow.signal('pause', { by: 'ada', why: 'incident 42' });
-  await old.workflow.signal('healPause', { by: 'ada' });
-  await old.untilSaid({ Paused: 'PausedByPerson' });
-  await until(async () => expect((await old.status()).healing?.paused).toMatchObject({ by: 'ada' }));
-
-  const { namespace } = old;
-  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Foreground' });
-  await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
-  await fleet().createPool(namespace, 'web', { replicas: 2, template: templateOf(), autohealing: {} });
-  const anew = TestPool.of(fleet(), namespace);
-  await anew.untilComplete(revisionOf(templateOf()));
-  const { rollout, healing } = await anew.status();
-  expect(rollout).toMatchObject({ batches: 0, failures: [] });
-  expect(rollout).not.toHaveProperty('paused');
-  expect(rollout).not.toHaveProperty('halted');
-  expect(healing?.paused).toBeUndefined();
-  const next = await anew.change(templateOf({ cores: 2 }));
-  await anew.untilComplete(next);
 });

@@ -2,6 +2,7 @@ import './real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool.ts';
+import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
@@ -109,19 +110,31 @@ test('a surplus that nobody will remove stops no healing', () =>
 
 test('a pool that is made anew under its name begins with nothing of the old one', () =>
   play(async (world) => {
-    await begun(world, { replicas: 5, maxUnavailable: 1, rollout: { maxFailures: 5, progressDeadlineSeconds: 30 } });
+    const { KubeError } = await import('../../kubernetes/errors.ts');
+    const refusal = new KubeError(403, 'Forbidden', 'exceeded quota');
+    const rollout = { maxFailures: 5, progressDeadlineSeconds: 30 };
+    await begun(world, { replicas: 5, maxUnavailable: 1, autohealing: {}, rollout });
     world.signal('web', 'pause', { by: 'ann', why: 'incident 42' });
-    await world.changePool('web', { template: aTemplate({ version: 2 }) });
+    world.signal('web', 'healPause', { by: 'ann' });
+    world.server.refuse = ({ plural }) => (plural === 'virtualmachines' ? refusal : null);
+    await world.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });
     await world.wait(5_000);
     const { spec } = world.pool('web') as { spec?: never } as { spec: Parameters<World['createPool']>[1] };
+    const id = poolIdOf(world.refOf('web'));
+    const troubles = (): PoolProgress['troubles'] => (world.temporal.query(id, progress.name) as PoolProgress).troubles;
+    expect(statusOf(world)?.healing?.paused).toMatchObject({ by: 'ann' });
+    expect(troubles()).toMatchObject([{ message: refusal.message }]);
     for (const worker of world.workers) world.freeze(worker);
+    world.server.refuse = () => null;
     await world.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
     await world.deletePool('web').catch(() => {});
     await world.createPool('web', spec);
     await world.wait(5_000);
     for (const worker of world.workers) world.thaw(worker);
     await world.wait(60_000);
-    if (!(await world.until(isReady(world, 5), 300_000))) world.break(`G14: the new pool has ${statusOf(world)?.readyReplicas} of 5 VMs ready`);
+    const isWhole = await world.until(isReady(world, 6), 300_000);
+    if (!isWhole) world.break(`G14: the new pool has ${statusOf(world)?.readyReplicas} of 6 VMs ready`);
+    if (troubles().length > 0) world.break(`G14: the new pool has had ${JSON.stringify(troubles())}`);
   }));
 
 test('one number that is refused blocks no other', () =>

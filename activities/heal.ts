@@ -20,6 +20,7 @@ import { knownPool } from './live-pool.ts';
 import type { PoolKey } from './pool.ts';
 import { vmView, type VirtualMachine } from './vm-view.ts';
 import { vmiView, type VirtualMachineInstance } from './vmi-view.ts';
+import { whileOurs } from './while-ours.ts';
 
 /** KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was looked at. */
 const TRIES = 10;
@@ -54,15 +55,22 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
      */
     removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => beating(() => removeSickVm(key, sick, at)),
 
-    /** Notes on VMs that they have run well, or which of their starts have come to nothing. What is refused for one holds up no other. */
+    /**
+     * Notes on VMs of the pool that they have run well, or which of their starts have come to nothing. What is refused for one holds up
+     * no other.
+     */
     async noteRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
-      const note = async ({ name, uid, start }: RunNote): Promise<void> => {
-        const patch = { metadata: { uid, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
+      const note = async ({ start, ...vm }: RunNote): Promise<void> => {
+        const address = { namespace: key.namespace, name: vm.name };
+        const write = async (resourceVersion: string): Promise<void> => {
+          const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
+          await orNothing(client.patch(VirtualMachines, address, 'merge', patch, { signal: cancellationSignal() }));
+        };
         try {
-          await isDone(() => client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch, { signal: cancellationSignal() }));
+          await whileOurs(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
         } catch (error) {
           if (!isRefusal(error)) throw error;
-          log.warn('it could not be noted on a VM whether it has run', { vm: `${key.namespace}/${name}`, error: error.message });
+          log.warn('it could not be noted on a VM whether it has run', { vm: `${key.namespace}/${vm.name}`, error: error.message });
         }
       };
       await beating(() => inBurst(notes, note, { most: concurrency, signal: cancellationSignal() }));

@@ -106,8 +106,10 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
         const { count, refused } = await each(vms, async ({ name, uid }) => {
           if ((await poolNow())?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
           const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
-          if (vm === undefined || vm.metadata.uid !== uid) return;
-          const ownerReferences = vm.metadata.ownerReferences?.filter((owner) => owner.uid !== key.uid) ?? [];
+          const owners = vm?.metadata.ownerReferences ?? [];
+          const ownerReferences = owners.filter((owner) => owner.uid !== key.uid);
+          const isReleased = ownerReferences.length === owners.length;
+          if (vm === undefined || vm.metadata.uid !== uid || (isReleased && !isMarked(vm))) return;
           const annotations = { [REMOVING_ANNOTATION]: null };
           const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, annotations, ownerReferences } };
           const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));

@@ -32,6 +32,8 @@ export interface HealingPlan {
 export interface RunNote {
   name: string;
   uid: string;
+  /** As which it was seen to be the pool's; absent in older histories. */
+  resourceVersion?: string;
   start: string | null;
 }
 
@@ -81,13 +83,13 @@ function notesOf(view: HealingView): RunNote[] {
   const { vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
   const notes: RunNote[] = [];
   for (const vm of vms) {
-    const { name, uid } = vm;
+    const { name, uid, resourceVersion } = vm;
     if (!isStaying(vm) || vm.notYetRun === null) continue;
     const vmi = vmiOf(vm);
-    if (runsWell(vm, vmi, minReadyMs, now)) notes.push({ name, uid, start: null });
+    if (runsWell(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
     else if (rules.preserveStorage === null && proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven') {
       const start = startToNote({ vm, vmi });
-      if (start !== null) notes.push({ name, uid, start });
+      if (start !== null) notes.push({ name, uid, resourceVersion, start });
     }
   }
   return notes.toSorted((one, other) => byNumber(one.name, other.name));

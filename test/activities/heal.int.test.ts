@@ -265,6 +265,16 @@ test('a VM that runs well is noted to have, and another that took its name is no
   expect(await markOf(scene)).toBeUndefined();
 });
 
+test('a VM that has left its pool since it was seen gets no note', async () => {
+  const scene = await Scene.make();
+  const { name, uid, resourceVersion } = scene.vm.metadata;
+  await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', { metadata: { ownerReferences: null } });
+  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const notes = [{ name, uid, resourceVersion, start: null }];
+  await new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
+  expect(await markOf(scene)).toBe('');
+});
+
 test('a note that is refused for one VM holds up no other', async () => {
   const scene = await Scene.make();
   const { namespace } = scene.pool.metadata;

@@ -465,7 +465,7 @@ describe('the disks of a VM', () => {
   });
 
   test('are proven empty for the next worker by a note of the newest start, of VMs that have failed to start', () => {
-    const note = (start: string): object[] => [{ name: young().name, uid: young().uid, start }];
+    const note = (start: string): object[] => [{ name: young().name, uid: young().uid, resourceVersion: young().resourceVersion, start }];
     expect(notes(young(), seenAll)).toEqual(note('fourth'));
     expect(notes(young(), seenAll, () => undefined)).toEqual(note('third'));
     expect(notes(young({ notYetRun: 'third' }), null)).toEqual(note('fourth'));

@@ -14,7 +14,8 @@ test.each<[string, fc.Arbitrary<Scenario>]>([
   ['people change their minds', anyScenario('wishes', 'wishes', 'rules', 'people')],
   ['guests and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
-  ['anything happens', anyScenario('wishes', 'wishes', 'rules', 'people', 'accidents', 'faults', 'renewals')],
+  ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
+  ['anything happens', anyScenario('wishes', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'renewals')],
 ])('every guarantee holds, and every pool gets as it is wanted in the end, when %s', async (_what, scenarios) => {
   const runs = Number(process.env['RUNS'] ?? 8);
   await fc.assert(

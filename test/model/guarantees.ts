@@ -1,6 +1,6 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { countOf } from '../../api/int-or-percent.ts';
-import { REMOVING_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import { REVISION_LABEL } from '../../api/names.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { revisionOf } from '../../decisions/revision.ts';
@@ -9,6 +9,7 @@ import { claimsOf } from '../../dev/simulator/volumes.ts';
 import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Write } from './api-server.ts';
+import { activityNow, isGoing, isReady, isRemoved, isStaying, runs } from './facts.ts';
 import type { Call } from './model-client.ts';
 import type { Onlooker, World } from './world.ts';
 
@@ -365,13 +366,6 @@ export class Guarantees implements Onlooker {
   }
 
   #isReady(name: string): boolean {
-    const vmi = this.#world.vmi(name);
-    return vmi !== undefined && !isGoing(vmi) && vmi.status?.phase === 'Running' && vmi.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    return isReady(this.#world.vmi(name));
   }
 }
-
-const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
-const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
-const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
-const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
-const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';

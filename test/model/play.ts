@@ -2,22 +2,30 @@ import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
 import { DataVolumes, VirtualMachines } from '../../kubernetes/resources.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
 import { Guarantees } from './guarantees.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario } from './random.ts';
+import { RunGuarantees } from './run-guarantees.ts';
 import { NAMESPACE, World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];
+/** Of VMs that no pool owns. */
+const OLD_TYPE = 'pc-q35-rhel8.6.0';
+/** No transition may touch it. */
+export const EXCLUDED = 'lone-1';
 
 /** Plays a scenario, ends all its faults, and sees whether every pool then gets as it is wanted. Throws `Broken` if a guarantee is. */
 export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
-  const { seed, lag, longHistory, delays, specs, happenings } = scenario;
+  const { seed, lag, longHistory, delays, specs, ownerless, happenings } = scenario;
   const world = new World({ seed, lag, longHistory, delays });
   const guarantees = new Guarantees(world, off);
+  world.onlookers.push(new RunGuarantees(world, off));
   await world.run(8 * HOUR_MS, async () => {
     const clock = setInterval(() => guarantees.checkMissing(), 5_000);
     const names = POOLS.slice(0, specs.length);
+    for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
     for (const [index, name] of names.entries()) await world.createPool(name, specs[index]!);
     await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
     for (const { after, ...happening } of happenings) {
@@ -34,6 +42,7 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
 async function happen(world: World, names: readonly string[], happening: Happening): Promise<void> {
   if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
   if ('vm' in happening) return happenToVm(world, names, happening);
+  if (happening.what === 'machine types') return changeMachineTypes(world, happening);
   const worker = world.workers[happening.worker % world.workers.length]!;
   if (worker.process.state !== 'running' || worker.process.isCutOff) return;
   switch (happening.what) {
@@ -65,7 +74,7 @@ async function happenToPool(world: World, name: string, happening: Extract<Happe
     case 'rules':
       return world.changePool(name, happening.spec);
     case 'renew': {
-      await world.deletePool(name);
+      await world.deletePool(name, happening.isOrphaned);
       const isGone = await world.until(() => world.pool(name) === undefined, 600_000);
       if (isGone) await world.createPool(name, pool.spec);
       else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff)) world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
@@ -87,6 +96,13 @@ async function happenToPool(world: World, name: string, happening: Extract<Happe
     case 'healResume':
       world.signal(name, happening.what, { by: 'ann' });
   }
+}
+
+function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {
+  const { glob, to, restartNow, maxRestarts } = happening;
+  const scope = { glob, namespaces: null, labelSelector: null, names: [], exclude: [EXCLUDED], only: null, undoes: null };
+  const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
+  world.startTransition({ scope, to, restartNow, maxRestarts, ...how, askedBy: 'ann', reason: null });
 }
 
 async function happenToVm(world: World, names: readonly string[], { what, vm: number }: Extract<Happening, { vm: number }>): Promise<void> {
@@ -160,6 +176,8 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     world.signal(name, 'resume', { by: 'ann' });
     world.signal(name, 'healResume', { by: 'ann' });
   }
+  // Their owners restart no VM here.
+  for (const { id, args } of openTransitions(world)) if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
   for (const name of names) {
     if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS))) world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
   }
@@ -168,6 +186,11 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
   const running = [...world.temporal.runs.values()].filter(({ isOpen, type, id }) => isOpen && type !== 'watch' && type !== 'pool' && !isHeldUp(id));
   if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS))) world.break(`G12: workflows do not end: ${running.filter(({ isOpen }) => isOpen).map(({ id }) => id).join(', ')}`);
 }
+
+const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
+  [...world.temporal.runs.values()].flatMap(({ isOpen, type, id, args }) =>
+    isOpen && type === 'machineTypeTransition' ? [{ id, args: args as [MachineTypeTransitionInput] }] : [],
+  );
 
 function isAsWanted(world: World, name: string): boolean {
   const pool = world.pool(name) as (Stored & { spec: PoolSpec; status?: PoolStatus }) | undefined;

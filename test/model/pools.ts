@@ -11,10 +11,12 @@ export interface Shape {
   failsToStart?: boolean;
   /** Name of a disk template. */
   disk?: string;
+  /** KubeVirt's own choice if left out. */
+  machineType?: string;
 }
 
 /** A template of VMs that boot in a second. */
-export function aTemplate({ version = 1, bootMs = 1_000, neverReady = false, failsToStart = false, disk }: Shape = {}): VmTemplate {
+export function aTemplate({ version = 1, bootMs = 1_000, neverReady = false, failsToStart = false, disk, machineType }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
     'sim.drover.dev/stop-time': '100ms',
@@ -23,11 +25,12 @@ export function aTemplate({ version = 1, bootMs = 1_000, neverReady = false, fai
   };
   const volumes = disk === undefined ? {} : { volumes: [{ name: 'root', dataVolume: { name: disk } }] };
   const disks = disk === undefined ? {} : { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } };
+  const machine = machineType === undefined ? {} : { machine: { type: machineType } };
   return {
     spec: {
       runStrategy: 'Always',
       ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: disk }, spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } } }] }),
-      template: { metadata: { annotations }, spec: { domain: { cpu: { cores: version }, ...disks }, ...volumes } },
+      template: { metadata: { annotations }, spec: { domain: { cpu: { cores: version }, ...machine, ...disks }, ...volumes } },
     },
   };
 }

@@ -8,10 +8,11 @@ export type Happening =
   | { what: 'scale'; pool: number; replicas: number }
   | { what: 'template'; pool: number; version: number; neverReady: boolean }
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
-  | { what: 'renew'; pool: number }
+  | { what: 'renew'; pool: number; isOrphaned: boolean }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
   | { what: 'restarts'; pool: number; maxUnavailable: number }
+  | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
   | { what: 'kill'; worker: number };
 
@@ -21,6 +22,8 @@ export interface Scenario {
   longHistory: number;
   delays: Record<string, number>;
   specs: PoolSpec[];
+  /** VMs that no pool owns. */
+  ownerless: number;
   /** Milliseconds after the one before. */
   happenings: (Happening & { after: number })[];
 }
@@ -82,20 +85,27 @@ const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),
 );
+const transitions: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('machine types'),
+  glob: fc.constantFrom('*', '*rhel8*', 'q35'),
+  to: fc.constantFrom('pc-q35-rhel9.4.0', 'pc-q35-rhel9.8.0', null),
+  restartNow: fc.oneof({ arbitrary: fc.constant(true), weight: 3 }, { arbitrary: fc.constant(false), weight: 1 }),
+  maxRestarts: fc.integer({ min: 1, max: 3 }),
+});
 const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
 const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),
 );
-const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool });
+const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
 /** Close together, or far apart. */
 const anyGap = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(40_000));
 const anyDelays: fc.Arbitrary<Record<string, number>> = fc
-  .tuple(fc.constantFrom('deleteVms', 'haltVms', 'createVms', 'updateVms', 'removeSickVm', 'removeVms', 'beginRestarts'), fc.constantFrom(0, 0, 5_000, 30_000))
+  .tuple(fc.constantFrom('deleteVms', 'haltVms', 'createVms', 'updateVms', 'removeSickVm', 'removeVms', 'beginRestarts', 'patchMachineTypes', 'beginTransitionRestarts'), fc.constantFrom(0, 0, 5_000, 30_000))
   .map(([activity, ms]) => ({ [activity]: ms }));
 
-const kinds = { wishes, rules, people, accidents, faults, renewals };
+const kinds = { wishes, rules, people, transitions, accidents, faults, renewals };
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
@@ -104,6 +114,7 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
     longHistory: fc.constantFrom(40, 400),
     delays: anyDelays,
     specs: fc.array(anySpec, { minLength: 1, maxLength: 2 }),
+    ownerless: fc.constantFrom(0, 4),
     happenings: fc
       .array(fc.tuple(fc.oneof(...named.map((name) => kinds[name])), anyGap), { minLength: 1, maxLength: 10 })
       .map((all) => all.map(([happening, after]) => ({ ...happening, after }))),

@@ -32,11 +32,14 @@ import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachinePools
 import type { HttpRequest } from '../../kubernetes/transport.ts';
 import { nudgePool, tellGone } from '../../workers/nudge-pool.ts';
 import * as workflows from '../../workflows/index.ts';
-import { poolIdOf, watchIdOf, type PoolRef } from '../../workflows/messages.ts';
+import type { Transition } from '../../decisions/machine-types/transition.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
+import { poolIdOf, transitionIdOf, watchIdOf, type PoolRef } from '../../workflows/messages.ts';
 import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
 import { ModelClient, type Call } from './model-client.ts';
 import { Temporal, type ModelWorker } from './temporal.ts';
 import { serve } from './temporal-workflow.ts';
+import { aTemplate } from './pools.ts';
 import { Process, processNow, runAs, VirtualTime } from './virtual-time.ts';
 
 export const NAMESPACE = 'shop';
@@ -86,6 +89,7 @@ export class World {
   #cluster!: Cluster;
   #call: Call | null = null;
   #workers = 0;
+  #transitions = 0;
 
   constructor(options: WorldOptions) {
     this.#options = { lag: 20, workers: 2, burst: 250, delays: {}, longHistory: 400, ...options };
@@ -240,9 +244,23 @@ export class World {
     await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'json', patch);
   }
 
-  async deletePool(name: string): Promise<void> {
-    this.say(`-- pool ${name} is deleted`);
-    await this.#client.delete(VirtualMachinePools, { namespace: NAMESPACE, name });
+  async deletePool(name: string, isOrphaned = false): Promise<void> {
+    this.say(`-- pool ${name} is deleted${isOrphaned ? ' without its VMs' : ''}`);
+    const propagationPolicy = isOrphaned ? 'Orphan' : 'Background';
+    await this.#client.delete(VirtualMachinePools, { namespace: NAMESPACE, name }, { propagationPolicy });
+  }
+
+  /** A VM that no pool owns. */
+  async createVm(name: string, machineType: string): Promise<void> {
+    this.say(`-- VM ${name} of ${machineType}`);
+    await this.#client.create(VirtualMachines, { metadata: { name, namespace: NAMESPACE }, spec: aTemplate({ machineType }).spec });
+  }
+
+  startTransition(transition: Transition): void {
+    const id = (++this.#transitions).toString(16).padStart(8, '0');
+    this.say(`-- machine types ${transition.scope.glob} are to be ${transition.to}, transition ${id}, ${JSON.stringify(transition).slice(0, 200)}`);
+    const input: MachineTypeTransitionInput = { ref: { cluster: CLUSTER, id }, transition };
+    this.temporal.start('machineTypeTransition', transitionIdOf(CLUSTER, id), [input]);
   }
 
   async deleteVm(name: string): Promise<void> {

@@ -1,0 +1,18 @@
+import { asyncLocalStorage } from '@temporalio/activity';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import type { Stored } from '../../kubernetes/objects.ts';
+
+/** The type of the activity that acts right now. */
+export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
+export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
+export const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
+export const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';
+
+/** Its guest runs, and KubeVirt calls it ready. */
+export const isReady = (vmi: Stored<VirtualMachineInstance> | undefined): boolean =>
+  vmi !== undefined &&
+  !isGoing(vmi) &&
+  vmi.status?.phase === 'Running' &&
+  vmi.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;

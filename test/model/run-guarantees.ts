@@ -1,0 +1,107 @@
+import { asyncLocalStorage } from '@temporalio/activity';
+import { resolveMachineType } from '../../dev/simulator/machine-type.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
+import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
+import type { RestartVmsInput } from '../../workflows/restart-vms.ts';
+import type { Write } from './api-server.ts';
+import { activityNow, isGoing, isReady, runs } from './facts.ts';
+import type { Call } from './model-client.ts';
+import type { Onlooker, World } from './world.ts';
+
+/** Activities of runs that people start, of which each may touch VMs of any owner. */
+const OF_RESTARTS = 'beginRestarts';
+const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
+
+/** A ready guest that a run has taken down, until its VM is back. */
+interface Down {
+  run: string;
+  name: string;
+  vmi: string;
+}
+
+/** Says at each write of a worker which guarantee it breaks about runs that people start: restarts, and machine type transitions. */
+export class RunGuarantees implements Onlooker {
+  readonly #world: World;
+  readonly #off: ReadonlySet<string>;
+  /** By UID of the VM. */
+  readonly #down = new Map<string, Down>();
+
+  /** `off`: numbers of guarantees that are not looked at. */
+  constructor(world: World, off: readonly string[] = []) {
+    this.#world = world;
+    this.#off = new Set(off);
+  }
+
+  onWrite({ resource, before, after }: Write, call: Call | null): void {
+    if (before === undefined || call?.process.name.startsWith('worker') !== true) return;
+    if (resource === VirtualMachines) this.#checkScope(before);
+    if (resource !== VirtualMachineInstances || isGoing(before) || (after !== undefined && !isGoing(after))) return;
+    const vm = this.#world.vm(before.metadata.name) as (Stored & VirtualMachine) | undefined;
+    if (vm === undefined) return;
+    this.#checkScope(vm);
+    this.#checkNeed(vm, before as Stored<VirtualMachineInstance>);
+    // What was down before is missed by nobody.
+    if (isReady(before as Stored<VirtualMachineInstance>)) this.#checkLimit(vm, before.metadata.uid);
+  }
+
+  #broken(number: string, words: string): void {
+    if (!this.#off.has(number)) this.#world.break(`${number}: ${words}`);
+  }
+
+  /** What no pool owns is touched only by a run that was asked for, and never if that leaves it out. */
+  #checkScope(vm: Stored): void {
+    const activity = activityNow();
+    const { name } = vm.metadata;
+    const run = runNow();
+    const transition = run === undefined ? undefined : (this.#argsOf(run) as MachineTypeTransitionInput).transition;
+    if (activity !== null && OF_TRANSITIONS.includes(activity)) {
+      if (transition?.scope.exclude.includes(name) === true) this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
+    } else if (activity !== OF_RESTARTS && controllerOf(vm) === undefined) {
+      this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
+    }
+  }
+
+  /** A guest is restarted for its machine type only if it has another than its VM. */
+  #checkNeed(vm: Stored & VirtualMachine, vmi: Stored<VirtualMachineInstance>): void {
+    if (activityNow() !== 'beginTransitionRestarts') return;
+    const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
+    const type = vmi.status?.machine?.type;
+    if (type === wanted) this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its guest has ${type} already`);
+  }
+
+  /** VMs that one run has taken down, and that are not back, are no more than were asked for. */
+  #checkLimit(vm: Stored, vmi: string): void {
+    const run = runNow();
+    const most = run === undefined ? undefined : this.#limitOf(run);
+    if (run === undefined || most === undefined) return;
+    this.#forgetThoseBack();
+    this.#down.set(vm.metadata.uid, { run, name: vm.metadata.name, vmi });
+    const names = [...this.#down.values()].filter((down) => down.run === run).map(({ name }) => name);
+    if (names.length > most) this.#broken('G9', `${run} has taken down ${names.toSorted().join(', ')}, of at most ${most}`);
+  }
+
+  #limitOf(run: string): number | undefined {
+    const activity = activityNow();
+    if (activity === OF_RESTARTS) return (this.#argsOf(run) as RestartVmsInput).maxUnavailable;
+    if (activity === 'beginTransitionRestarts') return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
+    return undefined;
+  }
+
+  /** Those that are no longer meant to run are missed by nobody. */
+  #forgetThoseBack(): void {
+    for (const [uid, { name, vmi }] of this.#down) {
+      const vm = this.#world.vm(name);
+      const guest = this.#world.vmi(name);
+      const isOver = vm === undefined || vm.metadata.uid !== uid || isGoing(vm) || !runs(vm);
+      if (isOver || (isReady(guest) && guest?.metadata.uid !== vmi)) this.#down.delete(uid);
+    }
+  }
+
+  #argsOf(run: string): unknown {
+    return this.#world.temporal.runs.get(run)!.args[0];
+  }
+}
+
+const runNow = (): string | undefined => asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId;

@@ -44,9 +44,9 @@ function droverProgram(): Command {
   return program;
 }
 
-/** `addCommand` leaves out what `command()` hands down: how errors are shown, and that they are thrown. */
+/** `addCommand` leaves out what `command()` hands down, such as that errors are thrown. */
 function inherit(command: Command, parent: Command): Command {
-  command.copyInheritedSettings(parent);
+  withPlainErrors(command.copyInheritedSettings(parent));
   for (const child of command.commands) inherit(child, command);
   return command;
 }

@@ -10,9 +10,9 @@ const VALUES: Record<string, string> = { '--dry-run [where]': '--dry-run[=client
 
 export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags] ?? flags;
 
-/** How a program shows what is wrong: one sentence, thrown instead of an exit. */
-export const withPlainErrors = (program: Command): Command =>
-  program.configureOutput({ outputError: (text, write) => write(`${plain(oneSentence(text))}\n`) }).exitOverride();
+/** How a command shows what is wrong: one sentence, thrown instead of an exit. */
+export const withPlainErrors = (command: Command): Command =>
+  command.configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) }).exitOverride();
 
 /** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {
@@ -44,6 +44,13 @@ function report(error: unknown): void {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 || error.code === 'commander.help' ? 0 : 2;
   return error instanceof UsageError ? 2 : 1;
+}
+
+/** Where an argument is missing, what it would be. */
+function withArgument(command: Command, sentence: string): string {
+  const [, name] = /^error: missing required argument '(.*)'$/.exec(sentence) ?? [];
+  const argument = command.registeredArguments.find((one) => one.name() === name);
+  return argument === undefined || argument.description === '' ? sentence : `${sentence}: ${argument.description}`;
 }
 
 const withValues = (text: string): string =>

@@ -6,6 +6,7 @@ import type { Format } from '../output.ts';
 import { printerOf } from '../printers.ts';
 import { inSession, type Session } from '../session.ts';
 import { Disks, Pools, targetsOf, Vms, type Targets } from '../targets.ts';
+import { checkSelector } from '../usable.ts';
 
 interface GetOptions {
   allNamespaces?: boolean;
@@ -54,8 +55,9 @@ function checked(targets: Targets, { allNamespaces, selector, pool }: GetOptions
 }
 
 async function get(session: Session, { kind: { resource }, names }: Targets, options: GetOptions): Promise<void> {
-  const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   const { selector, pool } = options;
+  await checkSelector(selector);
+  const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   const listing: Listing = {
     kube: await session.kube(),
     resource,

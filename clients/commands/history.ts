@@ -17,9 +17,10 @@ interface HistoryOptions {
 export const historyCommand = (): Command =>
   new Command('history')
     .description(
-      "what drover has done to a pool's VMs, or to a VM of any owner, as far back as Temporal keeps it: when, from what to what, who asked, how it ended",
+      "what drover has done to a pool's VMs, or to a VM of any owner (restarts, machine type transitions, and what its pool did to it), " +
+        'as far back as Temporal keeps it: when, from what to what, who asked, how it ended',
     )
-    .argument('<kind>', 'pool, or pool/NAME; vm, or vm/NAME: the restarts and machine type transitions that it was in, and what its pool did to it')
+    .argument('<kind>', 'pool or vm, or KIND/NAME')
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
     .addOption(formatOption(['json', 'yaml']))

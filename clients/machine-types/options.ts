@@ -6,6 +6,7 @@ import { askedBy } from '../asked-by.ts';
 import { UsageError } from '../failure.ts';
 import { dryRunOption, reasonOption } from '../options.ts';
 import type { Session } from '../session.ts';
+import { usable } from '../usable.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../values.ts';
 
 /** Which VMs are meant, and their type to be. */
@@ -129,15 +130,6 @@ async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
     const fault = cronFault(cron) ?? (durationMs(duration) === 0 ? 'it must be longer than no time' : timeZone && timeZoneFault(timeZone));
     if (fault) throw new RangeError(`${JSON.stringify(text)} is no window: ${fault}`);
     return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
-  }
-}
-
-/** What a parser that throws a `RangeError` makes of a flag's value; throws `UsageError` in its place. */
-function usable<T>(flag: string, value: string, parse: (value: string) => T): T {
-  try {
-    return parse(value);
-  } catch (error) {
-    throw error instanceof RangeError ? new UsageError(`${flag}: ${error.message}`, { cause: error }) : error;
   }
 }
 

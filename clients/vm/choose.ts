@@ -3,6 +3,7 @@ import { bytesOfNames, MOST_BYTES } from '../../decisions/restart-size.ts';
 import { Failure, UsageError } from '../failure.ts';
 import type { Session } from '../session.ts';
 import { namedTargetsOf, Vms } from '../targets.ts';
+import { checkSelector } from '../usable.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 
@@ -25,11 +26,11 @@ export interface ChosenVms {
   idle: string[];
 }
 
-/** The namespaces and labels that are meant. */
-export const scopeOf = async (session: Session, { allNamespaces, selector }: Omit<Choice, 'pending'>): Promise<VmScope> => ({
-  namespace: allNamespaces ? undefined : await session.namespace(),
-  selector,
-});
+/** The namespaces and labels that are meant. Throws `UsageError`. */
+export async function scopeOf(session: Session, { allNamespaces, selector }: Omit<Choice, 'pending'>): Promise<VmScope> {
+  await checkSelector(selector);
+  return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
+}
 
 /** Throws `UsageError` for words that don't go together, a `KubeError` (404) for a name that is not there. */
 export async function choose(session: Session, names: string[], choice: Choice): Promise<ChosenVms> {
@@ -53,7 +54,8 @@ export function ensureNotTooMany({ vms: { length }, guests }: Pick<ChosenVms, 'v
 }
 
 async function choosePending(session: Session, choice: Choice): Promise<ChosenVms> {
-  const waiting = pendingAmong(await readVms(await session.kube(), await scopeOf(session, choice)));
+  const scope = await scopeOf(session, choice);
+  const waiting = pendingAmong(await readVms(await session.kube(), scope));
   const vms = waiting.map(({ namespace, name, why }) => ({ vm: `${namespace}/${name}`, why }));
   return { guests: guestsOf(waiting), vms, idle: [] };
 }

@@ -38,6 +38,9 @@ test.runIf(existsSync('/dev/full'))('what can not be written is told in one sent
   expect({ code, stderr }).toEqual({ code: 1, stderr: "error: standard output can't be written: ENOSPC: no space left on device, write\n" });
 });
 
+const SELECTOR_FAULT =
+  '--selector: "=,=" is no label selector: a label is missing before "="; write it as in app=web,tier!=db,size in (s,m),!old';
+
 describe('wrong usage has exit code 2 and one sentence', () => {
   test.each([
     [['gett', 'pools'], "unknown command 'gett'; did you mean get?"],
@@ -48,11 +51,21 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     ],
     [['scale', 'pool', 'web'], 'how many VMs? Give --replicas'],
     [['scale', 'pool', '--replicas', '3'], 'which pool? Give its name'],
+    [['get'], "missing required argument 'kind': pools, vms or disks, or KIND/NAME"],
+    [['describe'], "missing required argument 'kind': pool, or pool/NAME"],
+    [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
+    [['history'], "missing required argument 'kind': pool or vm, or KIND/NAME"],
+    [['vm', 'restarts', 'status'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
     [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
     [
       ['get', 'pools', '-o', 'jsn'],
       "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide.",
     ],
+    [['get', 'pools', '-l', '=,='], SELECTOR_FAULT],
+    [['get', 'vms', '--selector==,='], SELECTOR_FAULT],
+    [['vm', 'pending', '-l', '=,='], SELECTOR_FAULT],
+    [['vm', 'restart', '--pending', '-l', '=,='], SELECTOR_FAULT],
+    [['get', 'pools', '-l', ''], '--selector: "" is no label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old'],
     [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
     [['get', 'pools', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
     [
@@ -62,6 +75,26 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [
       ['delete', 'pool', 'web', '--timeout', 'soon'],
       "option '--timeout <duration>' argument 'soon' is invalid. Give a duration such as 30s, 5m or 1h30m.",
+    ],
+    [
+      ['delete', 'pool', 'web', '--timeout', '5'],
+      "option '--timeout <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['rollout', 'status', '--watch', '--timeout', '5'],
+      "option '--timeout <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['vm', 'restart', '--pending', '--deadline', '5'],
+      "option '--deadline <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['disks', 'prune', '--pool', 'web', '--older-than', '5'],
+      "option '--older-than <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['machine-types', 'update', '--which-matches-glob', '*', '--restart-now', '--deadline', '5'],
+      "option '--deadline <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
     ],
     [['delete'], 'which pools? Give pool NAME, or -f FILE'],
     [['delete', 'pool'], 'which pool? Give its name'],

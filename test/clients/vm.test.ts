@@ -165,7 +165,7 @@ test.each([
   [['restart', 'db', '--pending'], 'give names or --pending, not both'],
   [['restart', 'db', '--max-unavailable', '0'], `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
   [['restart', 'db', '--max-unavailable', '120%'], `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
-  [['restarts', 'pause'], "missing required argument 'id'"],
+  [['restarts', 'pause'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await drover(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

@@ -1,5 +1,8 @@
-import { existsSync } from 'node:fs';
-import { KubeConfig } from '@kubernetes/client-node';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { KubeConfig, type Cluster, type Context, type User } from '@kubernetes/client-node';
+import { whyUnreadable } from '../api/unreadable.ts';
 
 export interface KubeConfigChoice {
   /** Path of a kubeconfig file; else `KUBECONFIG`, `~/.kube/config` or the pod's service account, as kubectl does. */
@@ -12,25 +15,99 @@ export class KubeConfigError extends Error {
   override readonly name = 'KubeConfigError';
 }
 
-export function loadKubeConfig(choice: KubeConfigChoice = {}): KubeConfig {
+const CURE = 'give another with --kubeconfig';
+
+/** Throws `KubeConfigError` with the name of the file, and what is wrong with it. */
+export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): KubeConfig {
+  const files = kubeconfig === undefined ? filesByDefault() : [kubeconfig];
+  const config = files.length === 0 ? podsOwn() : merged(files.map(readFile));
+  const where = files.length === 0 ? "the pod's service account" : `kubeconfig ${files.join(', ')}`;
+  if (context !== undefined) {
+    if (config.getContextObject(context) === null) {
+      throw new KubeConfigError(`--context ${context}: not in ${where}, which has ${contextsOf(config) || 'none'}`);
+    }
+    config.setCurrentContext(context);
+  }
+  checkCurrent(config, where);
+  return config;
+}
+
+/** None where kubectl would take the service account of its pod. Of several files, those that aren't there are left out, as kubectl does. */
+function filesByDefault(): string[] {
+  const listed = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
+  const there = listed.filter((file) => existsSync(file));
+  if (listed.length > 0) return there.length > 0 ? there : listed.slice(0, 1);
+  const own = join(homedir(), '.kube', 'config');
+  return existsSync(own) ? [own] : [];
+}
+
+function podsOwn(): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromDefault();
+  return config;
+}
+
+function readFile(file: string): KubeConfig {
   const config = new KubeConfig();
   try {
-    if (choice.kubeconfig === undefined) config.loadFromDefault();
-    else if (existsSync(choice.kubeconfig)) config.loadFromFile(choice.kubeconfig);
-    else throw new Error('no such file');
+    readFileSync(file);
   } catch (error) {
-    const where = choice.kubeconfig ?? process.env['KUBECONFIG'] ?? 'the default kubeconfig';
-    throw new KubeConfigError(`kubeconfig ${where}: ${(error as Error).message}; give a readable one with --kubeconfig`);
+    throw new KubeConfigError(`kubeconfig ${file}: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
   }
-  if (choice.context !== undefined) {
-    if (config.getContextObject(choice.context) === null) {
-      const known = config.getContexts().map((context) => context.name).join(', ');
-      throw new KubeConfigError(`--context ${choice.context}: not in the kubeconfig, which has ${known || 'none'}`);
-    }
-    config.setCurrentContext(choice.context);
+  try {
+    // By its name: the paths in it are relative to its folder.
+    config.loadFromFile(file);
+  } catch (error) {
+    throw new KubeConfigError(`${file} is no kubeconfig: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
   }
-  if (config.getCurrentCluster() === null) {
-    throw new KubeConfigError('the kubeconfig has no current cluster; give --kubeconfig, or --context with one of its contexts');
+  const parts = [config.getClusters(), config.getContexts(), config.getUsers()];
+  if (parts.every(({ length }) => length === 0)) {
+    throw new KubeConfigError(`${file} is no kubeconfig: it has no clusters, contexts or users; ${CURE}`);
   }
   return config;
+}
+
+/** The first file to name something has its say, as in kubectl; client-node would take the last one's context. */
+function merged([first, ...others]: KubeConfig[]): KubeConfig {
+  if (others.length === 0) return first!;
+  const all = [first!, ...others];
+  const config = new KubeConfig();
+  config.loadFromOptions({
+    clusters: byName<Cluster>(all.flatMap((one) => one.getClusters())),
+    users: byName<User>(all.flatMap((one) => one.getUsers())),
+    contexts: byName<Context>(all.flatMap((one) => one.getContexts())),
+    currentContext: all.map((one) => one.getCurrentContext()).find(Boolean),
+  });
+  return config;
+}
+
+const byName = <T extends { name: string }>(all: T[]): T[] =>
+  all.filter(({ name }, index) => all.findIndex((other) => other.name === name) === index);
+
+const contextsOf = (config: KubeConfig): string => config.getContexts().map(({ name }) => name).join(', ');
+
+/** The current context must lead to a cluster, and to whose credentials can be read. */
+function checkCurrent(config: KubeConfig, where: string): void {
+  const current = config.getCurrentContext();
+  const context = config.getContextObject(current);
+  const known = contextsOf(config);
+  if (!current) throw new KubeConfigError(`${where} has no current context; give --context with one of its own: ${known || 'it has none'}`);
+  if (context === null) throw new KubeConfigError(`${where} has no context ${current}, which it calls current; it has ${known || 'none'}`);
+  const cluster = config.getCluster(context.cluster);
+  if (cluster === null) throw new KubeConfigError(`${where}: the cluster ${context.cluster} of context ${current} is not in it`);
+  const user = config.getUser(context.user);
+  if (context.user && user === null) throw new KubeConfigError(`${where}: the user ${context.user} of context ${current} is not in it`);
+  for (const [field, url] of [['server', cluster.server], ['proxy-url', cluster.proxyUrl]] as const) {
+    if (url && !URL.canParse(url)) throw new KubeConfigError(`${where}: ${field} of cluster ${cluster.name} is no URL such as https://10.0.0.1:6443: ${url}`);
+  }
+  const paths = { 'certificate-authority': cluster.caFile, 'client-certificate': user?.certFile, 'client-key': user?.keyFile };
+  for (const [field, path] of Object.entries(paths)) if (path) checkReadable(path, `${where}: ${field} ${path}`);
+}
+
+function checkReadable(path: string, what: string): void {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    throw new KubeConfigError(`${what}: ${whyUnreadable(error)}`, { cause: error });
+  }
 }

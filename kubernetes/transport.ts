@@ -1,6 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
+import { KubeConfigError } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
 import { proxyFor } from './proxy.ts';
 
@@ -132,8 +133,7 @@ export class Transport {
   }
 
   async #load(): Promise<void> {
-    const https: RequestOptions = {};
-    await this.#config.applyToHTTPSOptions(https);
+    const https = await this.#credentials();
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
     const headers = Object.fromEntries(Object.entries(https.headers ?? {}).map(([name, value]) => [name, String(value)]));
     this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
@@ -149,6 +149,18 @@ export class Transport {
       for (const dispatcher of stale) void dispatcher?.close();
     }
     this.#fresh = Date.now();
+  }
+
+  async #credentials(): Promise<RequestOptions> {
+    const https: RequestOptions = {};
+    try {
+      await this.#config.applyToHTTPSOptions(https);
+      return https;
+    } catch (error) {
+      const [cluster, user] = [this.#config.getCurrentCluster()?.name, this.#config.getCurrentUser()?.name ?? 'none'];
+      const why = (error as Error).message;
+      throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, { cause: error });
+    }
   }
 
   #dispatcher(tls: Record<string, unknown>, options: Agent.Options): Dispatcher {

@@ -33,5 +33,5 @@ Environment:
       process.env = await session.environment();
       const config = readConfig({ ...process.env, DROVER_CLUSTER: session.cluster });
       process.once('SIGINT', () => (process.exitCode = 130));
-      await runWorker(config, { kubeconfig: process.env['KUBECONFIG'], context: session.globals.context });
+      await runWorker(config, { context: session.globals.context });
     });

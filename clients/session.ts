@@ -100,10 +100,10 @@ export class Session {
     if (temporal.status === 'fulfilled') await temporal.value?.connection.close();
   }
 
-  /** A flag counts for more than the environment, and --state is one too. */
+  /** A flag counts for more than the environment, and --state is one too; behind that, --context is one of the stack's kubeconfig. */
   #kubeGiven(): boolean {
     const { kubeconfig, context, state } = this.globals;
-    return kubeconfig !== undefined || context !== undefined || (state === undefined && Boolean(process.env['KUBECONFIG']));
+    return kubeconfig !== undefined || (state === undefined && (context !== undefined || Boolean(process.env['KUBECONFIG'])));
   }
 
   #temporalGiven(): boolean {
@@ -119,11 +119,34 @@ export class Session {
     if (stack === undefined && state !== undefined) {
       throw new Failure(`no embedded stack runs in ${state}; \`drover dev --state ${state}\` starts one`);
     }
+    if (stack === undefined && !this.#kubeGiven() && !this.#temporalGiven()) await this.#refuseUnready();
     // One side alone was given: the other is the stack's only where the two belong together.
     if (stack === undefined || state !== undefined || this.#kubeGiven() === this.#temporalGiven()) return stack;
-    const kubeconfig = this.globals.kubeconfig ?? process.env['KUBECONFIG'];
-    const address = this.globals.address ?? process.env['TEMPORAL_ADDRESS'];
-    return kubeconfig === stack.kubeconfig || address === stack.temporalAddress ? stack : undefined;
+    const { isKubeconfigOf, isTemporalOf } = await import('../dev/find-stack.ts');
+    const { kubeconfig = process.env['KUBECONFIG'], address = process.env['TEMPORAL_ADDRESS'] } = this.globals;
+    return isKubeconfigOf(stack, kubeconfig) || isTemporalOf(stack, address) ? stack : undefined;
+  }
+
+  /** Throws `Failure` while the stack starts or stops: the same command must not reach another cluster at one moment than at the next. */
+  async #refuseUnready(): Promise<void> {
+    const { unreadyStack } = await import('../dev/find-stack.ts');
+    const unready = unreadyStack();
+    if (unready === undefined) return;
+    const { state, phase } = unready;
+    const what = phase === 'starting' ? 'not ready yet' : 'just stopping';
+    throw new Failure(`the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`);
+  }
+
+  /** Throws `Failure` where Temporal was given, an embedded stack runs, and nothing tells whether its cluster is meant or the user's own. */
+  async #refuseUnclear(): Promise<void> {
+    const { findStack } = await import('../dev/find-stack.ts');
+    const stack = findStack();
+    if (stack === undefined || !this.#temporalGiven()) return;
+    const address = this.globals.address ?? process.env['TEMPORAL_ADDRESS'] ?? 'of the environment';
+    throw new Failure(
+      `which cluster? An embedded stack runs at ${stack.state}, and Temporal ${address} is not its own: ` +
+        `give --kubeconfig, or --state ${stack.state} for the stack's cluster`,
+    );
   }
 
   #sayStack(stack: RunningStack): void {
@@ -140,8 +163,8 @@ export class Session {
       this.#sayStack(stack);
       return stack.kubeconfig;
     }
+    await this.#refuseUnclear();
     if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
-    // An embedded stack may run, and is another's.
     if (this.#temporalGiven()) throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
     throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
   }

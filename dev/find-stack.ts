@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { lockHolder } from './lock.ts';
 import { defaultState, filesOf } from './paths.ts';
 import { isAlive } from './process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
@@ -22,3 +24,19 @@ export function findStack(state: string = defaultState()): RunningStack | undefi
   const { kubeconfig, temporalAddress, temporalUi, supervisor } = record;
   return { state, kubeconfig, temporalAddress, temporalUi, pid: supervisor.pid };
 }
+
+/** What the user's stack does that is not ready: what is meant for it must not go elsewhere meanwhile. Undefined if it is, or if none runs. */
+export function unreadyStack(state: string = defaultState()): { state: string; phase: 'starting' | 'stopping' } | undefined {
+  const files = filesOf(state);
+  const holder = lockHolder(files.lock);
+  if (holder === undefined || findStack(state) !== undefined) return undefined;
+  const record = readStackRecord(files.stack);
+  const isItsOwn = record?.supervisor.pid === holder.pid && record.supervisor.started === holder.started;
+  return { state, phase: isItsOwn && record.phase !== 'starting' ? 'stopping' : 'starting' };
+}
+
+/** Whether a kubeconfig, or Temporal's address, is the stack's own, however it is written. */
+export const isKubeconfigOf = (stack: RunningStack, file: string | undefined): boolean =>
+  file !== undefined && file !== '' && resolve(file) === resolve(stack.kubeconfig);
+export const isTemporalOf = (stack: RunningStack, address: string | undefined): boolean =>
+  address?.replace(/^localhost:/i, '127.0.0.1:') === stack.temporalAddress;

@@ -8,8 +8,8 @@ const FAILURES_SHOWN = 20;
 
 /** How a restart stands, in a few lines. */
 export function progressLines(id: string, progress: RestartProgress): string[] {
-  const { phase, chosen, restarted, inHand, open, failed, passedOver, full, paused, aborted } = progress;
-  const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} restarting`, `${open} to go`];
+  const { phase, chosen, restarted, inHand, failed, passedOver, full, paused, aborted } = progress;
+  const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} restarting`, `${toGo(progress)} to go`];
   return [
     `${paint('bold', id)}  ${bar(restarted.length, chosen)} ${numbers.join(', ')}${phase === 'Restarting' ? '' : `: ${phase}`}`,
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
@@ -19,6 +19,12 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
     ...passedOver.map(({ why, count, vms }) => plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`)),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
   ];
+}
+
+/** Until it has looked at them for the first time, all of them. */
+function toGo({ phase, chosen, restarted, inHand, open, failed, passedOver }: RestartProgress): number {
+  const isUnder = phase === 'Restarting' || phase === 'Paused';
+  return isUnder && [restarted, inHand, failed, passedOver].every(({ length }) => length === 0) && open === 0 ? chosen : open;
 }
 
 /** How it ended, in a sentence. */

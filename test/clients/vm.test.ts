@@ -126,6 +126,14 @@ describe('a restart in words', () => {
     expect(held).toEqual([expect.stringMatching(/to go: Paused$/), '  paused by bob: lunch']);
   });
 
+  test('before its first look, all are to go', () => {
+    const begun = { restarted: [], open: 0 };
+    const line = (fields: Partial<RestartProgress>): string | undefined => progressLines('a', progress({ ...begun, ...fields }))[0];
+    expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
+    expect(line({ passedOver: [later] })).toMatch(/ 0 to go$/);
+    expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
+  });
+
   test('its end, without anything that was not done', () => {
     expect(endInWords(progress({ phase: 'Complete', passedOver: [wish] }))).toBe(
       '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ManifestFile } from '../api/manifest.ts';
+import { whyUnreadable } from '../api/unreadable.ts';
 import { Failure } from './failure.ts';
 
 const MANIFEST = /\.(ya?ml|json)$/;
@@ -36,7 +37,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Failure(`${file}: ${(error as Error).message}`, { cause: error });
+    throw new Failure(`${file}: ${whyUnreadable(error)}`, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
+import { whyUnreadable } from '../api/unreadable.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { isNotFound, isTransient } from '../kubernetes/errors.ts';
 import type { Condition, KubeObject } from '../kubernetes/objects.ts';
@@ -22,7 +23,7 @@ export function readCrds(file: string): KubeObject[] {
     const documents = text.trimStart().startsWith('{') ? [JSON.parse(text) as unknown] : parseYaml(text);
     objects = documents.flatMap(unfold);
   } catch (error) {
-    throw new Error(`${file} can't be read as CustomResourceDefinitions: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${file} can't be read as CustomResourceDefinitions: ${whyUnreadable(error)}`, { cause: error });
   }
   const crds = objects.filter((object) => object.kind === KIND);
   if (crds.length === 0) throw new Error(`${file} holds no ${KIND}; give a file with KubeVirt's CRDs in YAML or JSON`);

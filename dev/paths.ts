@@ -25,3 +25,9 @@ export const filesOf = (state: string) => ({
   /** Data of an ephemeral stack; apart from `data`, which a persistent one before it may have left. */
   ephemeral: join(state, 'ephemeral'),
 });
+
+/** Why nothing can be kept in the state folder. */
+export function stateUnwritable(state: string, error: unknown): Error {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, { cause: error });
+}

@@ -1,8 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readCrds } from './crds.ts';
 import { EmbeddedStack } from './embedded-stack.ts';
 import { LockHeld, takeLock } from './lock.ts';
-import { filesOf } from './paths.ts';
+import { filesOf, stateUnwritable } from './paths.ts';
 import type { StackPorts } from './ports.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
@@ -61,6 +62,8 @@ export class StackRuns extends Error {
 export async function startStack(options: StackOptions): Promise<Stack> {
   if (process.platform === 'win32') throw new Error('the embedded stack needs Linux or macOS: on Windows, run drover in WSL');
   const state = resolve(options.state);
+  // Before anything is left behind in the state folder.
+  if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);
   const lock = lockState(state);
   const stack = new EmbeddedStack({ ...options, state }, lock.release);
   try {
@@ -78,8 +81,7 @@ function lockState(state: string): { release: () => void } {
     return takeLock(filesOf(state).lock);
   } catch (error) {
     if (error instanceof LockHeld) throw stackRuns(state, error.holder);
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, { cause: error });
+    throw stateUnwritable(state, error);
   }
 }
 

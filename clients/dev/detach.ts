@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { readCrds } from '../../dev/crds.ts';
 import { lastLines, openLog, readLog } from '../../dev/log-file.ts';
-import { defaultState, filesOf } from '../../dev/paths.ts';
+import { defaultState, filesOf, stateUnwritable } from '../../dev/paths.ts';
 import type { Globals } from '../globals.ts';
 import { note, print } from '../output.ts';
 import type { Word } from './background.ts';
@@ -13,9 +14,9 @@ import type { DevOptions } from './options.ts';
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);
   const { logs } = filesOf(state);
-  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);
   const logFile = join(logs, 'supervisor.log');
-  const log = openLog(logFile);
+  const log = openIn(state, logFile);
   const command = [...process.execArgv, process.argv[1]!, ...argumentsOf(options, globals.cluster, state)];
   const child = spawn(process.execPath, command, { detached: true, stdio: ['ignore', log.fd, log.fd, 'ipc'] });
   closeSync(log.fd);
@@ -45,6 +46,15 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
     for (const signal of signals) process.off(signal, interrupt);
     if (child.connected) child.disconnect();
     child.unref();
+  }
+}
+
+function openIn(state: string, logFile: string): ReturnType<typeof openLog> {
+  try {
+    mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
+    return openLog(logFile);
+  } catch (error) {
+    throw stateUnwritable(state, error);
   }
 }
 

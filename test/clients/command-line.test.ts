@@ -129,6 +129,19 @@ describe('a failure has exit code 1 and one sentence', () => {
     expect(await drover(args)).toEqual({ code: 1, signal: null, stdout: '', stderr: expect.stringMatching(stderr) as string });
   });
 
+  test.each([[['dev']], [['dev', '--detach']]])('%j with a file of CRDs that is not there, and leaves no state folder', async (words) => {
+    const state = join(folder(), 'state');
+    const { code, stderr } = await drover([...words, '--state', state, '--kubevirt-crds', '/nosuch']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "error: /nosuch can't be read as CustomResourceDefinitions: no such file\n" });
+    expect(existsSync(state)).toBe(false);
+  });
+
+  test.each([[['dev']], [['dev', '--detach']]])('%j with a state folder that can not be', async (words) => {
+    const { code, stderr } = await drover([...words, '--state', '/dev/null/state']);
+    const sentence = "error: the state folder /dev/null/state can't be written (ENOTDIR); give another with --state\n";
+    expect({ code, stderr }).toEqual({ code: 1, stderr: sentence });
+  });
+
   test('where the API server is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));

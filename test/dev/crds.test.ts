@@ -41,7 +41,7 @@ test.each([
 });
 
 test('a file that is not there is an error that names it', () => {
-  expect(() => readCrds(file)).toThrow(`${file} can't be read as CustomResourceDefinitions: ENOENT`);
+  expect(() => readCrds(file)).toThrow(`${file} can't be read as CustomResourceDefinitions: no such file`);
 });
 
 test("given CRDs replace the stack's own of the same name, and join the others", () => {

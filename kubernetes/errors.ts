@@ -5,12 +5,15 @@ export class KubeError extends Error {
   readonly reason: string;
   /** How long the server asked us to wait, in milliseconds; from `Retry-After`. */
   readonly retryAfterMs: number | undefined;
+  /** URL of the server that has answered so. */
+  readonly server: string | undefined;
 
-  constructor(status: number, reason: string, message: string, retryAfterMs?: number) {
+  constructor(status: number, reason: string, message: string, retryAfterMs?: number, server?: string) {
     super(message);
     this.status = status;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;
+    this.server = server;
   }
 }
 

@@ -73,7 +73,7 @@ export class Transport {
         this.#fresh = 0;
         continue;
       }
-      throw toKubeError(statusCode, text, headers['retry-after']);
+      throw this.#refusal(statusCode, text, headers['retry-after']);
     }
   }
 
@@ -83,7 +83,7 @@ export class Transport {
     const { statusCode, headers, body } = await this.#send(this.#streams!, request, 0);
     if (statusCode < 400) return body;
     if (statusCode === 401) this.#fresh = 0;
-    throw toKubeError(statusCode, await body.text(), headers['retry-after']);
+    throw this.#refusal(statusCode, await body.text(), headers['retry-after']);
   }
 
   async close(): Promise<void> {
@@ -121,6 +121,19 @@ export class Transport {
     const { message, code } = error as Error & { code?: string };
     const why = message === '' ? (code ?? 'no answer') : message;
     throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${why}`, { cause: error });
+  }
+
+  #refusal(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
+    const seconds = Number(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
+    const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
+    const { origin } = this.#server;
+    try {
+      const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
+      return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs, origin);
+    } catch {
+      const words = text.trim().slice(0, 500) || `the API server answered ${status}`;
+      return new KubeError(status, String(status), words, retryAfterMs, origin);
+    }
   }
 
   /** Tokens and certificates rotate: they are read again every minute, and at once after a 401. */
@@ -168,17 +181,6 @@ export class Transport {
     const connect = { ...tls, keepAlive: true, keepAliveInitialDelay: 30_000, timeout: 10_000 };
     if (proxy) return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
     return new Agent({ allowH2: false, pipelining: 1, keepAliveTimeout: 60_000, ...options, connect });
-  }
-}
-
-function toKubeError(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
-  const seconds = Number(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
-  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
-  try {
-    const { reason, message } = JSON.parse(text) as { reason?: string; message?: string };
-    return new KubeError(status, reason ?? String(status), withoutRemark(message ?? text), retryAfterMs);
-  } catch {
-    return new KubeError(status, String(status), text.slice(0, 500) || `the API server answered ${status}`, retryAfterMs);
   }
 }
 

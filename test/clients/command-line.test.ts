@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -150,6 +152,21 @@ describe('a failure has exit code 1 and one sentence', () => {
     expect(stderr).toMatch(/^error: the Kubernetes API server does not answer: .*127\.0\.0\.1:1.*\n$/);
   });
 
+  test.each([
+    [429, 'storage is (re)initializing', "can't do it now (429): storage is (re)initializing"],
+    [503, 'the server is currently unable to handle the request', "can't do it now (503): the server is currently unable to handle the request"],
+    [401, 'Unauthorized', 'does not know these credentials; give others with --kubeconfig or --context'],
+  ])('where the API server answers %i', async (status, message, sentence) => {
+    const server = createServer((_request, response) => response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const kubeconfig = join(folder(), 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
+    const stderr = `error: the Kubernetes API server at ${url} ${sentence}\n`;
+    expect(await drover(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({ code: 1, signal: null, stdout: '', stderr });
+  });
+
   test('where Temporal is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
@@ -214,7 +231,7 @@ function folder(): string {
 const kubeconfigFor = (server: string) => ({
   apiVersion: 'v1',
   kind: 'Config',
-  clusters: [{ name: 'c', cluster: { server } }],
+  clusters: [{ name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } }],
   users: [{ name: 'u', user: {} }],
   contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
   'current-context': 'x',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { VARIABLES, type VariableName } from './variables.ts';
 
 /** A whole number in a variable's text. */
 const whole = (least: number, most: number) =>
@@ -8,23 +9,22 @@ const whole = (least: number, most: number) =>
     .transform(Number);
 
 const Environment = z.object({
-  DROVER_CLUSTER: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."')
-    .default('default'),
-  DROVER_BURST: whole(1, 10_000).default(250),
-  DROVER_CONCURRENCY: whole(1, 1_000).default(32),
-  DROVER_CONNECTIONS: whole(1, 1_000).default(64),
-  DROVER_SLOTS: whole(1, 10_000).default(200),
-  DROVER_WAIT_SLOTS: whole(1, 100_000).default(5_000),
-  DROVER_CACHED_WORKFLOWS: whole(0, 100_000).default(500),
-  DROVER_HEALTH_ADDRESS: z.string().default('127.0.0.1'),
+  DROVER_CLUSTER: z.string().regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
+  DROVER_BURST: whole(1, 10_000),
+  DROVER_CONCURRENCY: whole(1, 1_000),
+  DROVER_CONNECTIONS: whole(1, 1_000),
+  DROVER_SLOTS: whole(1, 10_000),
+  DROVER_WAIT_SLOTS: whole(1, 100_000),
+  DROVER_CACHED_WORKFLOWS: whole(0, 100_000),
+  DROVER_HEALTH_ADDRESS: z.string(),
   DROVER_HEALTH_PORT: whole(0, 65_535).optional(),
   DROVER_TEMPORAL_METRICS_PORT: whole(1, 65_535).optional(),
   DROVER_WORKFLOW_BUNDLE: z.string().optional(),
   DROVER_DATA_CONVERTER: z.string().optional(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']).default('info'),
-});
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']),
+} satisfies Record<VariableName, z.ZodType>);
+
+const DEFAULTS = Object.fromEntries(Object.entries(VARIABLES).flatMap(([name, variable]) => ('value' in variable ? [[name, variable.value]] : [])));
 
 export interface WorkerConfig {
   /** Drover's name for the Kubernetes cluster: in every workflow id and in the task queue. */
@@ -56,7 +56,7 @@ export class ConfigError extends Error {
 }
 
 export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const set = { ...DEFAULTS, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== '')) };
   const parsed = Environment.safeParse(set);
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map(({ path, message }) => `${path.join('.')}=${set[String(path[0])]}: ${message}`).join('; '));

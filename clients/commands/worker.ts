@@ -1,6 +1,13 @@
 import { Command } from 'commander';
 import { examples } from '../options.ts';
 import { Session } from '../session.ts';
+import { VARIABLES, type Variable } from '../../workers/variables.ts';
+
+function variables(): string[] {
+  const all: [string, Variable][] = Object.entries(VARIABLES);
+  const width = Math.max(...all.map(([name]) => name.length));
+  return all.map(([name, { what, value, without }]) => `  ${name.padEnd(width)}  ${what} (${value ?? `default: ${without}`})`);
+}
 
 export const workerCommand = (): Command =>
   new Command('worker')
@@ -9,12 +16,9 @@ export const workerCommand = (): Command =>
       'after',
       `
 Environment:
-  DROVER_BURST           VMs of one pool in flight at once (250)
-  DROVER_CONCURRENCY     calls to the API server at once, for one activity (32)
-  DROVER_CONNECTIONS     connections to the API server (64)
-  DROVER_HEALTH_PORT     serves /healthz, /readyz and /metrics (default: not at all)
-  DROVER_HEALTH_ADDRESS  where it serves them (127.0.0.1)
-  LOG_LEVEL              trace, debug, info, warn or error (info)
+${variables().join('\n')}
+
+Temporal and the cluster are found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, Temporal's other variables, and KUBECONFIG.
 `,
     )
     .addHelpText(

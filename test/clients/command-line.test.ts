@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { VARIABLES } from '../../workers/variables.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from './drover.ts';
 
 const COMMANDS = ['apply', 'get', 'describe', 'status', 'scale', 'rollout', 'history', 'delete', 'vm', 'setup', 'worker', 'dev'];
@@ -15,6 +16,14 @@ describe('help', () => {
     const { code, stdout } = await drover(['--help']);
     expect(code).toBe(0);
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
+  });
+
+  test('of worker names every variable that one reads, with its default', async () => {
+    const { stdout } = await drover(['worker', '--help']);
+    const table = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8').matchAll(/^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm);
+    const documented = [...table].map(([, name, value]) => [name, value]);
+    expect(documented.map(([name]) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
+    for (const [name, value] of documented) expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
   });
 
   test('is what drover alone says', async () => {

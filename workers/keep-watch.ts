@@ -4,6 +4,7 @@ import type { Logger } from '@temporalio/worker';
 import type { KubeClient } from '../kubernetes/client.ts';
 import { clusterUidOf } from '../kubernetes/cluster-uid.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
+import { Trouble } from './trouble.ts';
 
 /** After this long the worker starts a watch again that somebody has terminated. */
 const LOOK_AGAIN_MS = 15_000;
@@ -27,6 +28,7 @@ export interface KeepWatchOptions {
 export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
   let uid = known;
+  const trouble = new Trouble((error) => logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error }));
   while (!stop.aborted) {
     try {
       uid ??= await clusterUidOf(kube, stop);
@@ -35,7 +37,7 @@ export async function untilWatched(options: KeepWatchOptions, known?: string): P
       return uid;
     } catch (error) {
       if (error instanceof ClusterNameTaken) throw error;
-      logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error: inWords(error) });
+      trouble.lasts(inWords(error));
       await pause(TRY_AGAIN_MS, stop);
     }
   }

@@ -19,11 +19,13 @@ import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Serving } from './serving.ts';
+import { Trouble, whyUnreached } from './trouble.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
 const GRACE = '35s';
-const CONNECT_AGAIN_MS = 1_000;
+const CONNECT_AGAIN_MS = 500;
+const MOST_CONNECT_AGAIN_MS = 5_000;
 /** One of a cluster, and the next of one that was just given up. */
 const WATCHES = 4;
 
@@ -91,7 +93,8 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       Worker.create({ ...common, taskQueue: watchQueueOf(queue), activities: activities.watching, maxConcurrentActivityTaskExecutions: WATCHES }),
     ];
     const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
-    const onTrouble = ({ message }: Error): void => logger.warn('Temporal does not take this worker, and is tried again', { error: message });
+    const refused = new Trouble((error) => logger.warn('Temporal does not take this worker, and is tried again', { error }));
+    const onTrouble = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, fleet, stop, onServing, onTrouble });
     await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
   } catch (error) {
@@ -122,12 +125,14 @@ const isAbort = (error: unknown): boolean => error instanceof Error && error.nam
 
 /** Temporal may come up after the worker does: it is waited for. */
 async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
-  for (;;) {
+  const { address = 'localhost:7233' } = options;
+  const trouble = new Trouble((why) => logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }));
+  for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MOST_CONNECT_AGAIN_MS)) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {
-      logger.warn('Temporal does not answer, and is tried again', { address: options.address ?? 'localhost:7233', error: (error as Error).message });
-      await sleep(CONNECT_AGAIN_MS, undefined, { signal: stop });
+      trouble.lasts(whyUnreached(error));
+      await sleep(delayMs, undefined, { signal: stop });
     }
   }
 }

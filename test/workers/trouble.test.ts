@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { Trouble, whyUnreached } from '../../workers/trouble.ts';
+
+test('what lasts is told once, and again each minute; another trouble at once', () => {
+  const told: string[] = [];
+  let now = 0;
+  const trouble = new Trouble((words) => told.push(`${now / 1000}: ${words}`), () => now);
+  for (; now < 130_000; now += 1000) trouble.lasts('refused');
+  trouble.lasts('no such host');
+  trouble.lasts('no such host');
+  trouble.lasts('refused');
+  expect(told).toEqual(['0: refused', '60: refused', '120: refused', '130: no such host', '130: refused']);
+});
+
+test.each([
+  [
+    'tonic::transport::Error(Transport, ConnectError(ConnectError("tcp connect error", 127.0.0.1:1, Os { code: 111, kind: ConnectionRefused, message: "Connection refused" })))',
+    'Connection refused',
+  ],
+  [
+    'tonic::transport::Error(Transport, ConnectError(ConnectError("dns error", Custom { kind: Uncategorized, error: "failed to lookup address information: Name or service not known" })))',
+    'failed to lookup address information: Name or service not known',
+  ],
+  ['Failed to call GetSystemInfo: code: \'Unknown error\', message: "transport error", source: tonic::transport::Error(…)', 'transport error'],
+  ['anything else', 'anything else'],
+])("of what Temporal's core tells of a connection, the words are kept: %s", (message, words) => expect(whyUnreached(new Error(message))).toBe(words));

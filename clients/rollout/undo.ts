@@ -3,7 +3,7 @@ import { revisionOf } from '../../decisions/revision.ts';
 import { Failure } from '../failure.ts';
 import type { Stored } from '../../kubernetes/objects.ts';
 import type { Pool } from '../fleet.ts';
-import { findRevision, type Revision } from './revisions.ts';
+import { findRevision, inWords, type Revision } from './revisions.ts';
 
 /**
  * The revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the newest before
@@ -15,4 +15,11 @@ export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, r
   const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
   if (target === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
   return target;
+}
+
+/** What an undo comes to. A worker makes the template the newest of the revisions, and gives it a number behind theirs. */
+export function undoneInWords(target: Revision, revisions: Revision[]): string {
+  const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
+  const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;
+  return `has the template of revision ${inWords(target)} again${renumbered}`;
 }

@@ -8,7 +8,7 @@ import { sidesOf, templateDiff } from '../../clients/rollout/diff.ts';
 import { history, historyTable } from '../../clients/rollout/history.ts';
 import { restarted } from '../../clients/rollout/restart.ts';
 import { findRevision } from '../../clients/rollout/revisions.ts';
-import { undoTarget } from '../../clients/rollout/undo.ts';
+import { undoneInWords, undoTarget } from '../../clients/rollout/undo.ts';
 import { hashOf, poolWith, revisionWith, templateOf } from './rollout-pools.ts';
 
 const revisions = [revisionWith(1, 8), revisionWith(3, 1), revisionWith(4, 2)];
@@ -43,6 +43,11 @@ describe('an undo', () => {
 
   test('goes to the one that is asked for, be it the present one', () =>
     expect(undoTarget(poolWith(), revisions, '4')).toBe(revisions[2]));
+
+  test('tells where it goes, and the number that this has from then on', () => {
+    expect(undoneInWords(revisions[0]!, revisions)).toBe(`has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`);
+    expect(undoneInWords(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
+  });
 
   test('has nowhere to go in a pool that never had another template', () =>
     expect(() => undoTarget(poolWith(), [revisions[2]!])).toThrow('pool web has no other revision to go back to'));

@@ -196,13 +196,13 @@ describe('revisions', () => {
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
     await rolloutIn(namespace)('status', '--watch');
     await fleet().patchPool(namespace, 'web', { paused: true });
-    expect(await rolloutIn(namespace)('undo', '--dry-run')).toMatchObject({ code: 0, stdout: expect.stringMatching(/ again \(server dry run\)\n$/) as string });
+    expect(await rolloutIn(namespace)('undo', '--dry-run')).toMatchObject({ code: 0, stdout: expect.stringMatching(/ again, which becomes revision 3 \(server dry run\)\n$/) as string });
     expect(await template(namespace)).toEqual(templateWith(2));
     expect(await rolloutIn(namespace)('undo', '--to-revision', '2')).toMatchObject({ code: 0, stdout: expect.stringMatching(/unchanged: its template is that of revision 2 /) as string });
     expect(await rolloutIn(namespace)('undo', '--to-revision', '9')).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no revision 9; it has 1 /) as string });
     expect(await rolloutIn(namespace)('undo')).toMatchObject({
       code: 0,
-      stdout: `${WEB} has the template of revision 1 (${revisionOf(templateWith(1))}) again\n`,
+      stdout: `${WEB} has the template of revision 1 (${revisionOf(templateWith(1))}) again, which becomes revision 3\n`,
       stderr: 'pool web is paused by spec.paused: nothing begins until that is false\n',
     });
     expect(await template(namespace)).toEqual(templateWith(1));

@@ -31,7 +31,7 @@ export const undoCommand = (): Command =>
     );
 
 async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
-  const [{ namedPools }, { inWords, readRevisions }, { undoTarget }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
+  const [{ namedPools }, { inWords, readRevisions }, { undoTarget, undoneInWords }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/revisions.ts'),
     import('../../rollout/undo.ts'),
@@ -43,7 +43,8 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
   const kube = await session.kube();
   for (const pool of pools) {
     const { name } = pool.metadata;
-    const target = undoTarget(pool, await readRevisions(kube, pool), toRevision);
+    const revisions = await readRevisions(kube, pool);
+    const target = undoTarget(pool, revisions, toRevision);
     const label = labelOf(Pools.resource, name);
     if (target.hash === revisionOf(poolTemplate(pool.spec))) {
       print(`${label} unchanged: its template is that of revision ${inWords(target)} already`);
@@ -52,7 +53,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     const why = reason ?? target.changeCause;
     const cause = `undo to revision ${inWords(target)}${why === null ? '' : `: ${why}`}`;
     await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
-    print(`${label} has the template of revision ${inWords(target)} again${dryRunRemark(dryRun)}`);
+    print(`${label} ${undoneInWords(target, revisions)}${dryRunRemark(dryRun)}`);
     for (const remark of remarksOn(pool)) note(remark);
   }
 }

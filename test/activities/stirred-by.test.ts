@@ -2,6 +2,7 @@ import { kindOf } from '../../activities/owner-kind.ts';
 import { expect, test } from 'vitest';
 import { stirredBy } from '../../activities/stirred-by.ts';
 import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { VmView } from '../../decisions/vm.ts';
 import type { VmiView } from '../../decisions/vmi.ts';
 import type { Fleet } from '../../activities/fleet.ts';
@@ -101,4 +102,18 @@ test('a VM of a pool of KubeVirt\'s own stirs no pool of drover\'s of that name'
   expect(stirredBy({ kind: 'vm', before: undefined, after: theirs }, fleet)).toEqual([]);
   expect(kindOf({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool' })).toBe('VirtualMachinePool');
   expect(kindOf({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' })).toBe('VirtualMachine');
+});
+
+test('a kept disk that is given to another pool of the name stirs it, so that its status soon counts the disk', () => {
+  const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
+    namespace: 'shop',
+    name: 'data-3',
+    uid: 'uid-of-claim',
+    resourceVersion,
+    deleting: false,
+    kept: { pool: 'web', poolUid, number: 3, disk: 'data', revision: null, identity: '', size: null, keptBy: 'scale-in', keptAt: '2026-01-01T00:00:00Z' },
+  });
+  const before = diskOf('uid-of-an-earlier-one', '1');
+  expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
+  expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
 });

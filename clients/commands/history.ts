@@ -43,16 +43,18 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const isVm = kind === Vms;
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
   if (isVm && vm !== undefined) throw new UsageError('--vm chooses among the VMs of a pool');
-  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }] = await Promise.all([
+  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }, { remarkOnCluster }] = await Promise.all([
     import('../history/read.ts'),
     import('../history/table.ts'),
     import('../rollout/data.ts'),
+    import('../unknown-cluster.ts'),
   ]);
   const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
   const all = await (isVm ? readActionsOfVm : readActions)(client, ref, (pool) => revisionsOf(session, pool));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
+  if (actions.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
   // Throws if there is no such object either: a name that was mistyped.

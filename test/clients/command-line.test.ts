@@ -21,9 +21,9 @@ describe('help', () => {
   test('of worker names every variable that one reads, with its default', async () => {
     const { stdout } = await drover(['worker', '--help']);
     const table = readFileSync(join(import.meta.dirname, '../../docs/deploy.md'), 'utf8').matchAll(/^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm);
-    const documented = [...table].map(([, name, value]) => [name, value]);
-    expect(documented.map(([name]) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
-    for (const [name, value] of documented) expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
+    const documented = [...table].map(([, name = '', value]) => ({ name, value }));
+    expect(documented.map(({ name }) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
+    for (const { name, value } of documented) expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
   });
 
   test('is what drover alone says', async () => {

@@ -9,7 +9,12 @@ export const listTransitionsCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action(({ output }: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const { listTransitions, printTransitions } = await import('../../machine-types/transitions.ts');
-        await printTransitions(await listTransitions(session), output);
+        const [{ listTransitions, printTransitions }, { remarkOnCluster }] = await Promise.all([
+          import('../../machine-types/transitions.ts'),
+          import('../../unknown-cluster.ts'),
+        ]);
+        const transitions = await listTransitions(session);
+        if (transitions.length === 0) await remarkOnCluster(session);
+        await printTransitions(transitions, output);
       }),
     );

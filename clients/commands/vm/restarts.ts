@@ -25,8 +25,10 @@ const listCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action((options: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const { listRestarts, printRestarts } = await import('../../vm/restarts.ts');
-        await printRestarts(await listRestarts(session), options.output);
+        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([import('../../vm/restarts.ts'), import('../../unknown-cluster.ts')]);
+        const restarts = await listRestarts(session);
+        if (restarts.length === 0) await remarkOnCluster(session);
+        await printRestarts(restarts, options.output);
       }),
     );
 

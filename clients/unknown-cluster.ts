@@ -1,0 +1,16 @@
+import { watchIdOf } from '../workflows/messages.ts';
+import { note } from './output.ts';
+import type { Session } from './session.ts';
+
+/** Why nothing was found, where Temporal knows no cluster of the command's name: that is told like one in which nothing has happened. */
+export async function remarkOnCluster(session: Session): Promise<void> {
+  const { cluster } = session;
+  const { client, address } = await session.temporal();
+  const { watchedCluster } = await import('../workers/cluster-watch.ts');
+  if ((await watchedCluster(client, cluster)) !== undefined) return;
+  const known: string[] = [];
+  const query = "WorkflowType = 'watch' AND ExecutionStatus = 'Running'";
+  for await (const { workflowId } of client.workflow.list({ query })) known.push(workflowId.slice(watchIdOf('').length));
+  const others = known.length === 0 ? 'none, and `drover setup` makes one known' : known.sort().join(', ');
+  note(`no workflow watches a cluster named ${cluster} in Temporal at ${address}; --cluster and DROVER_CLUSTER choose among: ${others}`);
+}

@@ -192,7 +192,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 /** Null where no plan could be made: the API server is away, or this worker does not reach it. */
 async function planOr(failed: (message: string) => void, request: PlanRequest): Promise<Planned | null> {
   try {
-    return await plan(request);
+    return await plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [request]);
   } catch (error) {
     if (isCancellation(error)) throw error;
     // What a local activity has thrown comes as it is.

@@ -42,7 +42,8 @@ export class StatusWriter {
     if (this.#isDue) return;
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const written = await writeStatus(key, status).catch((error: Error) => this.#failed(error));
+      const words = { summary: `write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready` };
+      const written = await writeStatus.executeWithOptions(words, [key, status]).catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       this.#failures = 0;
       const { isLate = false, ...seen } = written;

@@ -104,15 +104,16 @@ test('a VM of a pool of KubeVirt\'s own stirs no pool of drover\'s of that name'
   expect(kindOf({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' })).toBe('VirtualMachine');
 });
 
+const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
+  namespace: 'shop',
+  name: 'data-3',
+  uid: 'uid-of-claim',
+  resourceVersion,
+  deleting: false,
+  kept: { pool: 'web', poolUid, number: 3, disk: 'data', revision: null, identity: '', size: null, keptBy: 'scale-in', keptAt: '2026-01-01T00:00:00Z' },
+});
+
 test('a kept disk that is given to another pool of the name stirs it, so that its status soon counts the disk', () => {
-  const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
-    namespace: 'shop',
-    name: 'data-3',
-    uid: 'uid-of-claim',
-    resourceVersion,
-    deleting: false,
-    kept: { pool: 'web', poolUid, number: 3, disk: 'data', revision: null, identity: '', size: null, keptBy: 'scale-in', keptAt: '2026-01-01T00:00:00Z' },
-  });
   const before = diskOf('uid-of-an-earlier-one', '1');
   expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
   expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);

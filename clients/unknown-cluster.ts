@@ -2,7 +2,7 @@ import { watchIdOf } from '../workflows/messages.ts';
 import { note } from './output.ts';
 import type { Session } from './session.ts';
 
-/** Why nothing was found, where Temporal knows no cluster of the command's name: that is told like one in which nothing has happened. */
+/** Says where Temporal knows no cluster of the command's name: else it would look like one in which nothing has happened. */
 export async function remarkOnCluster(session: Session): Promise<void> {
   const { cluster } = session;
   const { client, address } = await session.temporal();
@@ -12,5 +12,6 @@ export async function remarkOnCluster(session: Session): Promise<void> {
   const query = "WorkflowType = 'watch' AND ExecutionStatus = 'Running'";
   for await (const { workflowId } of client.workflow.list({ query })) known.push(workflowId.slice(watchIdOf('').length));
   const others = known.length === 0 ? 'none, and `drover setup` makes one known' : known.sort().join(', ');
-  note(`no workflow watches a cluster named ${cluster} in Temporal at ${address}; --cluster and DROVER_CLUSTER choose among: ${others}`);
+  const where = `Temporal at ${address}`;
+  note(`no workflow watches a cluster named ${cluster} in ${where}; --cluster and DROVER_CLUSTER choose among: ${others}`);
 }

@@ -32,7 +32,7 @@ export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): 
   return config;
 }
 
-/** None where kubectl would take the service account of its pod. Of several files, those that aren't there are left out, as kubectl does. */
+/** None where kubectl would take the service account of its pod. Of several, those that are there, as kubectl does. */
 function filesByDefault(): string[] {
   const listed = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   const there = listed.filter((file) => existsSync(file));
@@ -91,17 +91,23 @@ function checkCurrent(config: KubeConfig, where: string): void {
   const current = config.getCurrentContext();
   const context = config.getContextObject(current);
   const known = contextsOf(config);
-  if (!current) throw new KubeConfigError(`${where} has no current context; give --context with one of its own: ${known || 'it has none'}`);
-  if (context === null) throw new KubeConfigError(`${where} has no context ${current}, which it calls current; it has ${known || 'none'}`);
+  const fail = (words: string): never => {
+    throw new KubeConfigError(`${where}${words}`);
+  };
+  if (!current) return fail(` has no current context; give --context with one of its own: ${known || 'it has none'}`);
+  if (context === null) return fail(` has no context ${current}, which it calls current; it has ${known || 'none'}`);
   const cluster = config.getCluster(context.cluster);
-  if (cluster === null) throw new KubeConfigError(`${where}: the cluster ${context.cluster} of context ${current} is not in it`);
+  if (cluster === null) return fail(`: the cluster ${context.cluster} of context ${current} is not in it`);
   const user = config.getUser(context.user);
-  if (context.user && user === null) throw new KubeConfigError(`${where}: the user ${context.user} of context ${current} is not in it`);
-  for (const [field, url] of [['server', cluster.server], ['proxy-url', cluster.proxyUrl]] as const) {
-    if (url && !URL.canParse(url)) throw new KubeConfigError(`${where}: ${field} of cluster ${cluster.name} is no URL such as https://10.0.0.1:6443: ${url}`);
+  if (context.user && user === null) return fail(`: the user ${context.user} of context ${current} is not in it`);
+  for (const [field, url] of Object.entries({ server: cluster.server, 'proxy-url': cluster.proxyUrl })) {
+    if (!url || URL.canParse(url)) continue;
+    fail(`: ${field} of cluster ${cluster.name} is no URL such as https://10.0.0.1:6443: ${url}`);
   }
-  const paths = { 'certificate-authority': cluster.caFile, 'client-certificate': user?.certFile, 'client-key': user?.keyFile };
-  for (const [field, path] of Object.entries(paths)) if (path) checkReadable(path, `${where}: ${field} ${path}`);
+  const ofUser = { 'client-certificate': user?.certFile, 'client-key': user?.keyFile };
+  for (const [field, path] of Object.entries({ 'certificate-authority': cluster.caFile, ...ofUser })) {
+    if (path) checkReadable(path, `${where}: ${field} ${path}`);
+  }
 }
 
 function checkReadable(path: string, what: string): void {

@@ -10,7 +10,7 @@ test.each(['status', 'pause', 'resume', 'now', 'skip'])('help of %s has examples
 test.each([
   [['heal', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
   [['heal', 'pause', 'pools'], 'which pool? Give its name'],
-  [['heal', 'now'], "missing required argument 'kind'"],
+  [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
   [['heal', 'now', 'pool'], 'which pool? Give its name'],
   [['heal', 'now', 'pool', 'web'], 'which VMs of pool web? Give their names'],
   [['heal', 'skip', 'pool/web'], 'which VMs of pool web? Give their names'],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { drover } from './drover.ts';
 
 test.each([
-  [['undo'], "missing required argument 'id'"],
+  [['undo'], "missing required argument 'id': as `list` shows it, or its last part"],
   [['status', '--watch', '-o', 'json'], "option '-o, --output <format>' cannot be used with option '-w, --watch'"],
   [['report', '-o', 'yaml'], "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv."],
   [['abort', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],

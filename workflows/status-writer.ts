@@ -2,6 +2,7 @@ import { CancelledFailure, sleep } from '@temporalio/workflow';
 import type { PoolKey } from '../activities/pool.ts';
 import type { PoolStatus } from '../api/pool.ts';
 import { backoffMs } from '../decisions/backoff.ts';
+import { summary } from '../decisions/summary.ts';
 import type { Seen } from '../decisions/versions.ts';
 import { writeStatus } from './pool-steps.ts';
 import type { Setbacks } from './setbacks.ts';
@@ -42,7 +43,7 @@ export class StatusWriter {
     if (this.#isDue) return;
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const words = { summary: `write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready` };
+      const words = { summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`) };
       const written = await writeStatus.executeWithOptions(words, [key, status]).catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       this.#failures = 0;

@@ -30,10 +30,10 @@ test('a command that acts on objects wants their names', () =>
   expect(() => namedTargetsOf(['pool'], [Pools])).toThrow(/which pool\?/));
 
 test('durations, counts and choices are read strictly', () => {
-  expect([duration('90'), duration('90s'), duration('1h30m'), duration('1.5s'), duration('250ms')]).toEqual([
-    90_000, 90_000, 5_400_000, 1500, 250,
+  expect([duration('0'), duration('90s'), duration('1h30m'), duration('1.5s'), duration('250ms')]).toEqual([
+    0, 90_000, 5_400_000, 1500, 250,
   ]);
-  for (const wrong of ['', 'soon', '5 m', '-5s', '5x']) expect(() => duration(wrong)).toThrow('Give a duration');
+  for (const wrong of ['', 'soon', '90', '5 m', '-5s', '5x']) expect(() => duration(wrong)).toThrow('Give a duration');
   expect([count('0'), count('2147483647')]).toEqual([0, 2_147_483_647]);
   for (const wrong of ['', '-1', '1.5', '1e3', '0x10', '2147483648']) expect(() => count(wrong)).toThrow('Give a whole number');
   expect([yesOrNo('true'), yesOrNo('false')]).toEqual([true, false]);

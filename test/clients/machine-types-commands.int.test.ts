@@ -162,6 +162,7 @@ describe('VMs of two namespaces, some with a label', () => {
   });
 
   test('--label-selector chooses in all namespaces, and only what runs is marked', async () => {
+    needs('a worker that writes in all namespaces');
     const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
     expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
     expect(await marksIn(there)).toEqual([lastPart(id), undefined, undefined, undefined]);

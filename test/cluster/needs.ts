@@ -5,6 +5,8 @@ import { skip } from './skip.ts';
 export type Need =
   /** `drover dev` has started its servers, and left a note of them. */
   | 'an embedded stack'
+  /** On a given cluster the worker writes only in namespaces of the tests' own. */
+  | 'a worker that writes in all namespaces'
   /** Its nodes tell in their labels which machine types they emulate. */
   | 'machine types on nodes'
   /** Guests migrate, by which KubeVirt changes them while they run. */

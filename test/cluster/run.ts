@@ -63,7 +63,7 @@ async function main(): Promise<number> {
       run,
       home: `drover-test-${run}`,
       hasStandIn: values['stand-in'],
-      lacks: ['an embedded stack', ...facts.lacks, ...(values['stand-in'] ? ['live migration' as const] : [])],
+      lacks: ['an embedded stack', 'a worker that writes in all namespaces', ...facts.lacks, ...(values['stand-in'] ? ['live migration' as const] : [])],
       skips: join(folder, 'skips.jsonl'),
     };
     try {

@@ -107,7 +107,7 @@ test('the time that VMs were down is counted together', () => {
 
 test('guests that are sent away are told, with how many are down from then on', () => {
   const broken = ofVm(3, 'broken', vm({ ready: false }));
-  expect(logOf([...restart, broken], 9).departures()).toEqual([{ name: 'a', revision: 'r1', down: ['a', 'broken'], version: 10n, at: 10 }]);
+  expect(logOf([...restart, broken], 9).departures()).toEqual([{ name: 'a', revision: 'r1', down: [{ name: 'a', since: 10 }, { name: 'broken', since: 3 }], version: 10n, at: 10 }]);
   expect(logOf([...restart, broken], 10).departures()).toEqual([]);
   expect(logOf([broken, ofGuest(4, 'broken', guest('g', { ready: false })), ofGuest(5, 'broken', guest('g', { ready: false, deleting: true }))]).departures()).toEqual([]);
   const scaledIn = [ofVm(1, 'a', vm()), ofGuest(2, 'a', guest('g')), ofVm(3, 'a', vm({ deleting: true })), ofGuest(4, 'a', guest('g', { ready: false, deleting: true }))];

@@ -68,8 +68,8 @@ export interface Departure {
   name: string;
   /** The revision of the guest that went. */
   revision: string | null;
-  /** VMs that were down from then on, with this one. */
-  down: string[];
+  /** VMs that were down then, with this one, and since when: milliseconds since the epoch. */
+  down: { name: string; since: number }[];
   version: bigint;
   at: number;
 }
@@ -141,18 +141,18 @@ export class ReadinessLog {
   /** Each time since the recording began that a guest of a ready VM was sent away; not with its VM, as when a pool gets smaller. */
   departures(): Departure[] {
     const departures: Departure[] = [];
-    const down = new Set<string>();
+    const down = new Map<string, number>();
     const before = new Map<string, VmiFacts>();
     this.#replay(({ kind, name, version, at, facts }, { vms, vmis }) => {
       const wasUp = vms.get(name)?.deleting === false && !down.has(name);
-      if (isDown(vms.get(name), vmis.get(name))) down.add(name);
+      if (isDown(vms.get(name), vmis.get(name))) down.set(name, down.get(name) ?? at);
       else down.delete(name);
       if (kind !== 'vmi') return;
       const was = before.get(name);
       if (facts === null) before.delete(name);
       else before.set(name, facts);
       const goes = was?.ready === true && was.uid === facts?.uid && facts.deleting;
-      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, down: [...down].sort(), version, at });
+      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, down: listed(down), version, at });
     });
     return departures;
   }
@@ -232,6 +232,9 @@ export class ReadinessLog {
     }
   }
 }
+
+const listed = (down: ReadonlyMap<string, number>): Departure['down'] =>
+  [...down].map(([name, since]) => ({ name, since })).sort((one, other) => (one.name < other.name ? -1 : 1));
 
 function put<T>(map: Map<string, T>, name: string, facts: T | null): void {
   if (facts === null) map.delete(name);

@@ -46,7 +46,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof UsageError ? 2 : 1;
 }
 
-/** Where an argument is missing, what it would be. */
+/** If an argument is missing, the sentence ends with what the argument would be. */
 function withArgument(command: Command, sentence: string): string {
   const [, name] = /^error: missing required argument '(.*)'$/.exec(sentence) ?? [];
   const argument = command.registeredArguments.find((one) => one.name() === name);

@@ -137,7 +137,7 @@ export class Session {
     throw new Failure(`the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`);
   }
 
-  /** Throws `Failure` where Temporal was given, an embedded stack runs, and nothing tells whether its cluster is meant or the user's own. */
+  /** Throws `Failure` if Temporal was given, an embedded stack runs, and nothing tells whether the stack's cluster is meant or the user's. */
   async #refuseUnclear(): Promise<void> {
     const { findStack } = await import('../dev/find-stack.ts');
     const stack = findStack();

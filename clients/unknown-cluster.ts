@@ -2,7 +2,7 @@ import { watchIdOf } from '../workflows/messages.ts';
 import { note } from './output.ts';
 import type { Session } from './session.ts';
 
-/** Says where Temporal knows no cluster of the command's name: else it would look like one in which nothing has happened. */
+/** Says so if Temporal knows no cluster of the command's name: it would look like a cluster in which nothing has happened. */
 export async function remarkOnCluster(session: Session): Promise<void> {
   const { cluster } = session;
   const { client, address } = await session.temporal();

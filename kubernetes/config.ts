@@ -32,7 +32,7 @@ export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): 
   return config;
 }
 
-/** None where kubectl would take the service account of its pod. Of several, those that are there, as kubectl does. */
+/** None if kubectl would take the service account of its pod. Of several files, missing ones are left out, as kubectl does. */
 function filesByDefault(): string[] {
   const listed = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   const there = listed.filter((file) => existsSync(file));
@@ -86,7 +86,7 @@ const byName = <T extends { name: string }>(all: T[]): T[] =>
 
 const contextsOf = (config: KubeConfig): string => config.getContexts().map(({ name }) => name).join(', ');
 
-/** The current context must lead to a cluster, and to whose credentials can be read. */
+/** Throws unless the current context leads to a cluster and to credentials that can be read. */
 function checkCurrent(config: KubeConfig, where: string): void {
   const current = config.getCurrentContext();
   const context = config.getContextObject(current);

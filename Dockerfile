@@ -2,11 +2,12 @@
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN node deploy/build.ts dist
+RUN npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 # Temporal's core comes for every platform, 30 MB each; an image runs on one.
 RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -not -name "$(uname -m)-unknown-linux-gnu" -exec rm -r {} +
-COPY . .
-RUN node workers/bundle.ts workflows.bundle.js
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /app
@@ -18,15 +19,14 @@ ENV NODE_ENV=production \
     MALLOC_TRIM_THRESHOLD_=131072 \
     DROVER_HEALTH_ADDRESS=0.0.0.0 \
     DROVER_HEALTH_PORT=8080 \
-    DROVER_WORKFLOW_BUNDLE=/app/workflows.bundle.js
+    DROVER_WORKFLOW_BUNDLE=/app/workflows.js
 COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/workflows.bundle.js ./
-COPY . .
+COPY --from=build /app/dist ./
 # All files are root's: the worker writes none. By number, so that Kubernetes can tell that it is not root.
 USER 1000:1000
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/workers/healthcheck.ts"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/healthcheck.mjs"]
 # The worker takes SIGTERM itself and leaves no child behind, so it may be process 1; for other commands, run with an init.
 # On a machine with much memory V8 lets a busy heap hold up to 192 MB of young objects, and a worker has two heaps.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "/app/clients/bin.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "/app/drover.mjs"]
 CMD ["worker"]

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { onStack, type Bench } from './stack.ts';
  * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The simulator
  * would boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
  *
- * The worker gets the image's settings of V8 and malloc, and the heap that Node takes in a container with the limit of
+ * The worker is the image's, with its settings of V8 and malloc, and with the heap that Node takes in a container of
  * `deploy/worker.yaml`. NODE_OPTIONS and drover's variables hold for it too.
  */
 const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
@@ -134,14 +134,15 @@ const entrypoint = JSON.parse(lastOf('ENTRYPOINT')) as string[];
 const malloc = Object.entries(imageEnvironment()).filter(([name]) => name.startsWith('MALLOC_'));
 const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
 
-const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
+const folder = mkdtempSync(join(tmpdir(), 'drover-programs-'));
 try {
-  // As in the image: a worker that bundles the workflows itself takes memory for that, and keeps some of it.
-  const bundle = join(folder, 'workflows.js');
-  await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../workers/bundle.ts'), bundle]);
+  // In a process of its own: the bundlers take more memory than all else here.
+  await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../deploy/build.ts'), folder]);
+  symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
   console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
-  await onStack(measure, { nodeArgs, workerEnv: { ...Object.fromEntries(malloc), DROVER_WORKFLOW_BUNDLE: bundle } });
+  const workerEnv = { ...Object.fromEntries(malloc), DROVER_WORKFLOW_BUNDLE: join(folder, 'workflows.js') };
+  await onStack(measure, { workerCommand: [...nodeArgs, join(folder, 'drover.mjs'), 'worker'], workerEnv });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -11,6 +11,8 @@ import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { spawnLeashed } from '../test/leashed.ts';
 
+const workerMain = join(import.meta.dirname, '../workers/main.ts');
+
 export interface Bench {
   stack: Stack;
   kube: KubeClient;
@@ -24,8 +26,8 @@ export interface BenchOptions {
   simulator?: boolean;
   /** For the worker, on top of the stack's environment. */
   workerEnv?: Record<string, string>;
-  /** Node's own, for the worker. */
-  nodeArgs?: string[];
+  /** What Node is given to run a worker, flags first; else its sources. */
+  workerCommand?: string[];
 }
 
 /** Runs a measurement on a stack of its own, and one worker beside it. */
@@ -43,7 +45,7 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, options:
 
 /** What has been started is in `ends` at once, also if the rest fails. */
 async function start(state: string, options: BenchOptions, ends: (() => Promise<unknown>)[]): Promise<Bench> {
-  const { simulator = false, workerEnv = {}, nodeArgs = [] } = options;
+  const { simulator = false, workerEnv = {}, workerCommand = [workerMain] } = options;
   const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
   ends.push(() => stack.stop());
   const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
@@ -51,7 +53,7 @@ async function start(state: string, options: BenchOptions, ends: (() => Promise<
   const temporal = await connectTemporal({ address: stack.temporalAddress });
   ends.push(() => temporal.connection.close());
   await setup({ kube, temporal, cluster: 'default', say: () => {} });
-  const another = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv }, nodeArgs);
+  const another = (): Promise<ChildProcess> => startWorker({ ...stack.env, ...workerEnv }, workerCommand);
   let worker = await another();
   ends.push(() => endWorker(worker));
   const bench: Bench = {
@@ -75,9 +77,8 @@ async function interruption(): Promise<never> {
 }
 
 /** Resolves once it serves. */
-async function startWorker(env: Record<string, string>, nodeArgs: string[]): Promise<ChildProcess> {
-  const main = join(import.meta.dirname, '../workers/main.ts');
-  const worker = spawnLeashed(process.execPath, [...nodeArgs, main], {
+async function startWorker(env: Record<string, string>, command: string[]): Promise<ChildProcess> {
+  const worker = spawnLeashed(process.execPath, command, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

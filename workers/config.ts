@@ -43,7 +43,7 @@ export interface WorkerConfig {
   health: { address: string; port: number } | null;
   /** `address:port` of what Temporal's SDK measures, such as the latency of its tasks; null where it tells nobody. */
   temporalMetrics: string | null;
-  /** Path of what `workers/bundle.ts` wrote; null where the worker bundles the workflows when it starts. */
+  /** Path of the `workflows.js` that `deploy/build.ts` wrote; null where the worker bundles the workflows when it starts. */
   workflowBundle: string | null;
   /** Path of a module that encodes what Temporal gets; null where it gets it as it is. */
   dataConverter: string | null;

@@ -1,8 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { UsageError } from '../failure.ts';
+import { hasSources } from '../../dev/paths.ts';
+import { Failure, UsageError } from '../failure.ts';
 import type { DevOptions } from '../dev/options.ts';
 import type { Globals } from '../globals.ts';
 import { examples, formatOption } from '../options.ts';
+
+const NO_SOURCES = "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
 
 /** `drover dev`, with `stop` and `status` beneath it. */
 export const devCommand = (): Command =>
@@ -37,6 +40,7 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
       ),
     )
     .action(async (options: DevOptions, command: Command) => {
+      if (!hasSources()) throw new Failure(NO_SOURCES);
       const globals = ownServersOnly(command.optsWithGlobals<Globals>());
       if (options.detach === true) {
         const { detach } = await import('../dev/detach.ts');

@@ -29,12 +29,18 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     const packages = Object.entries(packageLock.packages as Record<string, { dev?: boolean }>);
     const made = packages.filter(([path, { dev = false }]) => dev && existsSync(image.path(join('app', path))));
     expect(made).toEqual([]);
-    expect(readdirSync(image.path('app')).filter((name) => ['test', 'bench', 'docs', '.git'].includes(name))).toEqual([]);
+    expect(readdirSync(image.path('app')).toSorted()).toEqual(['chunks', 'drover.mjs', 'healthcheck.mjs', 'node_modules', 'workflows.js']);
     expect(readdirSync(image.path('app/node_modules/@temporalio/core-bridge/releases'))).toHaveLength(1);
   });
 
   test('says of a command that is none what there is, and fails', async () => {
     expect(await ended(image.start(['wroker']))).toMatchObject({ code: 2, output: expect.stringContaining('worker') as string });
+  });
+
+  test('says of a stack of its own where it can be had', async () => {
+    const { code, output } = await ended(image.start(['dev']));
+    expect(code).toBe(1);
+    expect(output).toMatch(/^error: drover dev .* clone of the repository\n$/);
   });
 
   test('sets up, works a pool, tells that it is ready, and ends well when it is asked to', async () => {

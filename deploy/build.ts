@@ -1,0 +1,43 @@
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { build } from 'rolldown';
+import { workflowsPath } from '../workers/workflows-path.ts';
+
+const project = resolve(import.meta.dirname, '..');
+
+/**
+ * Temporal's packages have a native core and find their own files by path, so they stay what npm installed; protobufjs keeps
+ * the registry that they share with drover's data converter.
+ */
+const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
+
+/**
+ * Writes the image's programs into `folder`: `drover.mjs`, `healthcheck.mjs` and `workflows.js`, for DROVER_WORKFLOW_BUNDLE.
+ *
+ * A program that is bundled takes 74 MiB less than its sources, and starts in a third of the time: `@kubernetes/client-node`
+ * alone brings a class for every kind of Kubernetes, of which drover needs none.
+ */
+export async function buildPrograms(folder: string): Promise<void> {
+  await build({
+    cwd: project,
+    input: { drover: 'clients/drover.ts', healthcheck: 'workers/healthcheck.ts' },
+    platform: 'node',
+    external: NOT_BUNDLED,
+    treeshake: {
+      // client-node's models do nothing but set their own fields when they are loaded.
+      moduleSideEffects: (id) => !id.includes('@kubernetes/client-node'),
+      propertyWriteSideEffects: false,
+    },
+    logLevel: 'warn',
+    output: { dir: folder, format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: 'chunks/[name]-[hash].mjs' },
+  });
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
+  writeFileSync(join(folder, 'workflows.js'), code);
+}
+
+if (import.meta.main) {
+  const [, , folder] = process.argv;
+  if (folder === undefined) throw new Error('node deploy/build.ts FOLDER');
+  await buildPrograms(folder);
+}

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { closest } from './manifest/closest.ts';
+import { closest } from './closest.ts';
 
 const FIELDS: readonly (readonly [name: string, values: string])[] = [
   ['minute', '0 to 59'],

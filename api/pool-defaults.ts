@@ -13,7 +13,7 @@ import type {
   StatePreservation,
   UpdateStrategy,
   VmRolloutStrategy,
-} from './pool.ts';
+} from './pool/pool.ts';
 
 /** What holds where a pool says nothing. Durations are as a pool writes them. */
 export const DEFAULT_MAX_UNAVAILABLE = '25%';

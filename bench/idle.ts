@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { VirtualMachinePools } from '../kubernetes/resources.ts';
+import { VirtualMachinePools } from '../api/resources.ts';
 import { poolIdOf } from '../workflows/messages.ts';
 import { onStack } from './stack.ts';
 

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import { beforeOf, typePatch, type Operation } from '../activities/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../activities/vm-view.ts';
+import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
+import type { VirtualMachine } from '../decisions/views/vm-from-object.ts';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
 import { readFleet } from '../clients/machine-types/read.ts';
-import { seenIn } from '../decisions/machine-types/seen-in.ts';
+import { seenIn } from '../decisions/lib/versions-read.ts';
 import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../kubernetes/resources.ts';
-import type { MachineTypeTransitionInput } from '../workflows/machine-type-transition.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
+import type { MachineTypeTransitionInput } from '../workflows/machine-types/machine-type-transition.ts';
 import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
 import { onStack, type Bench } from './stack.ts';
-import { vmOwner } from '../dev/simulator/vm-owner.ts';
+import { vmOwner } from '../simulator/store/vm-owner.ts';
 
 /**
  * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`. The rate of its

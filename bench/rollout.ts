@@ -1,10 +1,10 @@
-import type { KubeObject, Stored } from '../kubernetes/objects.ts';
+import type { KubeObject, Stored } from '../api/objects.ts';
 import { REVISION_LABEL } from '../api/names.ts';
 import { countOf } from '../api/int-or-percent.ts';
-import type { RolloutStatus } from '../api/pool.ts';
+import type { RolloutStatus } from '../api/pool/pool.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
-import { ReadinessWatch } from '../test/fleet/readiness-watch.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
+import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**

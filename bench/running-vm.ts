@@ -1,5 +1,5 @@
-import type { KubeObject, Stored } from '../kubernetes/objects.ts';
-import { vmOwner } from '../dev/simulator/vm-owner.ts';
+import type { KubeObject, Stored } from '../api/objects.ts';
+import { vmOwner } from '../simulator/store/vm-owner.ts';
 
 /** What KubeVirt shows of a VM that runs, as large as it is there: for measurements of how much drover keeps of it. */
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { vmFromTemplate, type NewVirtualMachine } from '../decisions/vm-from-template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../decisions/pool/vm-from-template.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
-import { VirtualMachinePools, VirtualMachines } from '../kubernetes/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**

@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setup } from '../clients/setup.ts';
-import { connectTemporal, type Temporal } from '../clients/temporal.ts';
-import { startStack, type Stack } from '../dev/stack.ts';
+import { setup } from '../clients/setup/setup.ts';
+import { connectTemporal, type Temporal } from '../clients/session/temporal.ts';
+import { startStack } from '../dev/stack.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { spawnLeashed } from '../test/leashed.ts';
+import type { Stack } from '../dev/embedded-stack.ts';
 
 const workerMain = join(import.meta.dirname, '../workers/main.ts');
 

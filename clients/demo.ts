@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { defaultState } from '../dev/paths.ts';
-import { examples } from './options.ts';
-import { runProgram, withPlainErrors } from './run-program.ts';
+import { examples } from './cli/options.ts';
+import { runProgram, withPlainErrors } from './cli/run-program.ts';
 
 interface DemoOptions {
   exit?: boolean;

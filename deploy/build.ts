@@ -21,7 +21,7 @@ const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 export async function buildPrograms(folder: string): Promise<void> {
   await build({
     cwd: project,
-    input: { drover: 'clients/drover.ts', healthcheck: 'workers/healthcheck.ts' },
+    input: { drover: 'clients/drover.ts', healthcheck: 'workers/health/healthcheck.ts' },
     platform: 'node',
     external: NOT_BUNDLED,
     treeshake: {

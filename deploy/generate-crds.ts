@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { droverCrds } from '../api/crds.ts';
+import { droverCrds } from '../api/crd/crds.ts';
 
 const HEADER = '# Generated from the schemas in api/ by deploy/generate-crds.ts.';
 

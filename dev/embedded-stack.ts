@@ -2,23 +2,66 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { installCrds, mergeCrds, readCrds } from './crds.ts';
+import { installCrds, mergeCrds, readCrds } from './crds/crds.ts';
 import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
 import { exportLines, temporalConfig } from './environment.ts';
-import { kubevirtCrds } from './kubevirt-crds.ts';
-import { Leash } from './leash.ts';
+import { kubevirtCrds } from './crds/kubevirt-crds.ts';
+import { Leash } from './process/leash.ts';
 import { defaultCache, filesOf } from './paths.ts';
-import { choosePorts, portNames, type PortName, type StackPorts } from './ports.ts';
-import { endLeftovers, identify } from './process-identity.ts';
-import { Service, StartFailed, type ServiceSpec } from './service.ts';
+import { choosePorts, portNames, type PortName, type StackPorts } from './process/ports.ts';
+import { endLeftovers, identify } from './process/process-identity.ts';
+import { Service, StartFailed, type ServiceSpec } from './process/service.ts';
 import { etcd } from './services/etcd.ts';
 import { kubeApiserver } from './services/kube-apiserver.ts';
 import { simulator, worker } from './services/node-programs.ts';
 import { temporal } from './services/temporal.ts';
-import type { ProcessName, Stack, StackOptions } from './stack.ts';
 import { readStackRecord, writeStackRecord, type Phase } from './stack-file.ts';
 import type { ToolName } from './tools/catalog.ts';
 import { resolveTools } from './tools/resolve.ts';
+
+export type ProcessName = ToolName | 'simulator' | 'worker';
+
+export interface StackOptions {
+  /** Folder that keeps everything of the stack. */
+  state: string;
+  /** Start with nothing and keep nothing. */
+  ephemeral?: boolean;
+  /** Both true unless said otherwise. */
+  simulator?: boolean;
+  worker?: boolean;
+  /** File of CRDs that replace the stack's own for KubeVirt's kinds. */
+  kubevirtCrds?: string;
+  ports?: Partial<StackPorts>;
+  /** For the worker, on top of the stack's environment. */
+  workerEnv?: Record<string, string>;
+  /** Start a process again when it ends by itself; true unless said otherwise. */
+  restarts?: boolean;
+  /** Runs when the servers are ready, before the worker starts, with the stack's environment. */
+  prepare?: (env: Record<string, string>) => Promise<void>;
+  onProgress?: (line: string) => void;
+  /** Ends the start, and whatever it has started. */
+  signal?: AbortSignal;
+}
+
+export interface Stack {
+  readonly state: string;
+  /** Path. */
+  readonly kubeconfig: string;
+  /** `host:port` of Temporal's frontend. */
+  readonly temporalAddress: string;
+  /** URL of Temporal's Web UI. */
+  readonly temporalUi: string;
+  /** What a client of the stack needs: `KUBECONFIG`, `TEMPORAL_ADDRESS`, … */
+  readonly env: Record<string, string>;
+  readonly processes: { name: ProcessName; pid: number }[];
+  stop(): Promise<void>;
+  /** Stops one process and leaves it stopped, until `restart`. */
+  halt(name: ProcessName): Promise<void>;
+  /** Resolves when it is ready again. */
+  restart(name: ProcessName): Promise<void>;
+  /** Only sends the signal: what follows is as when another sends it. */
+  kill(name: ProcessName, signal: NodeJS.Signals): void;
+}
 
 const PORT_ATTEMPTS = 3;
 const PORT_TAKEN = /address already in use|EADDRINUSE/i;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { lockHolder } from './lock.ts';
+import { lockHolder } from './process/lock.ts';
 import { defaultState, filesOf } from './paths.ts';
-import { isAlive } from './process-identity.ts';
+import { isAlive } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
 /** A stack that runs and is ready. */

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 /** Whether this program runs from drover's sources, of which a stack's own parts are made. The image's program does not. */
-export const hasSources = (): boolean => existsSync(new URL('simulator/main.ts', import.meta.url));
+export const hasSources = (): boolean => existsSync(new URL('../simulator/main.ts', import.meta.url));
 
 /** Where a stack keeps everything, unless it is told a folder of its own. */
 export function defaultState(env: NodeJS.ProcessEnv = process.env): string {

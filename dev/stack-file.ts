@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { StackPorts } from './ports.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import type { StackPorts } from './process/ports.ts';
+import type { ProcessIdentity } from './process/process-identity.ts';
 
 export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped';
 

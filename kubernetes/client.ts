@@ -1,7 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { FIELD_MANAGER } from '../api/names.ts';
-import type { KubeList, KubeObject, Stored } from './objects.ts';
-import { apiVersionOf, pathOf, type Resource } from './resources.ts';
+import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
+import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
 /** What every call takes: an end from outside, and its own deadline in milliseconds. */

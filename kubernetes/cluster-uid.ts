@@ -1,5 +1,5 @@
 import type { KubeClient } from './client.ts';
-import { Namespaces } from './resources.ts';
+import { Namespaces } from '../api/resources.ts';
 
 /** The UID of the namespace kube-system: every cluster has it from its beginning to its end, and no other cluster has the same. */
 export async function clusterUidOf(client: Pick<KubeClient, 'get'>, signal?: AbortSignal): Promise<string> {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeClient } from './client.ts';
 import { isGone, KubeError } from './errors.ts';
-import type { KubeObject, Stored } from './objects.ts';
-import type { Resource } from './resources.ts';
+import type { KubeObject, Stored } from '../api/objects.ts';
+import type { Resource } from '../api/resources.ts';
 
 export interface ListWatchOptions<T extends KubeObject, V> {
   client: KubeClient;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { expect, test, vi } from 'vitest';
-import { identify, isAlive } from '../dev/process-identity.ts';
+import { identify, isAlive } from '../dev/process/process-identity.ts';
 
 const script = `
 import { spawnLeashed } from '${import.meta.dirname}/leashed.ts';

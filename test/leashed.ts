@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
-import { Leash } from '../dev/leash.ts';
-import { identify } from '../dev/process-identity.ts';
+import { Leash } from '../dev/process/leash.ts';
+import { identify } from '../dev/process/process-identity.ts';
 
 const leash = new Leash();
 

@@ -1,19 +1,19 @@
-import { createAwaitActivities } from '../activities/await-vms.ts';
-import { ChosenGuests } from '../activities/chosen-guests.ts';
+import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
+import { ChosenGuests } from '../activities/restarts/chosen-vmis.ts';
 import { Places } from '../activities/disruption-budget/places.ts';
-import { withFailures } from '../activities/failure.ts';
-import type { Fleet } from '../activities/fleet.ts';
-import { createHealActivities } from '../activities/heal.ts';
-import { createMachineTypeActivities } from '../activities/machine-types.ts';
-import { createPoolActivities } from '../activities/pool.ts';
-import { createRestartActivities } from '../activities/restarts.ts';
-import { Revisions } from '../activities/revisions.ts';
-import { createUpdateActivities } from '../activities/update.ts';
-import { createWatchActivities } from '../activities/watch.ts';
+import { withFailures } from '../activities/lib/temporal-failure.ts';
+import type { Fleet } from '../activities/cache/cluster-cache.ts';
+import { createHealActivities } from '../activities/healing/replace-vm.ts';
+import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
+import { createPoolActivities } from '../activities/pool/pool.ts';
+import { createRestartActivities } from '../activities/restarts/restarts.ts';
+import { Revisions } from '../activities/rollout/revisions.ts';
+import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
+import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
-import type { Metrics } from './metrics.ts';
-import { nudgePool, tellGone } from './nudge-pool.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import { nudgePool, tellGone } from './watch/signal-pool.ts';
 
 export interface ActivitiesOptions {
   config: WorkerConfig;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
-import type { Fleet } from '../activities/fleet.ts';
+import type { Fleet } from '../activities/cache/cluster-cache.ts';
 
 const LOOK_MS = 250;
 const CREATE_AGAIN_MS = 1_000;

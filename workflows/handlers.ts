@@ -1,7 +1,7 @@
 // oxlint-disable-next-line typescript/no-restricted-imports -- the one place that registers handlers
 import { log, setHandler } from '@temporalio/workflow';
 import { defaultPayloadConverter, rawValueTypeInfo, type QueryDefinition, type RawValue } from '@temporalio/common';
-import { Unreadable } from '../decisions/payload/reader.ts';
+import { Unreadable } from '../decisions/lib/payload-reader.ts';
 import type { Signal } from './signals.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** The workflow types that drover's workers serve. */
-export { healVm } from './heal-vm.ts';
-export { machineTypeTransition } from './machine-type-transition.ts';
-export { pool } from './pool.ts';
-export { restartVms } from './restart-vms.ts';
-export { updateBatch } from './update-batch.ts';
+export { healVm } from './healing/heal-vm.ts';
+export { machineTypeTransition } from './machine-types/machine-type-transition.ts';
+export { pool } from './pool/pool.ts';
+export { restartVms } from './restarts/restart-vms.ts';
+export { updateBatch } from './rollout/update-batch.ts';
 export { watch } from './watch.ts';

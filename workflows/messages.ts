@@ -1,13 +1,12 @@
 import { defineQuery } from '@temporalio/workflow';
-import type { UpdateOutcome } from '../decisions/batch.ts';
-import type { CycleNews, Hold, Verdict } from '../decisions/healing-state.ts';
-import type { RolloutStatus } from '../api/pool.ts';
+import type { CycleNews, Hold, Verdict } from '../decisions/healing/state.ts';
+import type { RolloutStatus } from '../api/pool/pool.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
-import type { PassedOver } from '../decisions/passed-over.ts';
-import type { FailedRestart } from '../decisions/restart-size.ts';
-import type { Steered } from '../decisions/said.ts';
-import type { Seen } from '../decisions/versions.ts';
-import { asking, askingOf, batchEnd, cycleTold, healHolding, nothing, promoting, seen, verdict as verdictTold } from './payloads.ts';
+import type { PassedOver } from '../decisions/runs/skipped.ts';
+import type { FailedRestart } from '../decisions/restarts/size.ts';
+import type { Steered } from '../decisions/runs/user-request.ts';
+import type { Seen } from '../decisions/lib/resource-versions.ts';
+import { asking, askingOf, batchEnd, cycleTold, healHolding, nothing, promoting, seen, verdict as verdictTold, type BatchEnd, type Asking, type AskingOf } from './payloads.ts';
 import { bareSignalOf, signalOf } from './signals.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -37,13 +36,6 @@ export const transitionIdOf = (cluster: string, id: string): string => `machine-
  */
 export const changed = bareSignalOf<Seen>('changed', seen);
 
-/** What the signals of a person may say; Temporal's Web UI may send them without. */
-export interface Asking {
-  /** Who asks. */
-  by?: string;
-  why?: string;
-}
-
 /** Begins no further batch until `resume`; what restarts already comes back. */
 export const pause = bareSignalOf<Asking>('pause', asking);
 /** Ends a pause, and lets a rollout go on that has failed or was aborted. */
@@ -53,14 +45,6 @@ export const abort = bareSignalOf<Asking>('abort', asking);
 /** Passes the step at which the rollout waits, or with `full` all of them. */
 export const promote = bareSignalOf<Asking & { full?: boolean }>('promote', promoting);
 
-export interface BatchEnd {
-  n: number;
-  /** UID of its pool. */
-  pool?: string;
-  outcomes: UpdateOutcome[];
-  /** What a later plan must have seen. */
-  seen: Seen;
-}
 /** A batch to its pool: how it ended for each of its VMs. */
 export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
 /** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
@@ -69,11 +53,6 @@ export const supersede = bareSignalOf<void>('supersede', nothing);
 /** To a pool: begins no further replacement of a VM, and lets none go on, until `healResume`. */
 export const healPause = bareSignalOf<Asking>('healPause', asking);
 export const healResume = bareSignalOf<Asking>('healResume', asking);
-
-/** Of a VM, by its name; a cycle knows its own. */
-export interface AskingOf extends Asking {
-  vm?: string;
-}
 
 /** To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or skipped. */
 export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);

@@ -1,11 +1,29 @@
-import type { UpdateOutcome } from '../decisions/batch.ts';
-import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../decisions/healing-state.ts';
-import { field } from '../decisions/json.ts';
-import { duration, flag, listOf, name, number, object, oneOf, optional, orNull, taggedBy, text, time, whole, type Reader } from '../decisions/payload/reader.ts';
-import { isVersion, type Seen } from '../decisions/versions.ts';
-import type { Asking, AskingOf, BatchEnd } from './messages.ts';
+import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
+import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../decisions/healing/state.ts';
+import { field } from '../decisions/lib/json.ts';
+import { duration, flag, listOf, name, number, object, oneOf, optional, orNull, taggedBy, text, time, whole, type Reader } from '../decisions/lib/payload-reader.ts';
+import { isVersion, type Seen } from '../decisions/lib/resource-versions.ts';
 
-/** How the payloads of signals are read. */
+export interface BatchEnd {
+  n: number;
+  /** UID of its pool. */
+  pool?: string;
+  outcomes: UpdateOutcome[];
+  /** What a later plan must have seen. */
+  seen: Seen;
+}
+
+/** What the signals of a person may say; Temporal's Web UI may send them without. */
+export interface Asking {
+  /** Who asks. */
+  by?: string;
+  why?: string;
+}
+
+/** Of a VM, by its name; a cycle knows its own. */
+export interface AskingOf extends Asking {
+  vm?: string;
+}
 
 /** More VMs than a pool may have. */
 const MOST_VMS = 100_000;

@@ -1,7 +1,7 @@
 // oxlint-disable-next-line typescript/no-restricted-imports -- the one place that declares signals
 import { defineSignal } from '@temporalio/workflow';
 import type { SignalDefinition } from '@temporalio/common';
-import type { Reader } from '../decisions/payload/reader.ts';
+import type { Reader } from '../decisions/lib/payload-reader.ts';
 
 /** A signal that says how its payload is read: anybody may send anything. */
 export interface Signal<Payload, Args extends unknown[]> extends SignalDefinition<Args> {

@@ -1,5 +1,5 @@
 import { continueAsNew, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
-import type { WatchActivities } from '../activities/watch.ts';
+import type { WatchActivities } from '../activities/watch/watch.ts';
 import { watchQueue } from './queues.ts';
 
 export interface WatchInput {

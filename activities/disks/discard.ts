@@ -1,11 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/naming.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf } from '../../kubernetes/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { PoolKey } from '../pool.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { PoolKey } from '../pool/types.ts';
 
 export interface ClaimTarget {
   name: string;

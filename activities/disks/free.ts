@@ -1,12 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { poolsOfSameDisks, whyDiskIsHeld } from '../../decisions/disks/disk-holder.ts';
 import { diskTemplates } from '../../decisions/disks/disk-template.ts';
-import { vmName } from '../../decisions/naming.ts';
-import type { NewVirtualMachine, StoredPool } from '../../decisions/vm-from-template.ts';
+import type { NewVirtualMachine } from '../../decisions/pool/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError, orNothing } from '../../kubernetes/errors.ts';
-import { DataVolumes, PersistentVolumeClaims } from '../../kubernetes/resources.ts';
-import type { Fleet } from '../fleet.ts';
+import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 
 /**
  * Throws where the VM of this number would run on a disk that is not its own: KubeVirt takes whatever has the name. Of two pools with

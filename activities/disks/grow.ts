@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { PersistentVolumeClaims } from '../../kubernetes/resources.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims } from '../../api/resources.ts';
 
 type Claim = KubeObject & GrowingClaim;
 

@@ -2,15 +2,15 @@ import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
-import { field, isObject } from '../../decisions/json.ts';
-import { numberOf } from '../../decisions/naming.ts';
+import { field, isObject } from '../../decisions/lib/json.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../kubernetes/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
-import type { PoolKey } from '../pool.ts';
-import type { VirtualMachine } from '../vm-view.ts';
-import type { Acted, OwnedVm } from '../while-ours.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { Acted, OwnedVm } from '../lib/while-ours.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
+import type { PoolKey } from '../pool/types.ts';
 
 const TRIES = 20;
 

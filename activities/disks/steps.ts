@@ -1,10 +1,10 @@
-import { namesInWords } from '../../decisions/naming.ts';
-import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { beating } from '../beating.ts';
-import { recordEvent } from '../events.ts';
-import type { Done, PoolKey } from '../pool.ts';
+import { beating } from '../lib/heartbeat.ts';
+import { recordEvent } from '../lib/events.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Done, PoolKey } from '../pool/types.ts';
 
 export interface DiskStepOptions {
   client: KubeClient;

@@ -1,4 +1,4 @@
-import type { DisruptedVm } from '../../api/pool.ts';
+import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { activityInfo } from '@temporalio/activity';
-import type { VmView } from '../../decisions/vm.ts';
-import type { VmiView } from '../../decisions/vmi.ts';
-import type { PoolKey } from '../pool.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Place, Places } from './places.ts';
+import type { PoolKey } from '../pool/types.ts';
 
 /** A claim is written in a moment, where the API server is well. */
 const TRIES = 3;

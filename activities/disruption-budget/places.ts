@@ -1,20 +1,20 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DisruptedVm } from '../../api/pool.ts';
+import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { ACT_WITHIN_MS, claimPlaces, standingClaims, type Ask, type ClaimScene } from '../../decisions/disruption-budget/claims.ts';
-import { later, type Seen } from '../../decisions/versions.ts';
-import type { StoredPool } from '../../decisions/vm-from-template.ts';
-import type { VmView } from '../../decisions/vm.ts';
-import type { VmiView } from '../../decisions/vmi.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { Fleet } from '../fleet.ts';
-import type { PoolKey } from '../pool.ts';
-import { vmView, type VirtualMachine } from '../vm-view.ts';
-import { vmiView, type VirtualMachineInstance } from '../vmi-view.ts';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import { ObservedClaims } from './observed.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { PoolKey } from '../pool/types.ts';
 
 /** Claims of one write to a pool's status at most. */
 const TOGETHER = 100;

@@ -1,18 +1,18 @@
 import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
-import type { FailedVm, HeldGuest } from '../../decisions/machine-types/room.ts';
+import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
-import { inShort } from '../../decisions/passed-over.ts';
-import type { OwningPool } from '../../decisions/restart-budget.ts';
-import type { Seen } from '../../decisions/versions.ts';
-import { beating } from '../beating.ts';
-import type { Changed } from '../changes.ts';
-import { digestOf } from '../digest.ts';
-import type { Fleet } from '../fleet.ts';
-import { longLook, SETTLE_MS_A_VM } from '../long-look.ts';
-import { lateOf } from '../restarts.ts';
-import { concernsTransition } from './concerns.ts';
+import { inShort } from '../../decisions/runs/skipped.ts';
+import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { Changed } from '../cache/changes.ts';
+import { digestOf } from '../cache/digest.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
+import { lateOf } from '../restarts/restarts.ts';
+import { concernsTransition } from './relevant-change.ts';
 import type { OtherTransitions } from './other-transitions.ts';
-import { sceneOf, type TransitionRequest } from './scene.ts';
+import { sceneOf, type TransitionRequest } from './context.ts';
 
 /** While nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;

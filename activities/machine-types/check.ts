@@ -2,19 +2,19 @@ import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
-import { poolStand } from '../../decisions/machine-types/pool-stand.ts';
+import { poolStand } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
-import { later, laterSeen, type Seen } from '../../decisions/versions.ts';
+import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../fleet.ts';
-import { vmView } from '../vm-view.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
-import { sceneOf, type Scene, type TransitionRequest } from './scene.ts';
+import { sceneOf, type Scene, type TransitionRequest } from './context.ts';
 
 export interface CheckOptions {
   client: KubeClient;

@@ -1,9 +1,9 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { VmView } from '../../decisions/vm.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
-import type { VirtualMachine } from '../vm-view.ts';
-import { beforeOfView, typePatch } from './type-patch.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 
 /**
  * The machine type that the VM would have if its own were set to `to`, or cleared (null): the API server runs all that KubeVirt does

@@ -1,7 +1,7 @@
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
-import type { VmView } from '../../decisions/vm.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { recordVmEvent } from '../events.ts';
+import { recordVmEvent } from '../lib/events.ts';
 
 const REASON = 'MachineTypeChanged';
 const ACTION = 'ChangeMachineType';

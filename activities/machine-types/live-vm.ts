@@ -1,9 +1,9 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
-import type { VirtualMachine } from '../vm-view.ts';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 
 /** The VM of this name as the API server has it in this moment; undefined where there is none. */
 export async function liveVm(client: KubeClient, { namespace, name }: ObjectKey): Promise<Stored<VirtualMachine> | undefined> {

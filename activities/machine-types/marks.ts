@@ -1,15 +1,15 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { later, type Seen } from '../../decisions/versions.ts';
-import type { VmView } from '../../decisions/vm.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
-import { inBurst } from '../burst.ts';
-import type { Fleet } from '../fleet.ts';
-import { vmView } from '../vm-view.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { inBurst } from '../lib/slow-start.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import { liveVm } from './live-vm.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
-import { beforeOf, beforeOfView, typePatch } from './type-patch.ts';
+import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 
 const TRIES = 5;
 

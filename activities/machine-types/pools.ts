@@ -1,23 +1,23 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import { field, isObject } from '../../decisions/json.ts';
-import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-stand.ts';
+import { field, isObject } from '../../decisions/lib/json.ts';
+import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
-import { poolTemplate } from '../../decisions/pool-template.ts';
-import { revisionOf } from '../../decisions/revision.ts';
-import { later, type Seen } from '../../decisions/versions.ts';
-import type { StoredPool } from '../../decisions/vm-from-template.ts';
+import { poolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, type KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
-import { VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { recordEvent } from '../events.ts';
-import type { Fleet } from '../fleet.ts';
-import type { Unpatched } from './patch-hand.ts';
-import type { Scene } from './scene.ts';
-import { beforeOfMeta, isSame, POOL_MACHINE_TYPE, typePatch, type Before, type Operation } from './type-patch.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { recordEvent } from '../lib/events.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import type { Unpatched } from './patch-vms.ts';
+import type { Scene } from './context.ts';
+import { beforeOfMeta, isSame, POOL_MACHINE_TYPE, typePatch, type Before, type Operation } from '../../decisions/machine-types/type-patch.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 
 export interface ChangedPools {
   /** Of the pools that were not changed, each as `pool namespace/name`. */

@@ -1,11 +1,11 @@
-import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/room.ts';
+import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/limit.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Places } from '../disruption-budget/places.ts';
-import type { Fleet } from '../fleet.ts';
-import { RestartHand } from '../restart-hand.ts';
-import type { BegunRestarts } from '../restarts.ts';
-import { takeEach } from '../take-each.ts';
-import type { Scene, TransitionRequest } from './scene.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { RestartHand } from '../restarts/vm-restarter.ts';
+import type { BegunRestarts } from '../restarts/restarts.ts';
+import { takeEach } from '../lib/for-each-concurrently.ts';
+import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
   /** Of those in hand, the ones to be restarted now, by `namespace/name`. */

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
+import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 
 /** Something that a worker must be allowed to do in every namespace. */
 export interface Right {

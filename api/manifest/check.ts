@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { structuralSchema, type StructuralSchema } from '../structural-schema.ts';
-import { closest } from './closest.ts';
+import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
+import { closest } from '../closest.ts';
 import { pathInWords } from './problem.ts';
 
 /** What is wrong with the field at `path`, and what would be right. */

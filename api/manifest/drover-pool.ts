@@ -1,5 +1,5 @@
 import { API_VERSION } from '../names.ts';
-import { VirtualMachinePool } from '../pool.ts';
+import { VirtualMachinePool } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check, type Finding } from './check.ts';
 import { asWritten, type Json } from './kept-by-server.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { MAX_REPLICAS, VirtualMachinePool } from '../pool.ts';
+import { MAX_REPLICAS, VirtualMachinePool } from '../pool/pool.ts';
 import { atMostOne } from '../pool/one-of.ts';
 import { withOwnSelector } from '../pool/own-selector.ts';
 import { LabelSelector } from '../pool/selection.ts';

@@ -1,5 +1,5 @@
 import { API_VERSION } from '../names.ts';
-import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool.ts';
+import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import type { Reader } from './drover-pool.ts';

@@ -1,4 +1,4 @@
-import type { VmTemplate } from '../pool.ts';
+import type { VmTemplate } from '../pool/pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 
 const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];

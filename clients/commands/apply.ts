@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Rehearsed } from '../apply.ts';
-import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../options.ts';
-import { note, print } from '../output.ts';
-import { inSession, type Session } from '../session.ts';
-import { labelOf } from '../targets.ts';
-import type { DryRun } from '../values.ts';
+import type { Rehearsed } from '../apply/apply.ts';
+import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { inSession, type Session } from '../session/session.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
 
 interface ApplyOptions extends ManifestOptions {
   forceConflicts?: boolean;
@@ -33,7 +33,7 @@ export const applyCommand = (): Command =>
     .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
 
 async function apply(session: Session, options: ApplyOptions): Promise<void> {
-  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([import('../apply-plan.ts'), import('../apply.ts')]);
+  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([import('../apply/plan.ts'), import('../apply/apply.ts')]);
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   if (options.dryRun === 'client') {
@@ -80,7 +80,7 @@ async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
 /** Applying needs no Temporal; but a pool that nobody works on stays as it is, and nothing else would say so. */
 async function remarkOnWorkers(session: Session): Promise<void> {
   if (!(await session.knowsTemporal())) return;
-  const { missingWorkers } = await import('../missing-workers.ts');
+  const { missingWorkers } = await import('../session/missing-workers.ts');
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);
 }

@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander';
-import type { HowToDelete, PoolKey } from '../delete-pools.ts';
-import { throwAll, UsageError } from '../failure.ts';
-import { dryRunOption, examples, withManifests, type ManifestOptions } from '../options.ts';
-import { inSession, type Session } from '../session.ts';
-import { namedTargetsOf, Pools } from '../targets.ts';
-import { duration, yesOrNo } from '../values.ts';
+import type { HowToDelete, PoolKey } from '../pools/delete.ts';
+import { throwAll, UsageError } from '../cli/failure.ts';
+import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
+import { inSession, type Session } from '../session/session.ts';
+import { namedTargetsOf, Pools } from '../cli/targets.ts';
+import { duration, yesOrNo } from '../cli/values.ts';
 
 interface DeleteOptions extends ManifestOptions, HowToDelete {
   wait: boolean;
@@ -44,11 +44,11 @@ export const deleteCommand = (): Command =>
 async function remove(session: Session, words: string[], options: DeleteOptions): Promise<void> {
   const keys = await keysOf(session, words, options);
   const kube = await session.kube();
-  const { deletePools } = await import('../delete-pools.ts');
+  const { deletePools } = await import('../pools/delete.ts');
   const { going, refused } = await deletePools(kube, keys, options);
   const failures: unknown[] = refused;
   if (options.wait && options.dryRun === 'none') {
-    const { untilGone } = await import('../until-gone.ts');
+    const { untilGone } = await import('../pools/wait-for-deletion.ts');
     await untilGone(kube, going, options.timeout).catch((error: unknown) => failures.push(error));
   }
   throwAll(failures);
@@ -68,7 +68,7 @@ async function keysOf(session: Session, words: string[], options: ManifestOption
   if (words.length > 0) {
     throw new UsageError(`${words.join(' ')}: give either names or -f; each file has an -f of its own`);
   }
-  const { readPlan } = await import('../apply-plan.ts');
+  const { readPlan } = await import('../apply/plan.ts');
   const { planned } = await readPlan(session, options);
   return planned.map(({ object: { metadata } }) => ({ namespace: metadata.namespace!, name: metadata.name }));
 }

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { ofKnownKind } from '../known-kind.ts';
-import { examples } from '../options.ts';
-import { note, print } from '../output.ts';
-import { inSession } from '../session.ts';
-import { Pools, targetsOf } from '../targets.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Pool } from '../fleet.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { examples } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { inSession } from '../session/session.ts';
+import { Pools, targetsOf } from '../cli/targets.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
 
 export const describeCommand = (): Command =>
   new Command('describe')
@@ -27,7 +27,7 @@ export const describeCommand = (): Command =>
             : kube.list<Pool>(kind.resource, { namespace }).then(({ items }) => items);
         const pools = await ofKnownKind(kind.resource, reading);
         if (pools.length === 0) note(`No resources found in ${namespace} namespace.`);
-        const { describePool } = await import('../describe-pool.ts');
+        const { describePool } = await import('../pools/describe.ts');
         for (const [index, pool] of pools.entries())
           print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
       }),

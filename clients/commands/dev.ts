@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { hasSources } from '../../dev/paths.ts';
-import { Failure, UsageError } from '../failure.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
 import type { DevOptions } from '../dev/options.ts';
-import type { Globals } from '../globals.ts';
-import { examples, formatOption } from '../options.ts';
+import type { Globals } from '../cli/globals.ts';
+import { examples, formatOption } from '../cli/options.ts';
 
 const NO_SOURCES = "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { examples, withManifests, type ManifestOptions } from '../options.ts';
-import { note, print } from '../output.ts';
-import { inSession, type Session } from '../session.ts';
-import { labelOf } from '../targets.ts';
+import { examples, withManifests, type ManifestOptions } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { inSession, type Session } from '../session/session.ts';
+import { labelOf } from '../cli/targets.ts';
 
 export const diffCommand = (): Command =>
   withManifests(new Command('diff'))
@@ -12,9 +12,9 @@ export const diffCommand = (): Command =>
 
 async function diff(session: Session, options: ManifestOptions): Promise<void> {
   const [{ readPlan }, { rehearse }, { poolDiff }, outlook] = await Promise.all([
-    import('../apply-plan.ts'),
-    import('../apply.ts'),
-    import('../rollout/diff.ts'),
+    import('../apply/plan.ts'),
+    import('../apply/apply.ts'),
+    import('../rollout/revisions/diff.ts'),
     import('../rollout/outlook.ts'),
   ]);
   const { planned, notes } = await readPlan(session, options);

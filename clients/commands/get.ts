@@ -1,12 +1,12 @@
 import { Command } from 'commander';
-import { UsageError } from '../failure.ts';
-import { columnsFor, read, type Listing } from '../listing.ts';
-import { examples, formatOption } from '../options.ts';
-import type { Format } from '../output.ts';
-import { printerOf } from '../printers.ts';
-import { inSession, type Session } from '../session.ts';
-import { Disks, Pools, targetsOf, Vms, type Targets } from '../targets.ts';
-import { checkSelector } from '../usable.ts';
+import { UsageError } from '../cli/failure.ts';
+import { columnsFor, read, type Listing } from '../pools/listing.ts';
+import { examples, formatOption } from '../cli/options.ts';
+import type { Format } from '../cli/output.ts';
+import { printerOf } from '../cli/printers.ts';
+import { inSession, type Session } from '../session/session.ts';
+import { Disks, Pools, targetsOf, Vms, type Targets } from '../cli/targets.ts';
+import { checkSelector } from '../cli/usable.ts';
 
 interface GetOptions {
   allNamespaces?: boolean;
@@ -71,7 +71,7 @@ async function get(session: Session, { kind: { resource }, names }: Targets, opt
   const printer = printerOf(listing, objects, options);
   if (options.watch === true) {
     for (const object of objects) await printer.one(object);
-    const { follow } = await import('../follow.ts');
+    const { follow } = await import('../pools/follow.ts');
     await follow(listing, objects, (object) => void printer.one(object));
   }
   await printer.all();

@@ -1,13 +1,13 @@
 import { Command } from 'commander';
-import { UsageError } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import { ofKnownKind } from '../known-kind.ts';
-import { examples, formatOption } from '../options.ts';
-import { note, print } from '../output.ts';
+import { UsageError } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { examples, formatOption } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
 import type { DataFormat } from '../rollout/data.ts';
-import type { Revision } from '../rollout/revisions.ts';
-import { inSession, type Session } from '../session.ts';
-import { namedTargetsOf, Pools, Vms } from '../targets.ts';
+import type { Revision } from '../rollout/revisions/revisions.ts';
+import { inSession, type Session } from '../session/session.ts';
+import { namedTargetsOf, Pools, Vms } from '../cli/targets.ts';
 
 interface HistoryOptions {
   vm?: string;
@@ -47,7 +47,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
     import('../history/read.ts'),
     import('../history/table.ts'),
     import('../rollout/data.ts'),
-    import('../unknown-cluster.ts'),
+    import('../session/unknown-cluster.ts'),
   ]);
   const { client } = await session.temporal();
   const name = names[0]!;
@@ -64,7 +64,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
 
 /** None if the pool is gone, or the asker may not read them: who asked for what is not all that a history tells. */
 async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
-  const { readRevisions } = await import('../rollout/revisions.ts');
+  const { readRevisions } = await import('../rollout/revisions/revisions.ts');
   const kube = await session.kube();
   const key = { namespace: await session.namespace(), name };
   return kube.get<Pool>(Pools.resource, key).then((pool) => readRevisions(kube, pool)).catch(() => []);

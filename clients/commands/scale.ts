@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { UsageError } from '../failure.ts';
-import { print } from '../output.ts';
-import { dryRunOption, dryRunRemark, examples } from '../options.ts';
-import { scale, type ScaleOptions } from '../scale.ts';
-import { inSession } from '../session.ts';
-import { labelOf, namedTargetsOf, Pools } from '../targets.ts';
-import { count, type DryRun } from '../values.ts';
+import { UsageError } from '../cli/failure.ts';
+import { print } from '../cli/output.ts';
+import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
+import { scale, type ScaleOptions } from '../pools/scale.ts';
+import { inSession } from '../session/session.ts';
+import { labelOf, namedTargetsOf, Pools } from '../cli/targets.ts';
+import { count, type DryRun } from '../cli/values.ts';
 
 export const scaleCommand = (): Command =>
   new Command('scale')

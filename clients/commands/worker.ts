@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { examples } from '../options.ts';
-import { Session } from '../session.ts';
+import { examples } from '../cli/options.ts';
+import { Session } from '../session/session.ts';
 import { VARIABLES, type Variable } from '../../workers/variables.ts';
 
 function variables(): string[] {

@@ -3,19 +3,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exportLines } from '../../dev/environment.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { startStack, type Stack } from '../../dev/stack.ts';
+import { startStack } from '../../dev/stack.ts';
 import { poolIdOf } from '../../workflows/messages.ts';
-import { planOf } from '../apply-plan.ts';
-import { applyOne, rehearse } from '../apply.ts';
+import { planOf } from '../apply/plan.ts';
+import { applyOne, rehearse } from '../apply/apply.ts';
 import { prepare } from '../dev/prepare.ts';
-import { Failure } from '../failure.ts';
-import { note, paint, print } from '../output.ts';
-import { workflowUrl } from '../progress.ts';
-import { scale } from '../scale.ts';
-import { Session } from '../session.ts';
-import { StatusWatch } from '../status-watch.ts';
-import { Pools } from '../targets.ts';
+import { Failure } from '../cli/failure.ts';
+import { note, paint, print } from '../cli/output.ts';
+import { workflowUrl } from '../cli/progress.ts';
+import { scale } from '../pools/scale.ts';
+import { Session } from '../session/session.ts';
+import { StatusWatch } from '../pools/status-watch.ts';
+import { Pools } from '../cli/targets.ts';
 import { settled } from './settled.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 
 export interface DemoChoice {
   /** End when all has been shown. */

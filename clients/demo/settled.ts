@@ -1,6 +1,6 @@
-import type { FleetWatch } from '../fleet-watch.ts';
-import { isReady, vmsByPool } from '../fleet.ts';
-import { Failure } from '../failure.ts';
+import type { FleetWatch } from '../pools/watch.ts';
+import { isReady, vmsByPool } from '../pools/objects.ts';
+import { Failure } from '../cli/failure.ts';
 
 /**
  * True when there are pools, and each has as many VMs as its spec says, all of them ready and of its newest revision, and says

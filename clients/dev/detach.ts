@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { readCrds } from '../../dev/crds.ts';
-import { lastLines, openLog, readLog } from '../../dev/log-file.ts';
+import { readCrds } from '../../dev/crds/crds.ts';
+import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import { defaultState, filesOf, stateUnwritable } from '../../dev/paths.ts';
-import type { Globals } from '../globals.ts';
-import { note, print } from '../output.ts';
+import type { Globals } from '../cli/globals.ts';
+import { note, print } from '../cli/output.ts';
 import type { Word } from './background.ts';
 import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';

@@ -1,5 +1,5 @@
-import { Failure } from '../failure.ts';
-import { note } from '../output.ts';
+import { Failure } from '../cli/failure.ts';
+import { note } from '../cli/output.ts';
 
 /** Why the stack did not start, as one sentence; a log that the message quotes after it is shown before, line by line. */
 export function failedStart(error: unknown): Failure {

@@ -1,8 +1,8 @@
 import { withoutTemporalSettings } from '../../dev/environment.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { setup } from '../setup.ts';
-import { connectTemporal } from '../temporal.ts';
+import { setup } from '../setup/setup.ts';
+import { connectTemporal } from '../session/temporal.ts';
 
 /** `drover setup` for the stack of this environment. */
 export async function prepare(env: Record<string, string>, cluster: string, say: (line: string) => void = () => {}): Promise<void> {

@@ -1,14 +1,15 @@
 import { resolve } from 'node:path';
 import { exportLines } from '../../dev/environment.ts';
 import { defaultState } from '../../dev/paths.ts';
-import { startStack, type Stack, type StackOptions } from '../../dev/stack.ts';
-import { Failure } from '../failure.ts';
-import type { Globals } from '../globals.ts';
-import { note, print } from '../output.ts';
+import { startStack } from '../../dev/stack.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Globals } from '../cli/globals.ts';
+import { note, print } from '../cli/output.ts';
 import { tellStarter } from './background.ts';
 import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
+import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 
 /** Starts the stack and keeps it until a signal comes; a second one ends it at once, without order. */
 export async function run(options: DevOptions, globals: Globals): Promise<void> {

@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
-import { lockHolder } from '../../dev/lock.ts';
+import { lockHolder } from '../../dev/process/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
 import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
-import { isAlive } from '../../dev/process-identity.ts';
-import type { Globals } from '../globals.ts';
-import { print, table, type Cell } from '../output.ts';
+import { isAlive } from '../../dev/process/process-identity.ts';
+import type { Globals } from '../cli/globals.ts';
+import { print, table, type Cell } from '../cli/output.ts';
 
 /** What `-o json` prints. The addresses are there once they are known, the processes while they run. */
 interface Status extends Partial<Pick<StackRecord, 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'ephemeral' | 'ports'>> {

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lockHolder } from '../../dev/lock.ts';
+import { lockHolder } from '../../dev/process/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process-identity.ts';
+import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
-import { Failure } from '../failure.ts';
-import type { Globals } from '../globals.ts';
-import { note, print } from '../output.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Globals } from '../cli/globals.ts';
+import { note, print } from '../cli/output.ts';
 
 const STOPS_WITHIN_MS = 60_000;
 const POLL_MS = 50;

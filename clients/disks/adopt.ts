@@ -1,7 +1,7 @@
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import { PersistentVolumeClaims } from '../../kubernetes/resources.ts';
+import { PersistentVolumeClaims } from '../../api/resources.ts';
 import type { KeptClaim } from './kept.ts';
 
 /** Gives a disk that another pool of the name has left to the pool of this UID. Null where that is done, and why not else. */

@@ -1,10 +1,10 @@
 import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
-import type { StoredPool } from '../../decisions/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Pool } from '../fleet.ts';
-import { Pools } from '../targets.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
+import { Pools } from '../cli/targets.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** A sentence for each of these pools whose VMs would want disks of the names that another pool's VMs have or want. */
 export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Column } from '../columns.ts';
-import { ageOf, type Cell } from '../output.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Column } from '../cli/columns.ts';
+import { ageOf, type Cell } from '../cli/output.ts';
 import type { Claim } from './kept.ts';
 
 const column = (header: string, cell: (kept: KeptDisk, claim: Stored<Claim>) => Cell, wide = false): Column => ({

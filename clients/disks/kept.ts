@@ -1,10 +1,10 @@
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/naming.ts';
 import { KEPT_DISK } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
-import { ofKnownKind } from '../known-kind.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 
 export type Claim = KubeObject & { spec?: { resources?: { requests?: { storage?: string } } }; status?: { capacity?: { storage?: string } } };
 

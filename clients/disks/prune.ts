@@ -1,9 +1,9 @@
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/naming.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../kubernetes/resources.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
 import type { KeptClaim } from './kept.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 
 /** Which kept disks; each condition narrows it further. */
 export interface Choice {

@@ -1,17 +1,17 @@
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
-import type { AskingOf } from '../../workflows/messages.ts';
-import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../ask-pool.ts';
-import { askedBy } from '../asked-by.ts';
-import { Failure } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import type { Session } from '../session.ts';
-import type { DryRun } from '../values.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../pools/ask-pool.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import type { Session } from '../session/session.ts';
+import type { DryRun } from '../cli/values.ts';
 import { checkHeals } from './control.ts';
 import { nextTry } from './lines.ts';
 import { healView, type HealView } from './view.ts';
+import type { AskingOf } from '../../workflows/payloads.ts';
 
 export type CycleSignal = 'healNow' | 'healSkip';
 

@@ -1,4 +1,4 @@
-import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../output.ts';
+import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
 import { whenOf } from '../rollout/lines.ts';
 import type { HealView } from './view.ts';
 

@@ -1,8 +1,8 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Pool } from '../fleet.ts';
-import { Live } from '../live.ts';
-import { paint, plain, print } from '../output.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
+import { Live } from '../cli/live.ts';
+import { paint, plain, print } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { followPools } from '../rollout/follow-pools.ts';
 import { healLines } from './lines.ts';

@@ -1,8 +1,8 @@
-import type { HealingStatus } from '../../api/pool.ts';
-import { cycleNamed } from '../../decisions/naming.ts';
-import { leftOutOf, sentencesIn } from '../../decisions/told-list.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Pool } from '../fleet.ts';
+import type { HealingStatus } from '../../api/pool/pool.ts';
+import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
+import { cycleNamed } from '../../decisions/healing/cycle-names.ts';
 
 type Cycle = HealingStatus['cycles'][number];
 type Spent = HealingStatus['spent'][number];

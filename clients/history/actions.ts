@@ -1,9 +1,10 @@
-import type { Done, PoolActivities } from '../../activities/pool.ts';
-import type { UpdateOutcome } from '../../decisions/batch.ts';
-import { vmName } from '../../decisions/naming.ts';
-import type { CycleEnd, HealVmInput } from '../../workflows/heal-vm.ts';
-import type { updateBatch } from '../../workflows/update-batch.ts';
+import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { CycleEnd, HealVmInput } from '../../workflows/healing/heal-vm.ts';
+import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
 import { endsOf, signalledValue, summaryOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { Done } from '../../activities/pool/types.ts';
 
 /** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
 export interface Action {

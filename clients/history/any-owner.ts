@@ -1,5 +1,5 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
-import type { RestartOutcome } from '../../decisions/restart-plan.ts';
+import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
 import type { Action } from './actions.ts';
 import { endsOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 

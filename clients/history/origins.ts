@@ -1,4 +1,4 @@
-import type { Revision } from '../rollout/revisions.ts';
+import type { Revision } from '../rollout/revisions/revisions.ts';
 import type { Action } from './actions.ts';
 
 /** Who asked for a template, and why, as `drover rollout history` tells it. */

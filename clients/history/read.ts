@@ -1,14 +1,14 @@
 import type { Client } from '@temporalio/client';
-import { numberOf } from '../../decisions/naming.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
-import { Failure, sentenceOf } from '../failure.ts';
-import { GrpcCode, grpcCodeOf } from '../temporal.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
 import { actionsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
 import { decodePayloads } from './decoded.ts';
 import type { History } from './events.ts';
 import { withOrigins, type Origin } from './origins.ts';
 import { aboutVm } from './table.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
 
 const AT_ONCE = 8;
 

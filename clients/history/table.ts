@@ -1,5 +1,5 @@
-import { namesInWords } from '../../decisions/naming.ts';
-import { table, type Cell } from '../output.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
+import { table, type Cell } from '../cli/output.ts';
 import type { Action } from './actions.ts';
 
 /** Those that differ in their VMs alone as one. */

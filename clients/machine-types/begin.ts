@@ -1,8 +1,8 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
-import { missingWorkers } from '../missing-workers.ts';
-import { note, plain, print } from '../output.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import { note, plain, print } from '../cli/output.ts';
 import { untilListed } from '../runs/list.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import { followTransition } from './follow.ts';
 import type { FollowFlags } from './options.ts';
 import { passedOverLines, poolLines, printPlan } from './plan-view.ts';

@@ -2,12 +2,12 @@ import { ApplicationFailure, WorkflowNotFoundError, type WorkflowHandle } from '
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
 import { transitionProgress } from '../../workflows/messages.ts';
-import { Failure } from '../failure.ts';
-import { note, plain, print } from '../output.ts';
+import { Failure } from '../cli/failure.ts';
+import { note, plain, print } from '../cli/output.ts';
 import { followRun, resultOf, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
 import { troubleLines, troublesOf } from '../runs/troubles.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import { endInWords, shortfalls, transitionLines, wishes } from './progress.ts';
 import { shortIdOf } from './transitions.ts';
 

@@ -1,13 +1,13 @@
 import { Option, type Command } from 'commander';
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
-import type { MaintenanceWindow } from '../../api/pool.ts';
+import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
-import { askedBy } from '../asked-by.ts';
-import { UsageError } from '../failure.ts';
-import { dryRunOption, reasonOption } from '../options.ts';
-import type { Session } from '../session.ts';
-import { usable } from '../usable.ts';
-import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../values.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { UsageError } from '../cli/failure.ts';
+import { dryRunOption, reasonOption } from '../cli/options.ts';
+import type { Session } from '../session/session.ts';
+import { usable } from '../cli/usable.ts';
+import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
 
 /** Which VMs are meant, and their type to be. */
 export interface ScopeFlags {
@@ -78,8 +78,8 @@ export const addFollowOptions = (command: Command): Command =>
 export async function transitionOf(session: Session, flags: ScopeFlags & RestartFlags): Promise<Transition> {
   const { whichMatchesGlob: glob, allNamespaces = false, labelSelector, name: names = [], exclude = [], only = null, to = null } = flags;
   const [{ labelSelectorOf }, { globMatcher }] = await Promise.all([
-    import('../label-selector.ts'),
-    import('../../decisions/machine-types/glob.ts'),
+    import('../cli/label-selector.ts'),
+    import('../../decisions/lib/glob.ts'),
   ]);
   const someGlob = (text: string): ReturnType<typeof globMatcher> => globMatcher(notEmpty(text));
   const matches = usable('--which-matches-glob', glob, someGlob);

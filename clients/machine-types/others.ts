@@ -1,8 +1,8 @@
-import { othersOf } from '../../decisions/machine-types/others.ts';
-import type { VmView } from '../../decisions/vm.ts';
+import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
-import { sentenceOf } from '../failure.ts';
-import type { Session } from '../session.ts';
+import { sentenceOf } from '../cli/failure.ts';
+import type { Session } from '../session/session.ts';
 
 /** Transitions that keep others away from the VMs that they have in hand. */
 export interface OthersRunning {

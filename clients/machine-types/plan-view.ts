@@ -1,7 +1,7 @@
 import { GROUP } from '../../api/names.ts';
-import { namesInWords } from '../../decisions/naming.ts';
-import { Failure } from '../failure.ts';
-import { note, plain, print, table, type Cell, type Style } from '../output.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
+import { Failure } from '../cli/failure.ts';
+import { note, plain, print, table, type Cell, type Style } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import type { PlannedItem, PlannedNeed, TransitionPlanned } from './plan.ts';
 import { vmsInWords } from './words.ts';

@@ -1,8 +1,8 @@
 import type { TransitionCounts, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
-import { namesInWords } from '../../decisions/naming.ts';
-import { Failure } from '../failure.ts';
-import { paint, plain } from '../output.ts';
-import { bar } from '../status-view.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
+import { Failure } from '../cli/failure.ts';
+import { paint, plain } from '../cli/output.ts';
+import { bar } from '../pools/status-view.ts';
 import { aimInWords, because, vmsInWords } from './words.ts';
 
 const FAILURES_SHOWN = 20;

@@ -1,7 +1,7 @@
 import { GROUP } from '../../api/names.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
-import type { VmView } from '../../decisions/vm.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 
 export type ReportState =
   /** Changed, and no guest with the type of before runs. */

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { asCode, asWritten } from '../../decisions/markdown.ts';
-import { summary } from '../../decisions/summary.ts';
-import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
+import { asCode, asWritten } from '../../decisions/lib/markdown.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
-import { note } from '../output.ts';
+import { note } from '../cli/output.ts';
 import type { RunMemo } from '../runs/list.ts';
-import { ensureSameCluster } from '../same-cluster.ts';
-import type { Session } from '../session.ts';
-import { aboutSetup } from '../temporal.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
+import type { Session } from '../session/session.ts';
+import { aboutSetup } from '../session/temporal.ts';
 import { aimInWords, because } from './words.ts';
 
 type Started = Required<Omit<MachineTypeTransitionInput, 'carried'>>;

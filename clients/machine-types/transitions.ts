@@ -1,13 +1,13 @@
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
-import { globMatcher } from '../../decisions/machine-types/glob.ts';
+import { globMatcher } from '../../decisions/lib/glob.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
-import { Failure } from '../failure.ts';
-import { ageOf, note, print, table } from '../output.ts';
+import { Failure } from '../cli/failure.ts';
+import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns, type ListedRun } from '../runs/list.ts';
 import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import type { TransitionMemo } from './start.ts';
 
 /** A transition as Temporal lists it; `-o json` prints it as it is. */

@@ -1,6 +1,6 @@
 import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { note, print, table, type Cell } from '../output.ts';
+import { note, print, table, type Cell } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 import { vmsInWords, within } from './words.ts';

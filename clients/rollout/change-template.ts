@@ -1,17 +1,17 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/pool-template.ts';
-import { revisionOf } from '../../decisions/revision.ts';
+import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import { askedBy } from '../asked-by.ts';
-import { Failure } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import { ofKnownKind } from '../known-kind.ts';
-import { Pools } from '../targets.ts';
-import type { DryRun } from '../values.ts';
+import type { Stored } from '../../api/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { Pools } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
 import { rolloutView } from './view.ts';
 import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
 

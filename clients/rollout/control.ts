@@ -1,9 +1,9 @@
-import type { Stored } from '../../kubernetes/objects.ts';
-import { askPool, since, type PoolAsk } from '../ask-pool.ts';
-import { Failure } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import type { Session } from '../session.ts';
-import type { DryRun } from '../values.ts';
+import type { Stored } from '../../api/objects.ts';
+import { askPool, since, type PoolAsk } from '../pools/ask-pool.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import type { Session } from '../session/session.ts';
+import type { DryRun } from '../cli/values.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 /** What a person asks of a rollout that is under way. */

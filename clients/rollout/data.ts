@@ -1,4 +1,4 @@
-import { print } from '../output.ts';
+import { print } from '../cli/output.ts';
 
 export type DataFormat = 'json' | 'yaml';
 

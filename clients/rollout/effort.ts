@@ -1,12 +1,12 @@
-import { kubevirtView, type KubeVirt } from '../../activities/kubevirt-view.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
-import type { VmRolloutStrategy, VmTemplate } from '../../api/pool.ts';
-import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/effort.ts';
-import { strategyOf } from '../../decisions/rollout-strategy.ts';
+import type { VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
+import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/vm-update/disruption.ts';
+import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { KubeVirts } from '../../kubernetes/resources.ts';
-import type { Pool } from '../fleet.ts';
+import { KubeVirts } from '../../api/resources.ts';
+import type { Pool } from '../pools/objects.ts';
 
 const MEANINGS: Record<Effort, string> = {
   None: 'no guest is touched',

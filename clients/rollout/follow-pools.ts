@@ -1,11 +1,11 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import { VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { Failure } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import { aboutKind } from '../known-kind.ts';
-import { noteBrokenWatch } from '../output.ts';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import { aboutKind } from '../cli/known-kind.ts';
+import { noteBrokenWatch } from '../cli/output.ts';
 
 export interface Followed {
   kube: KubeClient;

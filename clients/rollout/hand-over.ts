@@ -1,8 +1,8 @@
 import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import { Pools } from '../targets.ts';
-import { APPLY_MANAGER } from '../apply.ts';
+import { Pools } from '../cli/targets.ts';
+import { APPLY_MANAGER } from '../apply/apply.ts';
 
 /** Field manager of `drover rollout`. */
 export const ROLLOUT_MANAGER = 'drover-rollout';

@@ -1,5 +1,5 @@
-import { ageOf, paint, plain, type Style } from '../output.ts';
-import { inWords } from './revisions.ts';
+import { ageOf, paint, plain, type Style } from '../cli/output.ts';
+import { inWords } from './revisions/revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;

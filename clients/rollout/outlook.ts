@@ -1,9 +1,9 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import { poolTemplate } from '../../decisions/pool-template.ts';
-import { revisionOf } from '../../decisions/revision.ts';
-import type { Pool } from '../fleet.ts';
-import { plain } from '../output.ts';
+import type { Stored } from '../../api/objects.ts';
+import { poolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { Pool } from '../pools/objects.ts';
+import { plain } from '../cli/output.ts';
 import { effortInWords, rolloutStrategyOf } from './effort.ts';
 import { rolloutView } from './view.ts';
 

@@ -1,9 +1,9 @@
-import type { Stored } from '../../kubernetes/objects.ts';
-import { UsageError } from '../failure.ts';
-import { byName, type Pool } from '../fleet.ts';
-import { ofKnownKind } from '../known-kind.ts';
-import type { Session } from '../session.ts';
-import { namedTargetsOf, Pools, targetsOf } from '../targets.ts';
+import type { Stored } from '../../api/objects.ts';
+import { UsageError } from '../cli/failure.ts';
+import { byName, type Pool } from '../pools/objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Session } from '../session/session.ts';
+import { namedTargetsOf, Pools, targetsOf } from '../cli/targets.ts';
 
 /** The pools that are named, in that order. Throws `UsageError`, or a `KubeError` (404) for one that is not there. */
 export async function namedPools(session: Session, words: string[]): Promise<Stored<Pool>[]> {

@@ -1,15 +1,15 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import { Failure } from '../failure.ts';
-import type { Pool } from '../fleet.ts';
-import { Live } from '../live.ts';
-import { paint, plain, print, shortDuration } from '../output.ts';
-import { bar } from '../status-view.ts';
+import type { Stored } from '../../api/objects.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import { Live } from '../cli/live.ts';
+import { paint, plain, print, shortDuration } from '../cli/output.ts';
+import { bar } from '../pools/status-view.ts';
 import { printData, type DataFormat } from './data.ts';
 import { followPools } from './follow-pools.ts';
 import { rolloutLines } from './lines.ts';
-import { KnownRevisions } from './known-revisions.ts';
-import { knownRevisions } from './revisions.ts';
+import { KnownRevisions } from './revisions/known.ts';
+import { knownRevisions } from './revisions/revisions.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 const REDRAW_MS = 1_000;

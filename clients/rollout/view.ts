@@ -1,8 +1,8 @@
-import { poolTemplate } from '../../decisions/pool-template.ts';
-import { revisionOf } from '../../decisions/revision.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { Pool } from '../fleet.ts';
-import type { Revision } from './revisions.ts';
+import { poolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
+import type { Revision } from './revisions/revisions.ts';
 
 type Rollout = NonNullable<NonNullable<Pool['status']>['rollout']>;
 

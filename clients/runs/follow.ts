@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowFailedError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
-import { Failure, sentenceOf } from '../failure.ts';
-import { Live } from '../live.ts';
-import { note } from '../output.ts';
-import type { Session } from '../session.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { Live } from '../cli/live.ts';
+import { note } from '../cli/output.ts';
+import type { Session } from '../session/session.ts';
 import { askProgress } from './progress.ts';
 import { troubleLines, troublesOf } from './troubles.ts';
 

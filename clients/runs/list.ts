@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { DroverPhase } from '../../workflows/search-attributes.ts';
-import { aboutSetup } from '../temporal.ts';
-import type { Session } from '../session.ts';
+import { aboutSetup } from '../session/temporal.ts';
+import type { Session } from '../session/session.ts';
 
 /** What every workflow that a person begins carries, for lists. */
 export interface RunMemo extends Record<string, unknown> {

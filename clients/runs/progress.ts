@@ -1,8 +1,8 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
-import { Failure, sentenceOf } from '../failure.ts';
-import { missingWorkers } from '../missing-workers.ts';
-import type { Session } from '../session.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import type { Session } from '../session/session.ts';
 
 /** An answer that takes longer is asked for again: a worker that has died takes its queries with it. */
 const ANSWER_MS = 5_000;

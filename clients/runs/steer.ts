@@ -1,10 +1,10 @@
 import { abort, pause, resume } from '../../workflows/messages.ts';
-import { askedBy } from '../asked-by.ts';
-import { askWorkflow } from '../ask-pool.ts';
-import { Failure } from '../failure.ts';
-import { missingWorkers } from '../missing-workers.ts';
-import { note } from '../output.ts';
-import type { Session } from '../session.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { askWorkflow } from '../pools/ask-pool.ts';
+import { Failure } from '../cli/failure.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import { note } from '../cli/output.ts';
+import type { Session } from '../session/session.ts';
 
 const SIGNALS = { pause, resume, abort };
 export type RunSignal = keyof typeof SIGNALS;

@@ -1,6 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { paint, plain } from '../output.ts';
-import type { Session } from '../session.ts';
+import { paint, plain } from '../cli/output.ts';
+import type { Session } from '../session/session.ts';
 
 /** One try more may be a worker that has died, or a server that was away for a moment: nobody need know. */
 const TRIES_UNTOLD = 2;

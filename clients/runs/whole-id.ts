@@ -1,5 +1,5 @@
-import { UsageError } from '../failure.ts';
-import type { Session } from '../session.ts';
+import { UsageError } from '../cli/failure.ts';
+import type { Session } from '../session/session.ts';
 
 /**
  * The whole id of a workflow that a person has begun, by that or by its last part; `idOf` makes ids of its kind, and `kind` names one of

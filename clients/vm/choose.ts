@@ -1,9 +1,9 @@
-import type { ChosenByNamespace } from '../../activities/chosen-guests.ts';
-import { bytesOfNames, MOST_BYTES } from '../../decisions/restart-size.ts';
-import { Failure, UsageError } from '../failure.ts';
-import type { Session } from '../session.ts';
-import { namedTargetsOf, Vms } from '../targets.ts';
-import { checkSelector } from '../usable.ts';
+import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
+import { bytesOfNames, MOST_BYTES } from '../../decisions/restarts/size.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import type { Session } from '../session/session.ts';
+import { namedTargetsOf, Vms } from '../cli/targets.ts';
+import { checkSelector } from '../cli/usable.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 

@@ -1,9 +1,9 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { restartProgress, type RestartProgress } from '../../workflows/messages.ts';
-import { note, print } from '../output.ts';
+import { note, print } from '../cli/output.ts';
 import { followRun, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import { endInWords, progressLines, shortfalls, wishes } from './progress.ts';
 
 const restart: Followed<RestartProgress> = {

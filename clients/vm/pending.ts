@@ -1,12 +1,12 @@
 import { DO_NOT_DISRUPT_ANNOTATION, GROUP, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
-import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
-import type { Vm } from '../fleet.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { Vm } from '../pools/objects.ts';
 import { isOldGuest } from '../machine-types/report.ts';
-import { ageOf, note, print, table, type Cell } from '../output.ts';
+import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
-import { labelOf } from '../targets.ts';
+import { labelOf } from '../cli/targets.ts';
 import type { Vmi, VmScope, VmWithGuest } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as it is. */

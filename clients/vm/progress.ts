@@ -1,8 +1,8 @@
-import { namesInWords } from '../../decisions/naming.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
 import type { RestartProgress } from '../../workflows/messages.ts';
-import { Failure } from '../failure.ts';
-import { paint, plain } from '../output.ts';
-import { bar } from '../status-view.ts';
+import { Failure } from '../cli/failure.ts';
+import { paint, plain } from '../cli/output.ts';
+import { bar } from '../pools/status-view.ts';
 
 const FAILURES_SHOWN = 20;
 

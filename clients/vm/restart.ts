@@ -3,15 +3,15 @@ import { TypedSearchAttributes } from '@temporalio/common';
 import type { WorkflowHandle } from '@temporalio/client';
 import { countOf, type IntOrPercent } from '../../api/int-or-percent.ts';
 import { restartIdOf, taskQueueOf } from '../../workflows/messages.ts';
-import type { restartVms, RestartVmsInput } from '../../workflows/restart-vms.ts';
+import type { restartVms, RestartVmsInput } from '../../workflows/restarts/restart-vms.ts';
 import { DroverCluster, DroverPhase } from '../../workflows/search-attributes.ts';
-import { askedBy } from '../asked-by.ts';
+import { askedBy } from '../session/asked-by.ts';
 import type { RunMemo } from '../runs/list.ts';
-import { ensureSameCluster } from '../same-cluster.ts';
-import type { Session } from '../session.ts';
-import { aboutSetup } from '../temporal.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
+import type { Session } from '../session/session.ts';
+import { aboutSetup } from '../session/temporal.ts';
 import type { ChosenVms } from './choose.ts';
-import { summary } from '../../decisions/summary.ts';
+import { summary } from '../../decisions/lib/summary.ts';
 
 export interface RestartOptions {
   maxUnavailable: IntOrPercent;

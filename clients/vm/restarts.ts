@@ -1,11 +1,11 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { restartIdOf } from '../../workflows/messages.ts';
-import { ageOf, note, print, table } from '../output.ts';
+import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns } from '../runs/list.ts';
 import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../session/session.ts';
 import type { RestartMemo } from './restart.ts';
 
 /** A restart as Temporal lists it; `-o json` prints it as it is. */

@@ -1,9 +1,9 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type Stored } from '../../kubernetes/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
-import { byName, type Vm } from '../fleet.ts';
-import { ofKnownKind } from '../known-kind.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { byName, type Vm } from '../pools/objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
 
 /** What these commands read of a VirtualMachineInstance. */
 export interface Vmi extends KubeObject {

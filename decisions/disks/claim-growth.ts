@@ -1,5 +1,5 @@
-import { field, isObject, type Json } from '../json.ts';
-import { amountOf } from '../quantity.ts';
+import { field, isObject, type Json } from '../lib/json.ts';
+import { amountOf } from '../lib/quantity.ts';
 
 /** The fields of a PersistentVolumeClaim that its growth shows in. */
 export interface GrowingClaim {

@@ -1,6 +1,6 @@
-import type { StoredPool } from '../vm-from-template.ts';
 import { diskTemplates } from './disk-template.ts';
 import { isKeptFor, keptDiskOf } from './kept-disk.ts';
+import type { StoredPool } from '../views/pool.ts';
 
 /** What a DataVolume or a claim says of whose it is. */
 export interface DiskObject {

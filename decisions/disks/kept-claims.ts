@@ -1,12 +1,13 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
-import type { Condition } from '../../api/pool.ts';
-import { withTime } from '../conditions.ts';
-import { namesInWords, vmName } from '../naming.ts';
-import type { PoolTemplate } from '../pool-template.ts';
-import { sameAmount } from '../quantity.ts';
-import type { StoredPool } from '../vm-from-template.ts';
+import type { Condition } from '../../api/pool/pool.ts';
+import { withTime } from '../pool/conditions.ts';
+import { namesInWords } from '../lib/names.ts';
+import type { PoolTemplate } from '../pool/template.ts';
+import { sameAmount } from '../lib/quantity.ts';
 import { diskIdentity, diskTemplates, sizeOf } from './disk-template.ts';
 import type { KeptDisk } from './kept-disk.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { vmName } from '../pool/vm-names.ts';
 
 /** A kept disk, and the claim that it is. */
 export interface KeptClaim {

@@ -1,5 +1,5 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
-import { isObject } from '../json.ts';
+import { isObject } from '../lib/json.ts';
 
 /** What the claim of a kept disk says of itself. */
 export interface KeptDisk {

@@ -1,9 +1,10 @@
-import { namesInWords, vmName } from '../naming.ts';
-import type { PoolStep } from '../pool-plan.ts';
-import type { PoolTemplate } from '../pool-template.ts';
-import type { ScaleStep } from '../scale-plan.ts';
-import type { StoredPool } from '../vm-from-template.ts';
+import { namesInWords } from '../lib/names.ts';
+import type { PoolTemplate } from '../pool/template.ts';
+import type { ScaleStep } from '../pool/scale-plan.ts';
 import { reuseOf, type KeptClaim } from './kept-claims.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { vmName } from '../pool/vm-names.ts';
 
 export interface ReuseInput {
   pool: StoredPool;

@@ -1,8 +1,8 @@
-import type { DisruptedVm } from '../../api/pool.ts';
-import { isMeantToRun, isReady, isRestarting, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from '../availability.ts';
-import type { StoredPool } from '../vm-from-template.ts';
-import type { VmView } from '../vm.ts';
-import type { VmiView } from '../vmi.ts';
+import type { DisruptedVm } from '../../api/pool/pool.ts';
+import { isMeantToRun, isReady, isRestarting, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import type { StoredPool } from '../views/pool.ts';
 
 /**
  * After so long a claim says nothing any more: its VM counts by itself, or nobody has acted on it. Much longer than its holder may act

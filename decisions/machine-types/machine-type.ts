@@ -1,4 +1,4 @@
-import { globRuns, type GlobRun } from './glob.ts';
+import { globRuns, type GlobRun } from '../lib/glob.ts';
 
 /** A machine type such as `pc-q35-rhel9.2.0`: of the types of a family, a later version takes the place of an earlier one. */
 export interface MachineType {

@@ -1,6 +1,6 @@
-import { liveVmi } from '../availability.ts';
-import type { VmView } from '../vm.ts';
-import type { VmiView } from '../vmi.ts';
+import { liveVmi } from '../disruption-budget/availability.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
 import { isAlias } from './machine-type.ts';
 import type { TransitionRecord } from './transition.ts';
 

@@ -1,15 +1,15 @@
-import { isStaying } from '../availability.ts';
-import { PassedOverVms, type PassedOver } from '../passed-over.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../restart-budget.ts';
-import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restart-plan.ts';
-import type { VmView } from '../vm.ts';
-import type { VmiView } from '../vmi.ts';
-import { windowAt } from '../windows.ts';
-import { transitionNeed, type TransitionNeed } from './need.ts';
-import { poolStand } from './pool-stand.ts';
+import { isStaying } from '../disruption-budget/availability.ts';
+import { PassedOverVms, type PassedOver } from '../runs/skipped.ts';
+import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restarts/plan.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { windowAt } from '../lib/maintenance-windows.ts';
+import { transitionNeed, type TransitionNeed } from './vm-need.ts';
+import { poolStand } from './pool-state.ts';
 import { Groups, type WantedResult } from './preflight.ts';
-import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './room.ts';
-import { isOldGuest, isSetBack, type TransitionRules } from './rules.ts';
+import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './limit.ts';
+import { isOldGuest, isSetBack, type TransitionRules } from './criteria.ts';
 import type { TransitionCounts } from './transition.ts';
 
 /** VMs that are to be changed, or whose marks are to be cleared, in one turn at most. */

@@ -1,10 +1,10 @@
-import { liveVmi } from '../availability.ts';
-import type { NodeView } from '../node.ts';
-import { keyOf, type RestartPicture } from '../restart-budget.ts';
-import type { VmView } from '../vm.ts';
-import { transitionNeed, type TransitionNeed } from './need.ts';
-import { poolStand } from './pool-stand.ts';
-import { groupKey, groupOf, wantedType, type TransitionRules } from './rules.ts';
+import { liveVmi } from '../disruption-budget/availability.ts';
+import type { NodeView } from '../views/node.ts';
+import { keyOf, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import type { VmView } from '../views/vm.ts';
+import { transitionNeed, type TransitionNeed } from './vm-need.ts';
+import { poolStand } from './pool-state.ts';
+import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** VMs of a group whose resulting type is not known yet. */

@@ -1,5 +1,5 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
-import { isObject } from '../json.ts';
+import { isObject } from '../lib/json.ts';
 import type { TransitionRecord } from './transition.ts';
 
 /** What MACHINE_TYPE_TRANSITION_ANNOTATION says on a VM or a pool; null where it says nothing, or nothing that drover has written. */

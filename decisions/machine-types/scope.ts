@@ -1,8 +1,8 @@
-import { isMeantToRun, liveVmi } from '../availability.ts';
-import { matchesLabels } from '../label-selector.ts';
-import type { VmView } from '../vm.ts';
-import type { VmiView } from '../vmi.ts';
-import { globMatcher } from './glob.ts';
+import { isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
+import { matchesLabels } from '../lib/label-selector.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { globMatcher } from '../lib/glob.ts';
 import type { TransitionScope } from './transition.ts';
 
 /** What the choice of a VM is made by, whatever its type. */

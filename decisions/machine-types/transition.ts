@@ -1,7 +1,7 @@
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
-import type { LabelSelector, MaintenanceWindow } from '../../api/pool.ts';
-import type { PassedOver } from '../passed-over.ts';
-import type { Steered } from '../said.ts';
+import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
+import type { PassedOver } from '../runs/skipped.ts';
+import type { Steered } from '../runs/user-request.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {

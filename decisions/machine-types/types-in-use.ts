@@ -1,6 +1,6 @@
-import { isFinal, type VmiView } from '../vmi.ts';
-import type { NodeView } from '../node.ts';
-import type { VmView } from '../vm.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
+import type { NodeView } from '../views/node.ts';
+import type { VmView } from '../views/vm.ts';
 import { isAlias, newerThan } from './machine-type.ts';
 
 /** How many VMs ask for a machine type, and how many guests that run have it. */

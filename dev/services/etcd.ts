@@ -1,4 +1,4 @@
-import type { ServiceSpec } from '../service.ts';
+import type { ServiceSpec } from '../process/service.ts';
 import { firstStart } from './first-start.ts';
 
 /**

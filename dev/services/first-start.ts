@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ServiceSpec } from '../service.ts';
+import type { ServiceSpec } from '../process/service.ts';
 
 /**
  * Lets a server begin anew if its first start was cut off. Temporal makes the tables of its database only when the file

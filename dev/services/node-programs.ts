@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import type { Credentials } from '../credentials.ts';
 import { withoutTemporalSettings } from '../environment.ts';
-import type { Launch, ServiceSpec } from '../service.ts';
+import type { Launch, ServiceSpec } from '../process/service.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
-const simulatorMain = fileURLToPath(new URL('../simulator/main.ts', import.meta.url));
+const simulatorMain = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url));
 const workerMain = fileURLToPath(new URL('../../workers/main.ts', import.meta.url));
 
-/** KubeVirt's part, played by `dev/simulator`; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
+/** KubeVirt's part, played by `simulator/`; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
 export function simulator(options: { port: number; credentials: Credentials; env: Record<string, string> }): ServiceSpec<'simulator'> {
   const { port, credentials, env } = options;
   const args = [simulatorMain, '--port', String(port), '--tls-cert', credentials.servingCertificate, '--tls-key', credentials.servingKey];

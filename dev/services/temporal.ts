@@ -1,5 +1,5 @@
-import { answers } from '../probe.ts';
-import type { ServiceSpec } from '../service.ts';
+import { answers } from '../process/probe.ts';
+import type { ServiceSpec } from '../process/service.ts';
 import { firstStart } from './first-start.ts';
 
 const DATABASE = 'temporal.db';

@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Leash } from '../leash.ts';
-import { lastLines } from '../log-file.ts';
-import { identify, signalGroup } from '../process-identity.ts';
+import type { Leash } from '../process/leash.ts';
+import { lastLines } from '../process/log-file.ts';
+import { identify, signalGroup } from '../process/process-identity.ts';
 import type { Tool } from './catalog.ts';
 
 export interface BuildContext {

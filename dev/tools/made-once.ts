@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LockHeld, takeLock } from '../lock.ts';
+import { LockHeld, takeLock } from '../process/lock.ts';
 import { isProgram } from './find-tool.ts';
 
 export interface MakeOptions {

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { lastLines } from '../log-file.ts';
+import { lastLines } from '../process/log-file.ts';
 import { givenPath, isProgram } from './find-tool.ts';
 import { inWords, madeOnce, type MakeOptions } from './made-once.ts';
 

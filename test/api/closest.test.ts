@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { closest, editDistance } from '../../api/manifest/closest.ts';
+import { closest, editDistance } from '../../api/closest.ts';
 
 describe('closest', () => {
   const fields = ['replicas', 'template', 'maxUnavailable', 'paused', 'selector'];

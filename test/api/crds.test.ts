@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { droverCrds } from '../../api/crds.ts';
-import type { StructuralSchema } from '../../api/structural-schema.ts';
+import { droverCrds } from '../../api/crd/crds.ts';
+import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 
 const schemaOf = (): StructuralSchema => droverCrds()[0]!.spec.versions[0]!.schema.openAPIV3Schema;

@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { droverCrds } from '../../api/crds.ts';
-import { parseManifests } from '../../api/manifest.ts';
-import type { StructuralSchema } from '../../api/structural-schema.ts';
+import { droverCrds } from '../../api/crd/crds.ts';
+import { parseManifests } from '../../api/manifest/manifest.ts';
+import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -45,5 +45,15 @@ describe('examples/', () => {
   it.each(readdirSync(new URL('examples/', ROOT)))('%s is taken without a word', (file) => {
     const example = readFileSync(new URL(`examples/${file}`, ROOT), 'utf8');
     expect(parseManifests(example, file).flatMap(({ notes }) => notes)).toEqual([]);
+  });
+});
+
+describe('documentation', () => {
+  const documents = ['README.md', 'CONTRIBUTING.md', ...readdirSync(new URL('docs/', ROOT)).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)];
+  const exists = (path: string): boolean => ['', 'test/'].some((folder) => existsSync(new URL(folder + path, ROOT)));
+
+  it.each(documents.filter((file) => existsSync(new URL(file, ROOT))))('%s names files that there are', (file) => {
+    const named = [...readFileSync(new URL(file, ROOT), 'utf8').matchAll(/`([\w.-]+\/[\w./-]+\.ts)`/g)].map(([, path]) => path!);
+    expect(named.filter((path) => !exists(path))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, readManifests } from '../../api/manifest.ts';
+import { ManifestErrors, readManifests } from '../../api/manifest/manifest.ts';
 import { barePool } from './pools.ts';
 
 /** What would act on a terminal, or turn the order of what it shows. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, parseManifests, readManifests, type Manifest, type Problem } from '../../api/manifest.ts';
+import { ManifestErrors, parseManifests, readManifests, type Manifest, type Problem } from '../../api/manifest/manifest.ts';
 import { barePool, labels, name, template } from './pools.ts';
 
 const proposal = (file: string): string => readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { serialize } from '../../clients/output.ts';
+import { serialize } from '../../clients/cli/output.ts';
 import { plainText, printable } from '../../api/plain-text.ts';
 
 const HOSTILE = 'a\u001B[2J\u0085b\u202Ec\r\nd\u001B]0;x\u0007';

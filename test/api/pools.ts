@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { VirtualMachinePool } from '../../api/pool.ts';
+import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 
 /** A pool that says as little as it may. */
 export const barePool = (spec: Partial<VirtualMachinePool['spec']> = {}): VirtualMachinePool => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ManifestErrors, parseManifests } from '../../api/manifest.ts';
+import { ManifestErrors, parseManifests } from '../../api/manifest/manifest.ts';
 import { readDocuments } from '../../api/manifest/yaml.ts';
 
 const valueOf = (text: string): unknown => {

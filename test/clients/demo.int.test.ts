@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startedAt } from '../../dev/process-identity.ts';
+import { startedAt } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { spawnLeashed } from '../leashed.ts';
 import { nowhere, outcomeOf } from './drover.ts';

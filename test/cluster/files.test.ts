@@ -6,8 +6,8 @@ import { report } from './report.ts';
 test('every integration test either runs on a given cluster or is left out for a reason', () => {
   const { run, skipped } = integrationTests();
   expect([...run, ...skipped.map(({ file }) => file)].sort()).toEqual(globSync('test/**/*.int.test.ts').sort());
-  expect(run).toContain('test/fleet/rollout-semantics.int.test.ts');
-  expect(skipped).toContainEqual({ file: 'test/dev/simulator.int.test.ts', reason: expect.stringContaining('servers of its own') });
+  expect(run).toContain('test/integration/rollout/rollout-semantics.int.test.ts');
+  expect(skipped).toContainEqual({ file: 'test/simulator/simulator.int.test.ts', reason: expect.stringContaining('servers of its own') });
 });
 
 test('the report says what was not proved, by reason', () => {

@@ -12,7 +12,7 @@ const SKIPPED: Record<string, string> = {
   'test/deploy/cluster.int.test.ts': "it applies deploy/ as a whole, with drover's own namespace",
   'test/deploy/image.int.test.ts': 'it runs the image, which is on every machine the same',
   'test/deploy/rights.int.test.ts': "it makes drover's own service accounts; the workers of all other tests have their rights here",
-  'test/fleet/two-clusters.int.test.ts': 'it takes two clusters',
+  'test/integration/servers/two-clusters.int.test.ts': 'it takes two clusters',
   'test/kubernetes/list-watch.int.test.ts': 'it makes more objects than a cluster should have to bear for a test',
 };
 

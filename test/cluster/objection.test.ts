@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { GivenCluster } from './given.ts';
-import type { Need } from './needs.ts';
+import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import type { GivenCluster, Need } from './given/given.ts';
 import { actionObjection, objection } from './objection.ts';
 
 const given = { hasStandIn: false, lacks: [] as Need[] } as GivenCluster;

@@ -1,9 +1,9 @@
 import type { ObjectKey } from '../../kubernetes/client.ts';
-import { Namespaces, VirtualMachineInstances, type Resource } from '../../kubernetes/resources.ts';
+import { Namespaces, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import { entriesIn } from './entries.ts';
-import type { GivenCluster } from './given.ts';
-import { asksFor, beyond } from './knobs.ts';
-import { lackOf } from './needs.ts';
+import type { GivenCluster } from './given/given.ts';
+import { asksFor, beyond } from './given/knobs.ts';
+import { lackOf } from './given/needs.ts';
 
 /** Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it made. */
 export function objection(given: GivenCluster, own: ReadonlySet<string>, resource: Resource, { namespace, name }: ObjectKey, body: unknown): string | undefined {

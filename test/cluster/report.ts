@@ -1,5 +1,5 @@
 import type { Files } from './files.ts';
-import type { Skip } from './skip.ts';
+import type { Skip } from './given/skip.ts';
 
 /** What was not proved, and why: tests by reason, then files; only tests where the files were chosen by hand. */
 export function report(files: Files, skips: readonly Skip[], chosen: boolean): string {

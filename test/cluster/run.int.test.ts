@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { Namespaces, VirtualMachines } from '../../kubernetes/resources.ts';
-import { aFleet, until } from '../fleet/fleet.ts';
-import { ClusterRoleBindings, ClusterRoles } from './ownership.ts';
+import { Namespaces, VirtualMachines } from '../../api/resources.ts';
+import { aFleet, until } from '../integration/fleet.ts';
+import { ClusterRoleBindings, ClusterRoles } from './given/ownership.ts';
 
 const fleet = aFleet({ workers: 0 });
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -26,7 +26,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 test('a run that is interrupted removes what it made', async () => {
-  const run = lane('test/fleet/scale.int.test.ts');
+  const run = lane('test/integration/pool/scale.int.test.ts');
   await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]));
   run.child.kill('SIGINT');
   const { code, said } = await run.ended;
@@ -36,7 +36,7 @@ test('a run that is interrupted removes what it made', async () => {
 });
 
 test('a test that wants what only the simulator does is skipped, with its reason', async () => {
-  const { code, said } = await lane('test/fleet/healing.int.test.ts', '-t', 'waits for a node').ended;
+  const { code, said } = await lane('test/integration/healing/healing.int.test.ts', '-t', 'waits for a node').ended;
   expect(said).toContain('it asks the simulator for');
   expect(code).toBe(0);
   await expectNothingLeft();

@@ -8,14 +8,14 @@ import { parseArgs } from 'node:util';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { CustomResourceDefinitions } from '../../kubernetes/resources.ts';
+import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { integrationTests } from './files.ts';
-import { environmentOf, type GivenCluster } from './given.ts';
-import { removeAll } from './ownership.ts';
-import { preflight, type Facts } from './preflight.ts';
+import { environmentOf, type GivenCluster } from './given/given.ts';
+import { removeAll } from './given/ownership.ts';
+import { preflight, type Facts } from './given/preflight.ts';
 import { report } from './report.ts';
-import type { Skip } from './skip.ts';
-import { createWorkerAccount } from './worker-rights.ts';
+import type { Skip } from './given/skip.ts';
+import { createWorkerAccount } from './given/worker-rights.ts';
 
 /** `npm run test:cluster -- --kubeconfig FILE`: every integration test that needs nothing of the simulator, on a cluster with KubeVirt. */
 

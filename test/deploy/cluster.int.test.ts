@@ -7,10 +7,10 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { controllerOf, type KubeObject } from '../../kubernetes/objects.ts';
-import { ConfigMaps, Events, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../kubernetes/resources.ts';
-import { chaosProxy } from '../fleet/chaos-proxy.ts';
-import { aFleet, namesUpTo, until } from '../fleet/fleet.ts';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import { ConfigMaps, Events, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { chaosProxy } from '../integration/chaos-proxy.ts';
+import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { ClusterRoleBindings, ClusterRoles, createServiceAccounts, kubeconfigOf, NAMESPACE, tokenOf } from './service-accounts.ts';
 

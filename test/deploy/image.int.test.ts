@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import packageLock from '../../package-lock.json' with { type: 'json' };
 import { defaultCache } from '../../dev/paths.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
-import { aFleet, namesUpTo, until } from '../fleet/fleet.ts';
+import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
 import { readCompose, type ComposeService } from './compose.ts';
 import { ended, Image } from './image.ts';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { droverCrds } from '../../api/crds.ts';
+import { droverCrds } from '../../api/crd/crds.ts';
 import { readConfig } from '../../workers/config.ts';
 import { imageEnvironment } from './dockerfile.ts';
 import { readManifests, rightsOf, rulesOf } from './rights.ts';

@@ -1,13 +1,13 @@
 import { beforeAll, expect, test } from 'vitest';
 import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
-import type { PoolSpec } from '../../api/pool.ts';
-import { revisionOf } from '../../decisions/revision.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
-import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools } from '../../kubernetes/resources.ts';
-import { chaosProxy } from '../fleet/chaos-proxy.ts';
-import { aFleet, namesUpTo, runningTemplate, until } from '../fleet/fleet.ts';
-import { withDisk } from '../fleet/healings.ts';
-import { Machines } from '../fleet/machine-types.ts';
+import type { PoolSpec } from '../../api/pool/pool.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
+import { chaosProxy } from '../integration/chaos-proxy.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
+import { withDisk } from '../integration/healing/healings.ts';
+import { Machines } from '../integration/machine-types/machine-types.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
 

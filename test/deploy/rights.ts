@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
-import type { KubeObject } from '../../kubernetes/objects.ts';
+import type { KubeObject } from '../../api/objects.ts';
 
 interface Rule {
   apiGroups: string[];

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { Namespaces, type Resource } from '../../kubernetes/resources.ts';
-import type { TestFleet } from '../fleet/fleet.ts';
+import { Namespaces, type Resource } from '../../api/resources.ts';
+import type { TestFleet } from '../integration/fleet.ts';
 import { readManifests } from './rights.ts';
 
 /** The namespace that the manifests put drover's service accounts in. */

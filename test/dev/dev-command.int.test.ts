@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findStack } from '../../dev/find-stack.ts';
-import { choosePorts } from '../../dev/ports.ts';
+import { choosePorts } from '../../dev/process/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, servers, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');

@@ -6,11 +6,12 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { findStack } from '../../dev/find-stack.ts';
 import { defaultCache } from '../../dev/paths.ts';
-import { choosePorts } from '../../dev/ports.ts';
-import { startStack, type Stack } from '../../dev/stack.ts';
+import { choosePorts } from '../../dev/process/ports.ts';
+import { startStack } from '../../dev/stack.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
-import { CustomResourceDefinitions } from '../../kubernetes/resources.ts';
+import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, pidsOf, servers, stateFolder } from './stacks.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 
 async function temporalOf({ temporalAddress }: Stack): Promise<Client> {
   const connection = await Connection.connect({ address: temporalAddress, connectTimeout: 10_000 });

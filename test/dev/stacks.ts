@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { startedAt } from '../../dev/process-identity.ts';
-import { startStack, type Stack, type StackOptions } from '../../dev/stack.ts';
+import { startedAt } from '../../dev/process/process-identity.ts';
+import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import type { Resource } from '../../kubernetes/resources.ts';
+import type { Resource } from '../../api/resources.ts';
+import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 
 export const ConfigMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
 export const configMap = (name: string) => ({ metadata: { name, namespace: 'default' }, data: { here: 'yes' } });

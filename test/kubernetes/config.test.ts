@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { KubeConfigError, loadKubeConfig } from '../../kubernetes/config.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'drover-kubeconfig-'));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
-import { ConfigMaps } from '../../kubernetes/resources.ts';
-import { chaosProxy, type Fate } from '../fleet/chaos-proxy.ts';
-import { aFleet, until } from '../fleet/fleet.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { ConfigMaps } from '../../api/resources.ts';
+import { chaosProxy, type Fate } from '../integration/chaos-proxy.ts';
+import { aFleet, until } from '../integration/fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 

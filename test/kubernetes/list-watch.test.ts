@@ -5,8 +5,8 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
-import { VirtualMachines } from '../../kubernetes/resources.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 
 type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../kubernetes/objects.ts';
-import type { Resource } from '../../kubernetes/resources.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 
 export interface Event {
   version: number;

@@ -1,7 +1,7 @@
 import './real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
-import type { PoolStatus } from '../../api/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';

@@ -1,7 +1,7 @@
 import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import type { CallOptions, DeleteOptions, KubeClient, ListOptions, ObjectKey, PatchType, WatchEvent, WriteOptions } from '../../kubernetes/client.ts';
-import type { KubeList, KubeObject, Stored } from '../../kubernetes/objects.ts';
-import type { Resource } from '../../kubernetes/resources.ts';
+import type { KubeList, KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
 import type { HttpRequest } from '../../kubernetes/transport.ts';
 import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
 import { timeNow, type Process } from './virtual-time.ts';

@@ -1,8 +1,8 @@
-import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
-import { DataVolumes, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { Stored } from '../../kubernetes/objects.ts';
-import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
+import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { Guarantees } from './guarantees.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario } from './random.ts';

@@ -1,4 +1,4 @@
-import type { PoolSpec, VmTemplate } from '../../api/pool.ts';
+import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 
 export interface Shape {
   /** Two templates of different versions are of different revisions, and a guest has to be restarted for it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool.ts';
-import { aStep } from '../decisions/rollout-pools.ts';
+import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool/pool.ts';
+import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 
 /** What happens to an installation; VMs, workers and pools are named by any number, of which the remainder by their count is taken. */

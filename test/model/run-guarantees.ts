@@ -1,10 +1,10 @@
 import { asyncLocalStorage } from '@temporalio/activity';
-import { resolveMachineType } from '../../dev/simulator/machine-type.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../dev/simulator/types.ts';
-import { controllerOf, type Stored } from '../../kubernetes/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { MachineTypeTransitionInput } from '../../workflows/machine-type-transition.ts';
-import type { RestartVmsInput } from '../../workflows/restart-vms.ts';
+import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
+import type { RestartVmsInput } from '../../workflows/restarts/restart-vms.ts';
 import type { Write } from './api-server.ts';
 import { activityNow, isGoing, isReady, runs } from './facts.ts';
 import type { Call } from './model-client.ts';

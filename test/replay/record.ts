@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { setup } from '../../clients/setup.ts';
-import { connectTemporal } from '../../clients/temporal.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import { connectTemporal } from '../../clients/session/temporal.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../kubernetes/objects.ts';
-import { KubeVirts, ResourceQuotas, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../kubernetes/resources.ts';
-import type { PoolSpec, PoolStatus } from '../../api/pool.ts';
-import { revisionOf } from '../../decisions/revision.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { KubeVirts, ResourceQuotas, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
 import {
   healVmIdOf,
   pause,
@@ -29,8 +29,8 @@ import {
   updateBatchIdOf,
   watchIdOf,
 } from '../../workflows/messages.ts';
-import type { machineTypeTransition } from '../../workflows/machine-type-transition.ts';
-import type { restartVms } from '../../workflows/restart-vms.ts';
+import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
+import type { restartVms } from '../../workflows/restarts/restart-vms.ts';
 
 /**
  * Plays a pool's life on a stack of its own, with a failure in it, and keeps the histories of its workflows:

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
-import { serveHealth } from '../../workers/health.ts';
+import { serveHealth } from '../../workers/health/health.ts';
 import { endOnFault } from '../../workers/last-resort.ts';
 
 test('an error that nobody has caught is logged and counted; the worker drains once, and ends with 1', () => {

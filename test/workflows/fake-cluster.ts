@@ -1,16 +1,17 @@
 import { Context } from '@temporalio/activity';
-import type { AwaitActivities } from '../../activities/await-vms.ts';
-import type { HealActivities } from '../../activities/heal.ts';
-import type { Done, PoolActivities } from '../../activities/pool.ts';
-import type { UpdateActivities } from '../../activities/update.ts';
-import type { PoolSpec, VmTemplate } from '../../api/pool.ts';
-import { vmName } from '../../decisions/naming.ts';
-import { planPool } from '../../decisions/pool-plan.ts';
-import { revisionOf } from '../../decisions/revision.ts';
-import type { StoredPool } from '../../decisions/vm-from-template.ts';
-import type { VmView } from '../../decisions/vm.ts';
-import type { VmiView } from '../../decisions/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../decisions/fleets.ts';
+import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
+import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
+import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
+import { planPool } from '../../decisions/pool/plan.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi, quiet } from '../decisions/model/fleets.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { Done } from '../../activities/pool/types.ts';
 
 /** One call of drover's that changes something. */
 export interface Act {

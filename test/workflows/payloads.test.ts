@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Unreadable } from '../../decisions/payload/reader.ts';
+import { Unreadable } from '../../decisions/lib/payload-reader.ts';
 import * as messages from '../../workflows/messages.ts';
 import { cycleTold } from '../../workflows/payloads.ts';
 import { healVerdict } from './payloads.ts';

@@ -1,9 +1,9 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'vitest';
-import type { PoolSpec, RolloutStatus } from '../../api/pool.ts';
+import type { PoolSpec, RolloutStatus } from '../../api/pool/pool.ts';
 import { changed, poolIdOf, progress, taskQueueOf, updateBatchIdOf, type PoolProgress } from '../../workflows/messages.ts';
-import type { pool } from '../../workflows/pool.ts';
+import type { pool } from '../../workflows/pool/pool.ts';
 import { FakeCluster } from './fake-cluster.ts';
 import { soon, type TimeSkippingServer } from './time-skipping.ts';
 

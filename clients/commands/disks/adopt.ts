@@ -1,14 +1,14 @@
 import { Command } from 'commander';
-import { VirtualMachinePools } from '../../../kubernetes/resources.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
 import { adopt } from '../../disks/adopt.ts';
 import { keptClaims } from '../../disks/kept.ts';
 import { chosen } from '../../disks/prune.ts';
-import { UsageError } from '../../failure.ts';
-import { ofKnownKind } from '../../known-kind.ts';
-import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
-import { note, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
-import type { DryRun } from '../../values.ts';
+import { UsageError } from '../../cli/failure.ts';
+import { ofKnownKind } from '../../cli/known-kind.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import type { DryRun } from '../../cli/values.ts';
 
 interface AdoptOptions {
   pool?: string;

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { keptClaims } from '../../disks/kept.ts';
 import { chosen, deleteKept, type Choice } from '../../disks/prune.ts';
-import { Failure, UsageError } from '../../failure.ts';
-import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
-import { note, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
-import { duration, type DryRun } from '../../values.ts';
+import { Failure, UsageError } from '../../cli/failure.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { duration, type DryRun } from '../../cli/values.ts';
 
 interface PruneOptions extends Omit<Choice, 'names'> {
   all?: boolean;

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { throwAll, UsageError } from '../../failure.ts';
+import { throwAll, UsageError } from '../../cli/failure.ts';
 import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
-import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
-import { plain, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
-import { labelOf, namedTargetsOf, Pools, Vms } from '../../targets.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
+import { plain, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { labelOf, namedTargetsOf, Pools, Vms } from '../../cli/targets.ts';
 
 export const healNowCommand = (): Command =>
   cycle('now', 'healNow')

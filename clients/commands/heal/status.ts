@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../options.ts';
-import { note } from '../../output.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { note } from '../../cli/output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import { inSession, type Session } from '../../session.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {
   watch?: boolean;

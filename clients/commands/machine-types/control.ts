@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { reasonOption } from '../../options.ts';
-import { print } from '../../output.ts';
+import { reasonOption } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
 import type { RunSignal } from '../../runs/steer.ts';
-import { inSession } from '../../session.ts';
+import { inSession } from '../../session/session.ts';
 
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
   pause: ['paused', 'change and restart no further VM until `resume`; those that restart already come back'],

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { formatOption } from '../../options.ts';
+import { formatOption } from '../../cli/options.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import { inSession } from '../../session.ts';
+import { inSession } from '../../session/session.ts';
 
 export const listTransitionsCommand = (): Command =>
   new Command('list')
@@ -11,7 +11,7 @@ export const listTransitionsCommand = (): Command =>
       inSession(command, async (session) => {
         const [{ listTransitions, printTransitions }, { remarkOnCluster }] = await Promise.all([
           import('../../machine-types/transitions.ts'),
-          import('../../unknown-cluster.ts'),
+          import('../../session/unknown-cluster.ts'),
         ]);
         const transitions = await listTransitions(session);
         if (transitions.length === 0) await remarkOnCluster(session);

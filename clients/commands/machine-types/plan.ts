@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { addRestartOptions, addScopeOptions, type RestartFlags, type ScopeFlags } from '../../machine-types/options.ts';
 import type { PlanFormat } from '../../machine-types/plan-view.ts';
-import { examples, formatOption } from '../../options.ts';
-import { inSession, type Session } from '../../session.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 type PlanFlags = ScopeFlags & RestartFlags & { output?: PlanFormat };
 

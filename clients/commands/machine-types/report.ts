@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { ReportFormat } from '../../machine-types/print-report.ts';
-import { examples, formatOption } from '../../options.ts';
-import { inSession } from '../../session.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { inSession } from '../../session/session.ts';
 
 export const transitionReportCommand = (): Command =>
   new Command('report')

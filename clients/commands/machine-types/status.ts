@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../options.ts';
+import { examples, formatOption } from '../../cli/options.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import { inSession, type Session } from '../../session.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface StatusOptions {
   watch?: boolean;

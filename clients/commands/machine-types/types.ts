@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { TypesFormat } from '../../machine-types/types.ts';
-import { examples, formatOption } from '../../options.ts';
-import { inSession } from '../../session.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { inSession } from '../../session/session.ts';
 
 interface TypesOptions {
   allNamespaces?: boolean;

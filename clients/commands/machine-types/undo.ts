@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { addFollowOptions, addRestartOptions, type FollowFlags, type RestartFlags } from '../../machine-types/options.ts';
-import { examples } from '../../options.ts';
-import { inSession, type Session } from '../../session.ts';
+import { examples } from '../../cli/options.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 type UndoFlags = RestartFlags & FollowFlags;
 

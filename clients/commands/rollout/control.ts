@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
-import { print } from '../../output.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
 import type * as controls from '../../rollout/control.ts';
-import { inSession, type Session } from '../../session.ts';
-import { labelOf, Pools } from '../../targets.ts';
-import type { DryRun } from '../../values.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { labelOf, Pools } from '../../cli/targets.ts';
+import type { DryRun } from '../../cli/values.ts';
 
 interface ControlOptions {
   reason?: string;
@@ -65,7 +65,7 @@ async function steer(session: Session, words: string[], which: Which, options: C
     import('../../rollout/pools.ts'),
     import('../../rollout/control.ts'),
     import('../../rollout/lines.ts'),
-    import('../../rollout/revisions.ts'),
+    import('../../rollout/revisions/revisions.ts'),
     import('../../rollout/view.ts'),
   ]);
   const asked = which(all, options);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { examples } from '../../options.ts';
-import { note, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
+import { examples } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface DiffOptions {
   revision?: string;
@@ -30,8 +30,8 @@ export const diffCommand = (): Command =>
 async function diff(session: Session, words: string[], { revision, to }: DiffOptions): Promise<void> {
   const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { effortInWords, rolloutStrategyOf }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions.ts'),
-    import('../../rollout/diff.ts'),
+    import('../../rollout/revisions/revisions.ts'),
+    import('../../rollout/revisions/diff.ts'),
     import('../../rollout/effort.ts'),
   ]);
   const pool = await onePool(session, words);

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../options.ts';
-import { note, print } from '../../output.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import { inSession, type Session } from '../../session.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface HistoryOptions {
   revision?: string;
@@ -34,7 +34,7 @@ export const historyCommand = (): Command =>
 async function list(session: Session, words: string[], output: DataFormat | undefined): Promise<void> {
   const [{ namedPools }, { historyOf, historyTable }, { printData }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/history.ts'),
+    import('../../rollout/revisions/history.ts'),
     import('../../rollout/data.ts'),
   ]);
   const pools = await namedPools(session, words);
@@ -54,7 +54,7 @@ async function list(session: Session, words: string[], output: DataFormat | unde
 async function show(session: Session, words: string[], revision: string, output: DataFormat): Promise<void> {
   const [{ onePool }, { findRevision, readRevisions }, { printData }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions.ts'),
+    import('../../rollout/revisions/revisions.ts'),
     import('../../rollout/data.ts'),
   ]);
   const pool = await onePool(session, words);

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { UsageError } from '../../failure.ts';
-import { examples, formatOption } from '../../options.ts';
-import { note } from '../../output.ts';
+import { UsageError } from '../../cli/failure.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { note } from '../../cli/output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import { inSession, type Session } from '../../session.ts';
-import { duration } from '../../values.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { duration } from '../../cli/values.ts';
 
 interface StatusOptions {
   watch?: boolean;

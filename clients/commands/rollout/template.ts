@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../options.ts';
-import { note, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
-import { labelOf, Pools } from '../../targets.ts';
-import type { DryRun } from '../../values.ts';
+import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { labelOf, Pools } from '../../cli/targets.ts';
+import type { DryRun } from '../../cli/values.ts';
 
 interface UndoOptions {
   toRevision?: string;
@@ -33,11 +33,11 @@ export const undoCommand = (): Command =>
 async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
   const [{ namedPools }, { inWords, readRevisions }, { undoTarget, undoneInWords }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
     import('../../rollout/pools.ts'),
-    import('../../rollout/revisions.ts'),
-    import('../../rollout/undo.ts'),
+    import('../../rollout/revisions/revisions.ts'),
+    import('../../rollout/revisions/undo.ts'),
     import('../../rollout/change-template.ts'),
-    import('../../../decisions/revision.ts'),
-    import('../../../decisions/pool-template.ts'),
+    import('../../../decisions/revisions/hash.ts'),
+    import('../../../decisions/pool/template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
@@ -83,7 +83,7 @@ async function restart(session: Session, words: string[], { reason, dryRun }: Re
     import('../../rollout/pools.ts'),
     import('../../rollout/restart.ts'),
     import('../../rollout/change-template.ts'),
-    import('../../../decisions/pool-template.ts'),
+    import('../../../decisions/pool/template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../options.ts';
-import { inSession, type Session } from '../../session.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { inSession, type Session } from '../../session/session.ts';
 import type { PendingFormat } from '../../vm/pending.ts';
 
 interface PendingOptions {

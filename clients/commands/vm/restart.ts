@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import type { IntOrPercent } from '../../../api/int-or-percent.ts';
-import { dryRunOption, dryRunRemark, examples } from '../../options.ts';
-import { note, print } from '../../output.ts';
-import { inSession, type Session } from '../../session.ts';
-import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../values.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { inSession, type Session } from '../../session/session.ts';
+import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
 
 interface RestartOptions {
   pending?: boolean;

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { examples, formatOption } from '../../options.ts';
-import { print } from '../../output.ts';
+import { examples, formatOption } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
 import type { RunSignal } from '../../runs/steer.ts';
-import { inSession, type Session } from '../../session.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 /** `drover vm restarts`: lists them, and has commands about one of them. */
 export function restartsCommand(): Command {
@@ -25,7 +25,7 @@ const listCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action((options: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([import('../../vm/restarts.ts'), import('../../unknown-cluster.ts')]);
+        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([import('../../vm/restarts.ts'), import('../../session/unknown-cluster.ts')]);
         const restarts = await listRestarts(session);
         if (restarts.length === 0) await remarkOnCluster(session);
         await printRestarts(restarts, options.output);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-holder.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
-import { aPool } from '../fleets.ts';
+import { aPool } from '../model/fleets.ts';
 
 const why = (found: Partial<HolderInput>) => whyDiskIsHeld({ name: 'root-2', vm: 'web-2', number: 2, poolUid: 'pool-uid', dataVolume: undefined, claim: undefined, ...found });
 const owned = (kind: string, name: string) => ({ metadata: { ownerReferences: [{ kind, name }] } });

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { PoolSpec } from '../../../api/pool.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import { diskIdentity, type DiskTemplate } from '../../../decisions/disks/disk-template.ts';
 import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
-import { planPool, type PoolPlan, type PoolPlanInput } from '../../../decisions/pool-plan.ts';
-import { revisionOf } from '../../../decisions/revision.ts';
-import { aPool, aVm, quiet } from '../fleets.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { aPool, aVm, quiet } from '../model/fleets.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 
 const disk = (storage: string, url = 'http://a'): DiskTemplate => ({ metadata: { name: 'data' }, spec: { source: { http: { url } }, storage: { resources: { requests: { storage } } } } });
 const templateOf = (of: DiskTemplate): PoolSpec['template'] =>

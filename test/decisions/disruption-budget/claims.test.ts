@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { DisruptedVm } from '../../../api/pool.ts';
-import type { VmiOf } from '../../../decisions/availability.ts';
+import type { DisruptedVm } from '../../../api/pool/pool.ts';
+import type { VmiOf } from '../../../decisions/disruption-budget/availability.ts';
 import {
   CLAIM_MS,
   claimedNames,
@@ -10,9 +10,9 @@ import {
   type Ask,
   type ClaimScene,
 } from '../../../decisions/disruption-budget/claims.ts';
-import { planPool } from '../../../decisions/pool-plan.ts';
-import type { VmView } from '../../../decisions/vm.ts';
-import { aPool, aVm, aVmi, quiet } from '../fleets.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const AT = '2026-11-22T07:00:00.000Z';
 const now = Date.parse(AT);

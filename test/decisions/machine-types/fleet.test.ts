@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { transitionNeed } from '../../../decisions/machine-types/need.ts';
-import { templateTypeOf } from '../../../decisions/machine-types/pool-stand.ts';
+import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
+import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
-import { keyOf } from '../../../decisions/restart-budget.ts';
-import { revisionOf } from '../../../decisions/revision.ts';
-import type { VmView } from '../../../decisions/vm.ts';
-import { aVm } from '../fleets.ts';
+import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aVm } from '../model/fleets.ts';
 import { BAD_PREFERENCE, isNew, ModelCluster, ModelTransition } from './model.ts';
 import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './scenes.ts';
 

@@ -1,22 +1,22 @@
 import { expect } from 'vitest';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { isDown, isStaying, liveVmi } from '../../../decisions/availability.ts';
-import { transitionNeed } from '../../../decisions/machine-types/need.ts';
+import { isDown, isStaying, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
+import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
-import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-stand.ts';
+import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
-import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/room.ts';
-import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/rules.ts';
+import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/limit.ts';
+import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
-import { keyOf, RestartBudget, type OwningPool, type RestartPicture } from '../../../decisions/restart-budget.ts';
-import { restartNeed } from '../../../decisions/restart-plan.ts';
-import { revisionOf } from '../../../decisions/revision.ts';
-import type { StoredPool } from '../../../decisions/vm-from-template.ts';
-import type { VmView } from '../../../decisions/vm.ts';
-import type { VmiView } from '../../../decisions/vmi.ts';
-import { aVmi } from '../fleets.ts';
+import { keyOf, RestartBudget, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { restartNeed } from '../../../decisions/restarts/plan.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aVmi } from '../model/fleets.ts';
 import { aTypedPool, OLD } from './scenes.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 /** With this preference KubeVirt fills an old type in again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
-import type { HeldGuest } from '../../../decisions/machine-types/room.ts';
+import type { HeldGuest } from '../../../decisions/machine-types/limit.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
-import { keyOf } from '../../../decisions/restart-budget.ts';
-import { revisionOf } from '../../../decisions/revision.ts';
-import type { VmView } from '../../../decisions/vm.ts';
-import type { VmiView } from '../../../decisions/vmi.ts';
+import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, rulesOf } from './scenes.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');

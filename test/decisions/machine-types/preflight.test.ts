@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
-import { othersOf } from '../../../decisions/machine-types/others.ts';
+import { othersOf } from '../../../decisions/machine-types/other-transitions.ts';
 import { faultOf, restartable, wantedResults } from '../../../decisions/machine-types/preflight.ts';
 import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
 

@@ -1,13 +1,13 @@
-import type { PoolSpec } from '../../../api/pool.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { groupOf, transitionRules, type TransitionRules, type TransitionRulesInput } from '../../../decisions/machine-types/rules.ts';
+import { groupOf, transitionRules, type TransitionRules, type TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../../../decisions/restart-budget.ts';
-import { revisionOf } from '../../../decisions/revision.ts';
-import type { StoredPool } from '../../../decisions/vm-from-template.ts';
-import type { VmView } from '../../../decisions/vm.ts';
-import type { VmiView } from '../../../decisions/vmi.ts';
-import { aPool, aVm, aVmi } from '../fleets.ts';
+import { keyOf, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 /** VMs in the way of a machine type transition, with what a test doesn't care about filled in. */
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { supportedTypes, TypeTally, type TypeCounts, type TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
-import type { NodeView } from '../../../decisions/node.ts';
-import { aVm, aVmi } from '../fleets.ts';
+import type { NodeView } from '../../../decisions/views/node.ts';
+import { aVm, aVmi } from '../model/fleets.ts';
 
 const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({ name: 'node', ready: true, schedulable: true, machineTypes, ...fields });
 const NODES = [node(['q35', 'pc-q35-rhel9.2.0', 'pc-q35-rhel8.6.0']), node(['q35', 'pc-q35-rhel9.2.0']), node(['pc-q35-rhel9.8.0'], { schedulable: false })];

@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import type { Fleet, FleetChange } from './cluster-cache.ts';
+import { serverLost, workerStopping } from '../lib/shutdown.ts';
+
+/** An object that has changed. */
+export interface Changed {
+  kind: 'pool' | 'vm' | 'vmi';
+  namespace: string;
+  name: string;
+  /** What it was and is. */
+  change: Extract<FleetChange, { kind: Changed['kind'] }>;
+}
+
+/** Changes in a fleet that an activity waits for. */
+export class Changes {
+  readonly #fleet: Fleet;
+  readonly #stopping: AbortSignal;
+  readonly #unsubscribe: () => void;
+  #changed = Promise.withResolvers<void>();
+
+  /** `stopping` is aborted when the worker is asked to end: its waits move to another worker at once. */
+  constructor(fleet: Fleet, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
+    this.#fleet = fleet;
+    this.#stopping = stopping;
+    this.#unsubscribe = fleet.subscribe((change) => {
+      if (change.kind === 'strategy' || change.kind === 'node' || change.kind === 'disk') return;
+      const { kind } = change;
+      const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
+      if (concerns({ kind, namespace, name, change })) this.#changed.resolve();
+    });
+  }
+
+  /**
+   * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over; rejects
+   * when the activity is cancelled, its worker asked to end, or the API server lost.
+   */
+  async next(timeoutMs: number, settleMs: number): Promise<void> {
+    const over = new AbortController();
+    const { lost } = this.#fleet;
+    const signal = AbortSignal.any([over.signal, cancellationSignal(), this.#stopping, lost]);
+    try {
+      const changed = this.#changed.promise.then(() => sleep(settleMs));
+      await Promise.race([changed, sleep(timeoutMs, undefined, { signal })]);
+      this.#changed = Promise.withResolvers<void>();
+    } catch (error) {
+      if (this.#stopping.aborted) throw workerStopping();
+      throw lost.aborted ? serverLost() : error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+}

@@ -1,0 +1,311 @@
+import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
+import type { Witness } from '../../decisions/healing/proof.ts';
+import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
+import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { Contact } from '../../kubernetes/contact.ts';
+import { isNotFound, orNothing } from '../../kubernetes/errors.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { ControllerRevisions, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, pathOf, type Resource } from '../../api/resources.ts';
+import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
+import { FailedGuests } from './failed-vmis.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
+import { OwnerIndex } from './owner-index.ts';
+import { revisionView, type ControllerRevision, type RevisionView } from '../../decisions/views/revision-from-object.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import { Witnesses } from './witnesses.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+
+/** How long a decision waits for the watch to catch up before it lists for itself. */
+const CATCH_UP_MS = 2_000;
+
+export interface FleetOptions {
+  client: KubeClient;
+  relistMs?: number;
+  onError?: (resource: string, error: Error) => void;
+  onMissed?: (resource: string, count: number) => void;
+  /** The API server does not answer any more, or does again. */
+  onContact?: (isLost: boolean) => void;
+  /** A guest that ran has failed; KubeVirt starts it anew, where its VM says so. */
+  onGuestFailed?: (guest: VmiView) => void;
+}
+
+export type FleetChange =
+  | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
+  | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
+  | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
+  /** A kept disk. */
+  | { kind: 'disk'; before: KeptClaim | undefined; after: KeptClaim | undefined }
+  /** It is lost, or is back. */
+  | { kind: 'node'; before: NodeView; after: NodeView | undefined }
+  | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
+
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'behindMs'>;
+
+/** A call of a moment: one that takes longer says as much as none. */
+const CONTACT_DEADLINE_MS = 5_000;
+const CONFIRMED_AT_ONCE = 16;
+
+/**
+ * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
+ * of the templates that the pools had, and of what KubeVirt does with a change.
+ */
+export class Fleet {
+  readonly pools: ListWatch<KubeObject, StoredPool>;
+  readonly vms: ListWatch<VirtualMachine, VmView>;
+  readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
+  readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
+  readonly nodes: ListWatch<Node, NodeView>;
+  readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
+  readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #client: KubeClient;
+  readonly #contact: Contact;
+  readonly #failedGuests = new FailedGuests();
+  readonly #witnesses = new Witnesses();
+  readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
+  readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
+  readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
+  readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #onListenerFailed: (error: Error) => void;
+  readonly #noKubeVirt = Promise.withResolvers<void>();
+  #strategy: VmRolloutStrategy = strategyOf(undefined);
+
+  constructor(options: FleetOptions) {
+    const { client, relistMs, onError, onMissed, onContact, onGuestFailed } = options;
+    this.#onListenerFailed = (error) => onError?.('listener', error);
+    this.#client = client;
+    this.#contact = new Contact({
+      ask: () => client.request({ method: 'GET', path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`, deadlineMs: CONTACT_DEADLINE_MS }),
+      behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
+      onChange: onContact,
+    });
+    const common = (resource: Resource) => ({
+      client,
+      resource,
+      ...(relistMs === undefined ? {} : { relistMs }),
+      onError: (error: Error) => onError?.(resource.plural, error),
+      onMissed: (count: number) => onMissed?.(resource.plural, count),
+    });
+    this.pools = new ListWatch<KubeObject, StoredPool>({
+      ...common(VirtualMachinePools),
+      view: withoutManagedFields,
+      onChange: (_key, before, after) => this.#tell({ kind: 'pool', before, after }),
+    });
+    this.vms = new ListWatch<VirtualMachine, VmView>({
+      ...common(VirtualMachines),
+      view: vmView,
+      onChange: (_key, before, after) => {
+        this.#vmsByOwner.change(before, after);
+        if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
+        this.#tell({ kind: 'vm', before, after });
+      },
+      onTold: (type, { metadata }) => {
+        if (type === 'ADDED') this.#witnesses.made(metadata.uid, BigInt(metadata.resourceVersion));
+        if (type === 'DELETED') this.#witnesses.forget(metadata.uid);
+      },
+    });
+    this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
+      ...common(VirtualMachineInstances),
+      view: vmiView,
+      onChange: (_key, before, after) => {
+        if (after !== undefined && this.#failedGuests.note(after, Date.now())) onGuestFailed?.(after);
+        this.#tell({ kind: 'vmi', before, after });
+      },
+      onTold: (type, vmi) => {
+        const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
+        if (hasEnded) this.#witnesses.ended(vmiView(vmi), Date.now());
+      },
+      onGap: (version) => this.#witnesses.gap(version),
+    });
+    this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
+      ...common(ControllerRevisions),
+      labelSelector: POOL_LABEL,
+      view: revisionView,
+      onChange: (_key, before, after) => this.#revisionsByPool.change(before ?? undefined, after ?? undefined),
+    });
+    this.keptClaims = new ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>({
+      ...common(PersistentVolumeClaims),
+      labelSelector: KEPT_DISK,
+      view: keptClaimView,
+      onChange: (_key, before, after) => {
+        this.#keptByPool.change(before ?? undefined, after ?? undefined);
+        this.#tell({ kind: 'disk', before: before ?? undefined, after: after ?? undefined });
+      },
+    });
+    this.nodes = new ListWatch<Node, NodeView>({
+      ...common(Nodes),
+      view: nodeView,
+      // A node that is new has no guests yet.
+      onChange: (_key, before, after) => {
+        if (before !== undefined && before.ready !== after?.ready) this.#tell({ kind: 'node', before, after });
+      },
+    });
+    const kubevirts = common(KubeVirts);
+    this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({
+      ...kubevirts,
+      view: kubevirtView,
+      onChange: () => this.#readStrategy(),
+      onError: (error) => {
+        // A cluster whose API has no such kind has no such object either.
+        if (isNotFound(error)) this.#noKubeVirt.resolve();
+        kubevirts.onError(error);
+      },
+    });
+  }
+
+  /** Resolves once all first lists are in. */
+  async start(): Promise<void> {
+    const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
+    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) => cache.start().ready())]);
+    this.#contact.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#contact, this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
+  }
+
+  /** Aborted when the API server is lost: what these caches hold may be long over. Another one once it is back. */
+  get lost(): AbortSignal {
+    return this.#contact.lost;
+  }
+
+  /** Makes sure that these VMs and their VMIs, by `namespace/name`, are read next as the API server has them now. Throws where it does not answer. */
+  async confirm(keys: readonly string[]): Promise<void> {
+    let seen: Seen = {};
+    let isGone = false;
+    const waiting = [...keys];
+    const next = async (): Promise<void> => {
+      for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
+        const [namespace = '', name = ''] = key.split('/');
+        const kinds = [VirtualMachines, VirtualMachineInstances];
+        const [vm, vmi] = await Promise.all(kinds.map((kind) => orNothing(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS }))));
+        seen = laterSeen(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
+        isGone ||= (vm === undefined && this.vms.get(key) !== undefined) || (vmi === undefined && this.vmis.get(key) !== undefined);
+      }
+    };
+    await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
+    if (isGone) await Promise.all([this.vms.relist(), this.vmis.relist()]);
+    await this.catchUp(seen);
+  }
+
+  /** The caches that a decision can't do without, by the plural of what they hold. */
+  get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
+    return {
+      virtualmachinepools: this.pools,
+      virtualmachines: this.vms,
+      virtualmachineinstances: this.vmis,
+      controllerrevisions: this.revisions,
+      persistentvolumeclaims: this.keptClaims,
+      nodes: this.nodes,
+    };
+  }
+
+  /** The VMs that the pool of this UID owns. */
+  ownedBy(uid: string): VmView[] {
+    return this.#vmsByOwner.of(uid);
+  }
+
+  /** The VM's own instance; one that an earlier VM of its name has left behind is not. */
+  vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
+    const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
+    if (vmi?.vmUid !== vm.uid) return undefined;
+    return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
+  }
+
+  /** True for a node that does not answer, or is no more. */
+  isLost(node: string | null): boolean {
+    return node !== null && this.nodes.get(node)?.ready !== true;
+  }
+
+  /** Guests of the VM of this UID that ran and then failed, oldest first, as far as this worker has seen them. */
+  failedGuestsOf(vmUid: string): readonly VmiView[] {
+    return this.#failedGuests.of(vmUid);
+  }
+
+  /** What was the matter with the last guest of the VM of this UID that failed; null where this worker has seen none. */
+  lastTroubleOf(vmUid: string): string | null {
+    return this.#failedGuests.troubleOf(vmUid);
+  }
+
+  /** What has become of all guests of the VM of this UID; null where this worker has not followed them since the VM was made. */
+  witnessOf(vmUid: string): Witness | null {
+    return this.#witnesses.of(vmUid);
+  }
+
+  /** The templates that the pool of this UID has and had, in no order. */
+  revisionsOf(poolUid: string): RevisionView[] {
+    return this.#revisionsByPool.of(poolUid);
+  }
+
+  /** Claims that are marked as kept for the pool of this UID. */
+  keptClaimsOf(poolUid: string): KeptClaim[] {
+    return this.#keptByPool.of(poolUid);
+  }
+
+  /** What KubeVirt does with a change of a running VM's template. */
+  rolloutStrategy(): VmRolloutStrategy {
+    return this.#strategy;
+  }
+
+  /** True where a VM of this name exists that the pool of this UID does not own. */
+  isHeldByOther(namespace: string, name: string, uid: string): boolean {
+    const vm = this.vms.get(`${namespace}/${name}`);
+    return vm !== undefined && vm.owner?.uid !== uid;
+  }
+
+  /** The resource versions that these caches have reached: what is read of them now is not older. */
+  versionsOf(...kinds: (keyof Seen)[]): Seen {
+    return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
+  }
+
+  /** Makes sure that what is read next is not older than `seen`, and says what it is not older than now. */
+  async catchUp(seen: Seen): Promise<Seen> {
+    await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
+    return this.versionsOf('pools', 'vms', 'vmis');
+  }
+
+  subscribe(listener: (change: FleetChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #forget(vmUid: string): void {
+    this.#failedGuests.forget(vmUid);
+    this.#witnesses.forget(vmUid);
+  }
+
+  #readStrategy(): void {
+    const before = this.#strategy;
+    const [kubevirt] = this.#kubevirts.values();
+    this.#strategy = strategyOf(kubevirt);
+    if (this.#strategy !== before) this.#tell({ kind: 'strategy', before, after: this.#strategy });
+  }
+
+  #tell(change: FleetChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        // One change that a listener can't take must not break the watch that tells all of them.
+        this.#onListenerFailed(error as Error);
+      }
+    }
+  }
+}
+
+async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
+  if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
+}
+
+function withoutManagedFields(pool: KubeObject): StoredPool {
+  const { managedFields: _, ...metadata } = pool.metadata;
+  return { ...pool, metadata } as unknown as StoredPool;
+}

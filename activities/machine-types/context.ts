@@ -1,0 +1,41 @@
+import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
+import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
+import type { RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { pictureOfVms } from '../restarts/vm-restarter.ts';
+import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
+
+/** What every activity of a transition is told. */
+export interface TransitionRequest {
+  ref: { cluster: string; id: string };
+  transition: Transition;
+  /** What dry runs have shown until now. */
+  results: TransitionResult[];
+  seen: Seen;
+}
+
+/** VMs and pools, as this worker's caches have them, in the light of a transition. */
+export interface Scene {
+  rules: TransitionRules;
+  picture: RestartPicture;
+}
+
+/** With `ageMs` what is known of other transitions is no older. */
+export async function sceneOf(fleet: Fleet, others: OtherTransitions, request: Omit<TransitionRequest, 'seen'>, ageMs?: number): Promise<Scene> {
+  const { ref, transition, results } = request;
+  const ids = otherIds(fleet, ref.id);
+  await others.refresh(ids, ageMs);
+  // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that it runs.
+  const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
+  return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
+}
+
+/** Of all that have left something on a VM or a pool, be they over. */
+function otherIds(fleet: Fleet, own: string): string[] {
+  const ids = othersOf(fleet.vms.values(), own);
+  for (const { metadata } of fleet.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
+  return [...ids].filter((id) => isTransitionId(id) && id !== own);
+}

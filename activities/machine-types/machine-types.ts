@@ -1,0 +1,89 @@
+import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
+import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { Places } from '../disruption-budget/places.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './await.ts';
+import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
+import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
+import { OtherTransitions } from './other-transitions.ts';
+import { PatchHand, type Unpatched } from './patch-vms.ts';
+import { changePools, type ChangedPools } from './pools.ts';
+import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
+import { sceneOf, type TransitionRequest } from './context.ts';
+import type { BegunRestarts } from '../restarts/restarts.ts';
+import { takeEach } from '../lib/for-each-concurrently.ts';
+
+export type { TransitionLook } from './await.ts';
+
+export interface PatchRequest extends TransitionRequest {
+  /** By `namespace/name`. */
+  vms: string[];
+}
+
+export interface PatchedVms {
+  /** How many carry the transition's record by now and did not before. */
+  patched: number;
+  /** Of the VMs that were not patched, though they are there. */
+  outcomes: Unpatched[];
+  seen: Seen;
+}
+
+export interface MachineTypeActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  places: Places;
+  /** Calls to the API server at once, for one activity; of short patches, which nothing else waits for, more. */
+  concurrency: number;
+  patchConcurrency: number;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
+  /** Told how a transition stands, and what was done. */
+  onLook?: (id: string, counts: TransitionCounts) => void;
+  onPatched?: (count: number) => void;
+  onRestarted?: (count: number) => void;
+}
+
+export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
+  const { client, fleet, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
+  const others = new OtherTransitions();
+  const sceneAt = async (request: TransitionRequest) => {
+    await fleet.catchUp(request.seen);
+    return sceneOf(fleet, others, request);
+  };
+
+  return {
+    preflightTransition: (request: PreflightRequest): Promise<Preflight> => beating(() => preflight({ client, fleet, others }, request)),
+
+    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> => awaitTransition({ fleet, others, stopping, onLook }, request),
+
+    /** What becomes of groups of VMs that no dry run has shown yet. */
+    checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
+      beating(async () => checkTypes({ client, fleet, others }, await sceneAt(request), request.wanted)),
+
+    /** Changes the types of VMs, or marks those whose guests alone are old. May be run again at any point. */
+    patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
+      beating(async () => {
+        const hand = new PatchHand({ client, fleet, scene: await sceneAt(request) });
+        const outcomes = await takeEach(hand, request.vms, concurrency, patchConcurrency);
+        onPatched?.(hand.patched);
+        return { patched: hand.patched, outcomes, seen: hand.seen };
+      }),
+
+    changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
+      beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
+
+    clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> => beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
+
+    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
+      beating(async () => {
+        const begun = await beginRestarts({ client, fleet, places, concurrency }, await sceneAt(request), request);
+        onRestarted?.(request.vms.length - begun.outcomes.length);
+        return begun;
+      }),
+  };
+}
+
+export type MachineTypeActivities = ReturnType<typeof createMachineTypeActivities>;

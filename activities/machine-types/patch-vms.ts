@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { newRecord } from '../../decisions/machine-types/new-record.ts';
+import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { recordTypeChange } from './events.ts';
+import { liveVm } from './live-vm.ts';
+import type { Scene } from './context.ts';
+import { beforeOf, beforeOfView, isSame, typePatch, type Before, type TypeChange } from '../../decisions/machine-types/type-patch.ts';
+
+/** Refusals of the same patch of the same VM: the second is the API server's last word, the first may be of a picture that was old. */
+const TRIES = 5;
+const TRY_AGAIN_MS = 50;
+/** A webhook that answers 500 may be in trouble itself. */
+const WEBHOOK_AGAIN_MS = 300;
+
+/** A VM that was not patched. */
+export interface Unpatched {
+  vm: string;
+  /** Of a VM; not of a pool. */
+  uid?: string;
+  end:
+    /** Somebody has changed it meanwhile: it is left as it is. */
+    | 'Changed'
+    /** The API server won't have it. */
+    | 'Failed';
+  why: string;
+}
+
+export interface PatchHandOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  scene: Scene;
+}
+
+/** Changes the machine types of VMs one by one, each only where it still is what it was when that was decided. */
+export class PatchHand {
+  readonly #in: PatchHandOptions;
+  #vms: string | undefined;
+  /** How many carry the transition's record by now and did not before it began. */
+  patched = 0;
+
+  constructor(options: PatchHandOptions) {
+    this.#in = options;
+  }
+
+  /** What must be seen to see the acts. */
+  get seen(): Seen {
+    return { vms: this.#vms };
+  }
+
+  /** Null where it is done, or there is nothing to do it to. Throws what may pass, for the caller to try again. */
+  async take(key: string): Promise<Unpatched | null> {
+    const { client, fleet } = this.#in;
+    let vm = fleet.vms.get(key);
+    const first = vm;
+    let before = vm && beforeOfView(vm);
+    for (let tries = 1; ; tries++) {
+      if (vm === undefined || before === undefined || vm.deleting) return null;
+      const need = this.#need(vm);
+      if (need.need !== 'patch' && need.need !== 'mark') return this.#settled(key, need, { vm, first: first! });
+      try {
+        await this.#write(vm, before, need);
+        return null;
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const live = await liveVm(client, vm);
+        const now = live && beforeOf(live);
+        // Else the next look would be as old as this one was.
+        this.#vms = later(this.#vms, live?.metadata.resourceVersion);
+        const mayPass = isConflict(error) || isTransient(error);
+        const isLast = now !== undefined && isSame(now, before) && !mayPass && tries > 1;
+        if (isLast || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
+        if (live !== undefined && live.metadata.uid !== vm.uid) return null;
+        [vm, before] = [live && vmView(live), now];
+        await sleep((isTransient(error) ? WEBHOOK_AGAIN_MS : TRY_AGAIN_MS) * tries);
+      }
+    }
+  }
+
+  #need(vm: VmView): TransitionNeed {
+    const { rules, picture } = this.#in.scene;
+    return transitionNeed(rules, vm, picture);
+  }
+
+  /** Nothing is to be done to it any more: an attempt of ours that nobody has heard of has done it, or somebody else. */
+  #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
+    const { id } = this.#in.scene.rules.ref;
+    if (vm.transition?.id === id) this.patched++;
+    // The next look tells who has it in hand.
+    else if (need !== 'parked' && vm.machineType !== first.machineType) return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
+    return null;
+  }
+
+  async #write(vm: VmView, before: Before, need: Extract<TransitionNeed, { need: 'patch' | 'mark' }>): Promise<void> {
+    const { client, scene } = this.#in;
+    const { rules, picture } = scene;
+    const { id } = rules.ref;
+    const from = vm.machineType ?? '';
+    const guest = liveVmi(picture.vmiOf(vm));
+    const wanted = need.need === 'patch' ? need.to : undefined;
+    const group = { from, wanted: wanted ?? null, architecture: vm.architecture, preference: vm.preference };
+    const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
+    const record = newRecord(vm, guest, { id, to, at: new Date().toISOString() });
+    const marks = need.need === 'mark' || need.marks;
+    // One that an earlier transition has left behind waits for nothing any more.
+    const mark = marks ? id : before.mark === null ? {} : { mark: null };
+    const change: TypeChange = { record, ...(wanted === undefined ? {} : { machineType: wanted }), ...(typeof mark === 'string' ? { mark } : mark) };
+    const written = await this.#patch(vm, typePatch(before, change));
+    const isNew = vm.transition?.id !== id;
+    if (isNew) this.patched++;
+    const told = await this.#correct(written, record);
+    if (marks && (isNew || vm.transition?.guest === null)) await recordTypeChange(client, vm, told, rules.transition.askedBy);
+  }
+
+  /** Says what its type is now, where it is another than the dry run has shown: an undo goes by it. */
+  async #correct(written: Stored<VirtualMachine>, record: TransitionRecord): Promise<TransitionRecord> {
+    const before = beforeOf(written);
+    const to = before.machineType ?? '';
+    if (to === record.to) return record;
+    const corrected = { ...record, to };
+    try {
+      await this.#patch(vmView(written), typePatch(before, { record: corrected }));
+    } catch (error) {
+      // Somebody was faster: what the VM is by now is theirs.
+      if (!isRefusal(error)) throw error;
+    }
+    return corrected;
+  }
+
+  async #patch({ namespace, name }: VmView, patch: unknown): Promise<Stored<VirtualMachine>> {
+    const written = await this.#in.client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'json', patch, { signal: cancellationSignal() });
+    this.#vms = later(this.#vms, written.metadata.resourceVersion);
+    return written;
+  }
+}

@@ -1,0 +1,65 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { PoolStatus } from '../../api/pool/pool.ts';
+import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isNotFound, KubeError, orNothing } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { PoolKey } from './types.ts';
+
+/** Written by whoever disrupts the pool's VMs. */
+const CLAIMS = 'disruptedVMs';
+const OWN = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
+
+/** What a later plan must have seen; `isLate`: the status was another's by then, and was left as it is. */
+export type WrittenStatus = Seen & { isLate?: true };
+
+type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
+
+/**
+ * Writes what a plan has found to the pool's status, all of it but the claims of who disrupts VMs, as long as it is still the status
+ * that the plan has seen: a write that comes late, by a worker that was taken for dead, gives way.
+ */
+export async function writePoolStatus(client: KubeClient, fleet: Fleet, key: PoolKey, status: PoolStatus): Promise<WrittenStatus> {
+  const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
+  const write = (before: PoolStatus | undefined, spent?: unknown): Promise<Stored | undefined> => {
+    const path = `/status/${CLAIMS}`;
+    const forgets: Operation[] = spent === undefined ? [] : [{ op: 'test', path, value: spent }, { op: 'remove', path }];
+    const patch = [{ op: 'test', path: '/metadata/uid', value: key.uid }, ...changes(before, status), ...forgets];
+    return client.patch(VirtualMachinePools, key, 'json', patch, { subresource: 'status', signal: cancellationSignal() });
+  };
+  try {
+    const written = await write(cached?.status, cached && spentClaims(fleet, cached));
+    return { pools: written?.metadata.resourceVersion };
+  } catch (error) {
+    if (isNotFound(error)) return {};
+    if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
+    // The cache may be behind, or the status be another's by now.
+    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }))) as StoredPool | undefined;
+    if (live === undefined || live.metadata.uid !== key.uid) return {};
+    const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
+    if (isOther) return { pools: live.metadata.resourceVersion, isLate: true };
+    const written = await write(live.status);
+    return { pools: written?.metadata.resourceVersion };
+  }
+}
+
+function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[] {
+  if (before === undefined) return [{ op: 'test', path: '/status', value: null }, { op: 'add', path: '/status', value: status }];
+  const fields = OWN.flatMap((field): Operation[] => {
+    const path = `/status/${field}`;
+    const value = status[field];
+    if (value !== undefined) return [{ op: 'add', path, value }];
+    // What may not be there can't be removed.
+    return [{ op: 'add', path, value: null }, { op: 'remove', path }];
+  });
+  return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...fields];
+}
+
+function spentClaims(fleet: Fleet, pool: StoredPool): unknown {
+  const scene = { pool, vms: fleet.ownedBy(pool.metadata.uid), vmiOf: fleet.vmiOf.bind(fleet) };
+  return hasSpentClaimsAlone(scene, Date.now()) ? pool.status?.disruptedVMs : undefined;
+}

@@ -1,0 +1,132 @@
+import { planRestarts, type HeldRestart, type RestartOutcome, type RestartPlan } from '../../decisions/restarts/plan.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { Changed } from '../cache/changes.ts';
+import type { ChosenGuests } from './chosen-vmis.ts';
+import { digestOf } from '../cache/digest.ts';
+import type { Places } from '../disruption-budget/places.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
+import { pictureOfVms, RestartHand } from './vm-restarter.ts';
+import { takeEach } from '../lib/for-each-concurrently.ts';
+
+/** Freed budget is gathered for so long, unless a quarter of it has come together before. */
+const GATHER_MS = 1_000;
+
+interface Pace {
+  maxUnavailable: number;
+  inHand: HeldRestart[];
+  seen: Seen;
+}
+
+export interface AwaitRestartsRequest extends Pace {
+  /** Not to be tried again, by `namespace/name`. */
+  failed: string[];
+  deadlineMs: number;
+  /** Whether further VMs may be taken. */
+  takes: boolean;
+  /** None are taken before; milliseconds since the epoch. */
+  notBefore: number;
+  /** Since when nothing has been taken and nothing has come back: after `deadlineMs` of that, what is left is left. */
+  quietSince: number;
+  /** Stands for what the workflow says it waits for; null if it says nothing yet. */
+  told: string | null;
+}
+
+export interface RestartLook extends Omit<RestartPlan, 'wakeAt'> {
+  /** Nothing is left to be done, or waited for any longer. */
+  isOver: boolean;
+  /** Stands for what is waited for, to be compared with. */
+  told: string;
+  seen: Seen;
+}
+
+export interface BeginRestartsRequest extends Pace {
+  /** Of those in hand, the ones to be restarted now, by `namespace/name`. */
+  vms: string[];
+  askedBy: string;
+  reason: string | null;
+}
+
+export interface BegunRestarts {
+  /** Of the VMs that are not waited for. */
+  outcomes: RestartOutcome[];
+  seen: Seen;
+}
+
+export interface RestartActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  places: Places;
+  chosenGuests: ChosenGuests;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
+}
+
+export function createRestartActivities({ client, fleet, places, chosenGuests, concurrency, stopping }: RestartActivityOptions) {
+  const picture = pictureOfVms(fleet);
+
+  return {
+    /**
+     * Waits until some of the chosen VMs can be restarted, or some of those in hand have come back or are late, and says which.
+     * It reads nothing but this worker's caches.
+     */
+    awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
+      beating(async () => {
+        const chosen = await chosenGuests.ofThisRun();
+        const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
+        const concerns = ({ namespace }: Changed): boolean => namespaces.has(namespace);
+        const failed = new Set(request.failed);
+        const { seen, notBefore, quietSince, deadlineMs } = request;
+        const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
+        return longLook<RestartLook>({ fleet, stopping, seen, concerns, settleMs, gatherMs: GATHER_MS }, (now) => {
+          const takes = request.takes && now >= notBefore;
+          const { wakeAt, ...plan } = planRestarts({ ...request, chosen, picture, failed, takes, now });
+          const isOver = isOverAt(now, plan, request);
+          const told = digestOf([plan.passedOver, plan.full]);
+          const isEnough = isOver || request.told === null || isPlenty(plan, request);
+          return {
+            found: { ...plan, isOver, told, seen: fleet.versionsOf('vms', 'vmis') },
+            worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
+            isNews: told !== request.told,
+            late: lateOf(plan.settled),
+            times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
+          };
+        });
+      }),
+
+    /**
+     * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run
+     * again at any point.
+     */
+    beginRestarts: ({ vms, inHand, maxUnavailable, askedBy, reason, seen }: BeginRestartsRequest): Promise<BegunRestarts> =>
+      beating(async () => {
+        const chosen = await chosenGuests.ofThisRun();
+        await fleet.catchUp(seen);
+        const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
+        const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
+        const hand = new RestartHand({ client, fleet, places, chosen, maxUnavailable, others, note });
+        const outcomes = await takeEach(hand, vms, concurrency);
+        return { outcomes, seen: hand.seen };
+      }),
+  };
+}
+
+export type RestartActivities = ReturnType<typeof createRestartActivities>;
+
+/** VMs whose time is over, by `namespace/name`. */
+export const lateOf = (settled: readonly RestartOutcome[]): string[] => settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
+
+function isOverAt(now: number, { take, settled, open }: Omit<RestartPlan, 'wakeAt'>, request: AwaitRestartsRequest): boolean {
+  const { inHand, takes, quietSince, deadlineMs } = request;
+  if (inHand.length > settled.length || take.length > 0) return false;
+  return open === 0 || !takes || (settled.length === 0 && now >= quietSince + deadlineMs);
+}
+
+/** Whether there is enough to begin with, or nothing to gather any more. */
+function isPlenty({ take, settled }: Omit<RestartPlan, 'wakeAt'>, { inHand, maxUnavailable }: AwaitRestartsRequest): boolean {
+  return take.length >= Math.ceil(maxUnavailable / 4) || (settled.length > 0 && settled.length === inHand.length);
+}

@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
+import { RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
+import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { recordVmEvent } from '../lib/events.ts';
+import { placeFor } from '../disruption-budget/place-for.ts';
+import type { Place, Places } from '../disruption-budget/places.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { restartVm } from './restart-vm.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+
+/** What may pass is tried so often: somebody else's hand in the same VM, or a refusal that may be KubeVirt's own trouble. */
+const TRIES = 8;
+const TRY_AGAIN_MS = 100;
+
+/** VMs of any owner as this worker's caches have them. */
+export const pictureOfVms = (fleet: Fleet): RestartPicture => ({
+  vmOf: (key) => fleet.vms.get(key),
+  vmiOf: (vm) => fleet.vmiOf(vm),
+  poolOf: (vm) => ownerOf(fleet, vm, vm.owner === null ? undefined : fleet.pools.get(`${vm.namespace}/${vm.owner.name}`)),
+});
+
+function ownerOf(fleet: Fleet, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
+  if (pool === undefined || pool.metadata.uid !== owner?.uid) return undefined;
+  const vms = (): VmView[] => fleet.ownedBy(pool.metadata.uid);
+  return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => fleet.vmiOf(vm) }, Date.now()) };
+}
+
+export interface RestartHandOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  places: Places;
+  chosen: Chosen;
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  counted?: readonly string[];
+  maxUnavailable: number;
+  /** In hand already, by `namespace/name`. */
+  others: string[];
+  /** What the Events on the VMs say. */
+  note: string;
+}
+
+/**
+ * Restarts VMs one by one, each decided anew right before the act: only the guest that was chosen, only where nothing stands in
+ * its way, and only while the budgets have room. A guest that is gone, or asked to go, is left alone.
+ *
+ * The run's own budget is counted here; a place in that of the VM's pool is claimed where all who disrupt the pool's VMs claim theirs.
+ */
+export class RestartHand {
+  readonly #in: RestartHandOptions;
+  /** In hand and not known to be back. */
+  readonly #acting: Set<string>;
+  #seen: Seen = {};
+
+  constructor(options: RestartHandOptions) {
+    this.#in = options;
+    this.#acting = new Set(options.others);
+  }
+
+  /** What must be seen to see the acts. */
+  get seen(): Seen {
+    return this.#seen;
+  }
+
+  /** Null where the VM is waited for. Throws what may pass, for the caller to try again. */
+  async take(key: string): Promise<RestartOutcome | null> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#take(key);
+      } catch (error) {
+        const isRefusal = error instanceof Unwilling || isConflict(error);
+        if (!isRefusal && (!(error instanceof KubeError) || isTransient(error))) throw error;
+        if (!isRefusal || tries === TRIES) {
+          this.#acting.delete(key);
+          return { vm: key, end: 'Failed', why: error.message };
+        }
+        await sleep(TRY_AGAIN_MS * tries);
+      }
+    }
+  }
+
+  async #take(key: string): Promise<RestartOutcome | null> {
+    const { client, chosen, note } = this.#in;
+    const guest = chosen.get(key)!;
+    const { vm, vmi, owner } = await this.#read(key);
+    const need = restartNeed(guest, vm, vmi, owner);
+    if (vm === undefined || need.need === 'nothing' || vm.changingState) {
+      // It has been sent down already, be it by an attempt of this activity that nobody has heard of.
+      this.#acting.add(key);
+      return null;
+    }
+    if (need.need !== 'restart') return { vm: key, end: 'Deferred', why: need.why };
+    const full = this.#whyNoRoom(vm);
+    if (full !== null) return { vm: key, end: 'Deferred', why: full };
+    // Where the answer is lost, it counts until that is known.
+    this.#acting.add(key);
+    const place = await this.#claim(vm, need.guest, owner);
+    if (typeof place === 'string') {
+      this.#acting.delete(key);
+      return { vm: key, end: 'Deferred', why: place };
+    }
+    const done = await restartVm(client, vm, need.guest).catch(async (error: unknown) => {
+      // What may pass is tried again, and the call may have been heard all the same.
+      if (error instanceof KubeError && !isTransient(error)) await place?.release();
+      throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
+    });
+    this.#seen = laterSeen(this.#seen, done);
+    await recordVmEvent(client, vm, { type: 'Normal', reason: 'Restarted', action: 'Restart', note });
+    return null;
+  }
+
+  /** As the API server has them in this moment. */
+  async #read(key: string): Promise<{ vm?: VmView; vmi?: VmiView; owner?: OwningPool | undefined }> {
+    const { client, fleet } = this.#in;
+    const [namespace = '', name = ''] = key.split('/');
+    const signal = cancellationSignal();
+    const [stored, vmi] = await Promise.all([
+      orNothing(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal })),
+      orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
+    ]);
+    if (stored === undefined) return {};
+    const vm = vmView(stored);
+    const own = vmi !== undefined && controllerOf(vmi)?.uid === vm.uid ? { vmi: vmiView(vmi) } : {};
+    if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
+    // KubeVirt's own pools are of the same kind by name: the UID tells.
+    const pool = await orNothing(client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }));
+    return { vm, ...own, owner: ownerOf(fleet, vm, pool as StoredPool | undefined) };
+  }
+
+  /** Null for a VM that is in no pool; a sentence where its pool's budget is full. */
+  #claim(vm: VmView, vmi: VmiView, owner: OwningPool | undefined): Promise<Place | string | null> {
+    if (owner === undefined) return Promise.resolve(null);
+    const { namespace, name, uid } = owner.pool.metadata;
+    return placeFor(this.#in.places, { namespace, name, uid }, vm, vmi);
+  }
+
+  #whyNoRoom(vm: VmView): string | null {
+    const { fleet, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
+    const picture = { ...pictureOfVms(fleet), poolOf: () => undefined };
+    return new RestartBudget({ counted, picture, inHand: this.#acting, maxUnavailable }).whyNot(vm);
+  }
+}
+
+/** KubeVirt answers 500 also where it won't: what it says again and again is its last word. */
+class Unwilling extends Error {
+  override readonly name = 'Unwilling';
+}

@@ -1,0 +1,108 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { standingOf, type Standing } from '../../decisions/vm-update/progress.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { VmTemplate } from '../../api/pool/pool.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { VirtualMachineInstances } from '../../api/resources.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { Changed } from '../cache/changes.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { guestMetadataPatch } from './vmi-metadata.ts';
+import { longLook } from '../cache/long-look.ts';
+import { orChanged } from '../lib/or-changed.ts';
+import type { Revisions } from './revisions.ts';
+import { recordUpdates } from './events.ts';
+import type { PoolKey } from '../pool/types.ts';
+
+export interface AwaitRequest {
+  key: PoolKey;
+  revision: string;
+  vms: HeldVm[];
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  deadline: number;
+  seen: Seen;
+}
+
+export interface AwaitOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  revisions: Revisions;
+  /** Aborted when the worker is asked to end. */
+  stopping: AbortSignal;
+}
+
+export function createAwaitActivities({ client, fleet, revisions, stopping }: AwaitOptions) {
+  return {
+    /**
+     * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads nothing but
+     * this worker's caches; only a guest that has taken a live update is written to, with the revision that it now runs.
+     */
+    awaitVms: ({ key, revision, vms, minReadyMs, deadline, seen }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
+      beating(async () => {
+        await fleet.catchUp(seen);
+        const template = await revisions.find(key, revision);
+        if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
+        const pending = new Map(vms.map((vm) => [vm.name, vm]));
+        const names = new Set(pending.keys());
+        const concerns = ({ kind, namespace, name }: Changed): boolean => kind !== 'pool' && namespace === key.namespace && names.has(name);
+        const outcomes: UpdateOutcome[] = [];
+        const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now, isConfirmed) => {
+          const times = [deadline];
+          const late: string[] = [];
+          for (const held of pending.values()) {
+            const vm = ownedVm(key, held.name);
+            const standing = standingOf({ held, revision, template, vm, vmiOf: (one) => fleet.vmiOf(one), minReadyMs, now });
+            if (standing.state === 'applied') await label(key, vm!, template);
+            const outcome = outcomeOf(held, standing, now >= deadline);
+            if (outcome?.end === 'Failed' && !isConfirmed) late.push(`${key.namespace}/${held.name}`);
+            else if (outcome !== null) {
+              outcomes.push(outcome);
+              pending.delete(held.name);
+            } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
+          }
+          const found = { outcomes, seen: fleet.versionsOf('vms', 'vmis') };
+          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times, late };
+        });
+        const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+        if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
+        return awaited;
+      }),
+  };
+
+  function ownedVm({ namespace, uid }: PoolKey, name: string): VmView | undefined {
+    const vm = fleet.vms.get(`${namespace}/${name}`);
+    return vm?.owner?.uid === uid ? vm : undefined;
+  }
+
+  /** Says on the VMI which revision its guest now runs; one that is another by now is left alone. */
+  async function label(key: PoolKey, vm: VmView, to: VmTemplate): Promise<void> {
+    const guest = liveVmi(fleet.vmiOf(vm));
+    const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);
+    if (guest === undefined) return;
+    const patch = { metadata: { uid: guest.uid, ...guestMetadataPatch(key.name, from ?? to, to) } };
+    await orChanged(client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() }));
+  }
+}
+
+export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
+
+const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
+
+function outcomeOf({ name: vm }: HeldVm, standing: Standing, isLate: boolean): UpdateOutcome | null {
+  switch (standing.state) {
+    case 'well':
+      return { vm, end: 'Updated' };
+    case 'gone':
+      return gone(vm);
+    case 'refused':
+      return { vm, end: 'RestartRequired', why: standing.why };
+    case 'applied':
+      return null;
+    case 'waiting':
+      return isLate ? { vm, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` } : null;
+  }
+}

@@ -1,0 +1,233 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { effortBetween } from '../../decisions/vm-update/disruption.ts';
+import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { takeVm, type Take } from '../../decisions/vm-update/recheck.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
+import { withDefaults } from '../../api/pool-defaults.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { beating } from '../lib/heartbeat.ts';
+import { growDisks } from '../disks/grow.ts';
+import { placeFor } from '../disruption-budget/place-for.ts';
+import type { Place, Places } from '../disruption-budget/places.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { livePool } from '../pool/live-pool.ts';
+import { orChanged } from '../lib/or-changed.ts';
+import { restartVm } from '../restarts/restart-vm.ts';
+import type { Revisions } from './revisions.ts';
+import { takeEach } from '../lib/for-each-concurrently.ts';
+import { untilSpecSeen } from '../cache/wait-for-observed-generation.ts';
+import { recordUpdates } from './events.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import { guestMetadataPatch } from './vmi-metadata.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
+import type { PoolKey } from '../pool/types.ts';
+
+/** KubeVirt takes notice of a spec within moments, where it is well. */
+const SEEN_WITHIN_MS = 10_000;
+/** Somebody else's hand in the same VM: it is looked at anew. */
+const TRIES = 8;
+
+export interface UpdateRequest {
+  key: PoolKey;
+  revision: string;
+  /** The revision that is rolled out: another in an undo. */
+  rollout: string;
+  vms: HeldVm[];
+  /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
+  startedAt: number;
+  seen: Seen;
+}
+
+export interface Updated {
+  /** Of the VMs that are not waited for. */
+  outcomes: UpdateOutcome[];
+  seen: Seen;
+}
+
+export interface UpdateActivityOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  places: Places;
+  revisions: Revisions;
+  /** Calls to the API server at once, for one activity. */
+  concurrency: number;
+}
+
+export function createUpdateActivities({ client, fleet, places, revisions, concurrency }: UpdateActivityOptions) {
+  return {
+    /**
+     * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of a VM
+     * that is to be replaced it only makes sure that it still may be.
+     * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
+     * revision, and a guest that was restarted carries it too.
+     */
+    updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
+      beating(async () => {
+        await fleet.catchUp(seen);
+        const pool = await livePool(client, key, cancellationSignal());
+        if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
+        if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
+        const template = await revisions.find(key, revision);
+        if (template === undefined) {
+          // It was the pool's for a moment alone: no VM has failed for that.
+          return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
+        }
+        const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt });
+        const outcomes = await takeEach(hand, vms, concurrency);
+        await recordUpdates(client, pool, revision, outcomes);
+        return { outcomes, seen: hand.seen };
+      }),
+  };
+}
+
+export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
+
+interface HandOptions {
+  client: KubeClient;
+  fleet: Fleet;
+  places: Places;
+  revisions: Revisions;
+  key: PoolKey;
+  revision: string;
+  rollout: string;
+  template: PoolTemplate;
+  startedAt: number;
+}
+
+/** Brings the VMs of one batch to their revision. */
+class Hand {
+  readonly #in: HandOptions;
+  readonly #places = new Map<string, Place>();
+  #vms: string | undefined;
+  #vmis: string | undefined;
+
+  constructor(options: HandOptions) {
+    this.#in = options;
+  }
+
+  get seen(): Seen {
+    return { vms: this.#vms, vmis: this.#vmis };
+  }
+
+  /** Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try again. */
+  async take(held: HeldVm): Promise<UpdateOutcome | null> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#take(held);
+      } catch (error) {
+        if (isConflict(error) && tries < TRIES) continue;
+        if (!(error instanceof KubeError) || isTransient(error)) throw error;
+        await this.#giveUp(held.name);
+        return { vm: held.name, end: 'Failed', why: error.message };
+      }
+    }
+  }
+
+  async #take(held: HeldVm): Promise<UpdateOutcome | null> {
+    const { client, key } = this.#in;
+    const at = { namespace: key.namespace, name: held.name };
+    const signal = cancellationSignal();
+    const [pool, vm, vmi] = await Promise.all([
+      livePool(client, key, signal),
+      orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
+      orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
+    ]);
+    const view = vm && vmView(vm);
+    const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
+    const take = this.#decide(held, pool, view, own);
+    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
+    if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
+    if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
+    const full = take.disrupts ? await this.#claim(view, own) : null;
+    if (full !== null) return { vm: held.name, end: 'Deferred', why: full };
+    // Its removal claims the place anew.
+    if (held.act === 'replace') return null;
+
+    const now = take.writes ? await this.#write(pool, vm) : view;
+    if (take.restarts !== null) {
+      // KubeVirt would start the next guest from the spec that it knows.
+      if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
+        await this.#giveUp(held.name);
+        return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
+      }
+      // It was down, which costs no place, and may have come up meanwhile: then it does.
+      if (!now.specSeen && liveVmi(own)?.ready !== true) {
+        await this.#giveUp(held.name);
+        return this.#take(held);
+      }
+      const late = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(now, own) : null;
+      if (late !== null) return { vm: held.name, end: 'Deferred', why: late };
+      this.#note(await restartVm(client, now, take.restarts));
+    } else await this.#places.get(held.name)?.release();
+    if (held.act !== 'write') return null;
+    const guest = liveVmi(own);
+    if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
+    return { vm: held.name, end: 'Updated' };
+  }
+
+  /** Null if there is a place in the pool's budget; else why there is none. */
+  async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
+    const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
+    if (typeof place === 'string') return place;
+    this.#places.set(vm.name, place);
+    return null;
+  }
+
+  async #giveUp(name: string): Promise<void> {
+    await this.#places.get(name)?.release();
+  }
+
+  #note({ vms, vmis }: Seen): void {
+    this.#vms = later(this.#vms, vms);
+    this.#vmis = later(this.#vmis, vmis);
+  }
+
+  /** On the pool and the VM as they are in this moment. */
+  #decide(held: HeldVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Take {
+    const { revision, rollout, startedAt } = this.#in;
+    return takeVm({ held, revision, rollout, startedAt, vm, vmi, pool });
+  }
+
+  /** The VM as it is from now on: its run strategy may be another. */
+  async #write(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<VmView> {
+    const { client, revisions, key, template, startedAt } = this.#in;
+    const number = numberOf(key.name, vm.metadata.name);
+    if (number === null) throw new KubeError(422, 'Invalid', `its name is none that the pool gives`);
+    const from = vmView(vm).revision;
+    const base = from === null ? undefined : await revisions.find(key, from);
+    const target = vmFromTemplate(pool, template, number);
+    const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
+    const patch = mergePatch(vm, merged);
+    if (patch === null) return vmView(vm);
+    // Before it is written: a VM whose disks can't grow is not of the new revision.
+    const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
+    await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
+    const { metadata, ...rest } = patch as { metadata?: object };
+    const guarded = { ...rest, metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion } };
+    const written = await client.patch<VirtualMachine>(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });
+    this.#vms = later(this.#vms, written.metadata.resourceVersion);
+    return vmView(written);
+  }
+
+  /** A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision. */
+  async #label(from: string | null, name: string, uid: string): Promise<void> {
+    const { client, fleet, revisions, key, template } = this.#in;
+    const before = from === null ? undefined : await revisions.find(key, from);
+    if (before === undefined || effortBetween(before, template, fleet.rolloutStrategy()) !== 'None') return;
+    const patch = { metadata: { uid, ...guestMetadataPatch(key.name, before, template) } };
+    const patched = await orChanged(client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch));
+    this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
+  }
+}

@@ -1,0 +1,92 @@
+import { Context } from '@temporalio/activity';
+import type { Client } from '@temporalio/client';
+import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { nudgeInterval, Nudges } from './debounced-signals.ts';
+import { pictureOf } from '../cache/snapshot.ts';
+import { untilLost, untilStopping } from '../lib/shutdown.ts';
+import { keyOfPool, stirredBy } from './affected-pools.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+
+type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
+
+export interface WatchActivityOptions {
+  fleet: Fleet;
+  burst: number;
+  /** Sends `changed` to the workflow of a pool, and starts it where it doesn't run. */
+  nudgePool: Nudge;
+  /** The same for a pool that is gone: its workflow is not started again. */
+  tellGone: Nudge;
+  /** Told how many nudges could not be sent. */
+  onFailure?: () => void;
+  /** Aborted when the worker is asked to end: its watch moves to another worker at once. */
+  stopping: AbortSignal;
+  resyncMs?: number;
+}
+
+const HEARTBEAT_MS = 2_000;
+const RESYNC_MS = 300_000;
+
+export function createWatchActivities(options: WatchActivityOptions) {
+  const { fleet, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+
+  /** What the pool's workflow would do now, were it asked. */
+  const isSettled = (pool: StoredPool): boolean => {
+    const idle = { underWay: { creating: [], deleting: [] }, failure: null, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
+    const { steps, status, healing } = containedPlan({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() }).plan;
+    return steps.length === 0 && status === null && healing.begin.length === 0 && healing.verdicts.length === 0;
+  };
+
+  return {
+    /**
+     * Runs until its worker ends or Temporal takes it away. Nudges each pool once at its start, then each to which
+     * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no more.
+     */
+    async watchFleet({ cluster }: { cluster: string }): Promise<void> {
+      // Held here: what the caches tell arrives outside of any activity, where there is no current one.
+      const context = Context.current();
+      const { client, log, info } = context;
+      const failed = new Set<string>();
+      const nudge = (key: string): Promise<void> => {
+        const [namespace = '', name = ''] = key.split('/');
+        const seen = fleet.versionsOf('pools', 'vms', 'vmis');
+        const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
+        return send(client, { cluster, namespace, name }, seen).then(
+          () => void failed.delete(key),
+          (error: unknown) => {
+            failed.add(key);
+            onFailure?.();
+            log.warn('a pool could not be nudged', { pool: key, error: (error as Error).message });
+          },
+        );
+      };
+      const nudges = new Nudges(nudge, nudgeInterval);
+      const unsubscribe = fleet.subscribe((change) => {
+        for (const key of stirredBy(change, fleet)) {
+          if (change.kind === 'pool') nudges.atOnce(key);
+          else nudges.for(key);
+        }
+      });
+      for (const pool of fleet.pools.values()) nudges.for(keyOfPool(pool));
+      const beat = setInterval(() => {
+        context.heartbeat();
+        for (const key of failed) nudges.for(key);
+      }, HEARTBEAT_MS);
+      const resync = setInterval(() => {
+        for (const pool of fleet.pools.values()) if (!isSettled(pool)) nudges.for(keyOfPool(pool));
+      }, resyncMs);
+      log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
+      try {
+        await Promise.race([context.cancelled, untilStopping(stopping), untilLost(fleet.lost)]);
+      } finally {
+        clearInterval(beat);
+        clearInterval(resync);
+        unsubscribe();
+        nudges.stop();
+      }
+    },
+  };
+}
+
+export type WatchActivities = ReturnType<typeof createWatchActivities>;

@@ -1,0 +1,124 @@
+import type * as z from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
+import { GROUP, RELEASE_ANNOTATION, VERSION } from '../names.ts';
+import { VirtualMachinePool } from '../pool/pool.ts';
+import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
+
+/** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
+export interface CustomResourceDefinition {
+  apiVersion: 'apiextensions.k8s.io/v1';
+  kind: 'CustomResourceDefinition';
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
+  spec: {
+    group: string;
+    scope: 'Namespaced' | 'Cluster';
+    names: { kind: string; listKind: string; plural: string; singular: string; shortNames: string[]; categories: string[] };
+    versions: CustomResourceVersion[];
+  };
+  [field: string]: unknown;
+}
+
+interface CustomResourceVersion {
+  name: string;
+  served: boolean;
+  storage: boolean;
+  schema: { openAPIV3Schema: StructuralSchema };
+  subresources: { status: object; scale: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string } };
+  additionalPrinterColumns: PrinterColumn[];
+}
+
+interface PrinterColumn {
+  name: string;
+  type: 'integer' | 'string' | 'date';
+  jsonPath: string;
+  description?: string;
+  priority?: number;
+}
+
+/** What `drover setup` installs. */
+export const droverCrds = (): CustomResourceDefinition[] => [
+  replicated({
+    kind: 'VirtualMachinePool',
+    plural: 'virtualmachinepools',
+    // KubeVirt's own pools are vmpool.
+    shortNames: ['dpool', 'dpools'],
+    description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
+    schema: VirtualMachinePool,
+    columns: [
+      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'VMs that the pool should have.' },
+      { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'VMs that it has.' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'VMs whose guests are ready.' },
+      {
+        name: 'Updated',
+        type: 'integer',
+        jsonPath: '.status.updatedReplicas',
+        description: 'VMs that carry the newest revision.',
+      },
+      {
+        name: 'Available',
+        type: 'integer',
+        jsonPath: '.status.availableReplicas',
+        description: 'VMs that have been ready for minReadySeconds.',
+      },
+      {
+        name: 'Rollout',
+        type: 'string',
+        jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
+        description: 'How the newest rollout stands.',
+      },
+      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    ],
+  }),
+];
+
+interface Replicated {
+  kind: string;
+  plural: string;
+  shortNames: string[];
+  description: string;
+  schema: z.ZodType;
+  columns: PrinterColumn[];
+}
+
+/** A namespaced kind with the `status` and `scale` subresources. */
+const replicated = ({ kind, plural, shortNames, description, schema, columns }: Replicated): CustomResourceDefinition => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.${GROUP}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },
+  spec: {
+    group: GROUP,
+    scope: 'Namespaced',
+    names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames, categories: ['drover'] },
+    versions: [
+      {
+        name: VERSION,
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: rootSchema(schema, description) },
+        subresources: {
+          status: {},
+          scale: {
+            specReplicasPath: '.spec.replicas',
+            statusReplicasPath: '.status.replicas',
+            labelSelectorPath: '.status.labelSelector',
+          },
+        },
+        additionalPrinterColumns: columns,
+      },
+    ],
+  },
+});
+
+/** The API server fills in the schema of `metadata` itself, and knows `apiVersion` and `kind` by the definition. */
+function rootSchema(schema: z.ZodType, description: string): StructuralSchema {
+  const root = structuralSchema(schema);
+  const { spec, status } = root.properties ?? {};
+  const properties = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { type: 'object' },
+    ...(spec && { spec: { description: 'What the pool should be.', ...spec } }),
+    ...(status && { status: { description: 'What the pool is, as drover saw it last.', ...status } }),
+  };
+  return { ...root, description, properties, required: ['spec'] };
+}

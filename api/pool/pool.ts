@@ -1,0 +1,102 @@
+import * as z from 'zod';
+import { API_VERSION } from '../names.ts';
+import { Autohealing } from './autohealing.ts';
+import { withOwnSelector } from './own-selector.ts';
+import { Rollout } from './rollout.ts';
+import { LabelSelector } from './selection.ts';
+import { PoolStatus } from './status.ts';
+import { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy } from './strategies.ts';
+import { Annotations, DNS_LABEL, IntOrPercent, Labels, rules, WholeNumber } from './text.ts';
+import { VmTemplate } from './vm-template.ts';
+
+export { Autohealing } from './autohealing.ts';
+export { Rollout, type MaintenanceWindow, type RolloutStep } from './rollout.ts';
+export { LabelSelector, SelectionPolicy, type BasePolicy } from './selection.ts';
+export { Condition, PoolStatus, type DisruptedVm, type HealingStatus, type RolloutStatus } from './status.ts';
+export { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy, type Disruption, type StatePreservation } from './strategies.ts';
+export { VmTemplate } from './vm-template.ts';
+export type { IntOrPercent } from '../int-or-percent.ts';
+
+/** Five digits: with them a VM's name stays within the 63 characters that KubeVirt's labels and host names allow. */
+export const MAX_REPLICAS = 99_999;
+export const MAX_POOL_NAME = 57;
+
+const NAME_SHAPE =
+  `must be at most ${MAX_POOL_NAME} lower-case letters, digits and "-", with a letter or digit at both ends: ` +
+  'VMs are named <pool>-<number>';
+
+export const NameGeneration = z
+  .strictObject({
+    appendPostfixToSecretReferences: z
+      .boolean()
+      .describe('Secret web becomes web-1 for the VM of number 1. false by default.')
+      .exactOptional(),
+    appendPostfixToConfigMapReferences: z.boolean().describe('The same for ConfigMaps. false by default.').exactOptional(),
+  })
+  .describe('Which references of the VMs get the number of the VM.');
+export type NameGeneration = z.infer<typeof NameGeneration>;
+
+const PoolFields = z.strictObject({
+  replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
+  template: VmTemplate,
+  maxUnavailable: IntOrPercent.describe(
+    'How many VMs that should run may be not ready while drover updates: a number, or a share of replicas, rounded down. ' +
+      '25% by default.',
+  ).exactOptional(),
+  nameGeneration: NameGeneration.exactOptional(),
+  updateStrategy: UpdateStrategy.exactOptional(),
+  scaleInStrategy: ScaleInStrategy.exactOptional(),
+  vmRolloutStrategy: VmRolloutStrategy.exactOptional(),
+  rollout: Rollout.exactOptional(),
+  autohealing: Autohealing.exactOptional(),
+  revisionHistoryLimit: WholeNumber.min(0)
+    .describe('How many old revisions are kept to go back to. 10 by default.')
+    .exactOptional(),
+  paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
+  selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
+});
+export const PoolSpec = withOwnSelector(PoolFields, 'template');
+export type PoolSpec = z.infer<typeof PoolSpec>;
+
+const PoolMeta = z.strictObject({
+  name: z.string().max(MAX_POOL_NAME, NAME_SHAPE).regex(DNS_LABEL, NAME_SHAPE),
+  namespace: z.string().exactOptional(),
+  labels: Labels.exactOptional(),
+  annotations: Annotations.exactOptional(),
+  finalizers: z.array(z.string()).exactOptional(),
+  ownerReferences: z
+    .array(
+      z.strictObject({
+        apiVersion: z.string(),
+        kind: z.string(),
+        name: z.string(),
+        uid: z.string(),
+        controller: z.boolean().exactOptional(),
+        blockOwnerDeletion: z.boolean().exactOptional(),
+      }),
+    )
+    .exactOptional(),
+  uid: z.string().exactOptional(),
+  resourceVersion: z.string().exactOptional(),
+  generation: z.int().exactOptional(),
+  creationTimestamp: z.string().exactOptional(),
+  deletionTimestamp: z.string().exactOptional(),
+  deletionGracePeriodSeconds: z.int().exactOptional(),
+  managedFields: z.array(z.unknown()).exactOptional(),
+});
+
+export const VirtualMachinePool = z
+  .strictObject({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal('VirtualMachinePool'),
+    metadata: PoolMeta,
+    spec: PoolSpec,
+    status: PoolStatus.exactOptional(),
+  })
+  .meta(
+    rules([
+      `size(self.metadata.name) <= ${MAX_POOL_NAME} && self.metadata.name.matches(r'${DNS_LABEL.source}')`,
+      `metadata.name ${NAME_SHAPE}`,
+    ]),
+  );
+export type VirtualMachinePool = z.infer<typeof VirtualMachinePool>;

@@ -1,0 +1,159 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
+import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { checkVm } from './check-vm.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
+
+/** An object as it is about to be applied. */
+export interface Planned {
+  resource: Resource;
+  object: KubeObject;
+  /** Where it was read, for errors. */
+  where: Places;
+}
+
+/** File and line of the field that a sentence names: about the object, or about a VM of its template. */
+export interface Places {
+  about: (sentence: string) => string;
+  aboutVm: (sentence: string) => string;
+}
+
+export interface ApplyOptions {
+  kube: KubeClient;
+  /** Takes over the fields that somebody else has set. */
+  force: boolean;
+  /** Leaves the number of VMs as it is where somebody else has set it. */
+  keepReplicas: boolean;
+  /** Has KubeVirt try a VM of each template that is new. */
+  checksVms: boolean;
+}
+
+export interface Applied {
+  outcome: Outcome;
+  /** It is being deleted: what was applied goes with it. */
+  isGoing: boolean;
+}
+
+/** An object as the server has found it right, stamped with who asks for it. */
+export interface Rehearsed extends Planned, Applied {
+  /** Who asks for other VMs than there are; undefined where the VMs stay as they are. */
+  askedBy: string | undefined;
+  /** The pool as it is, and as it would be. */
+  before: Stored<Pool> | undefined;
+  after: Stored<Pool>;
+  /** Why KubeVirt could not be asked whether it takes the template; undefined if it takes it, or was not to be asked. */
+  unchecked?: string;
+}
+
+/** Field manager of `drover apply`. */
+export const APPLY_MANAGER = 'drover-apply';
+const REPLICAS = '.spec.replicas';
+
+/** Asks the server about every object without writing any. Throws an `AggregateError` of all that it refuses. */
+export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Rehearsed[]> {
+  const tried = await Promise.allSettled(planned.map((each) => rehearseOne(each, options)));
+  const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  const unreachable = refused.find((error) => error instanceof KubeUnreachable);
+  if (unreachable !== undefined) throw unreachable;
+  // What keeps one from being applied (no permission, no drover) mostly keeps all of them from it.
+  const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
+  if (distinct.size > 0) throw new AggregateError(distinct.values());
+  return tried.map((result) => (result as PromiseFulfilledResult<Rehearsed>).value);
+}
+
+/** The stamp is renewed with the template alone: a pool that stays as it is isn't written just to say who looked. */
+async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
+  const before = await readBefore(planned, options);
+  const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
+  const after = await applyOver(before, kept, { ...options, dryRun: true });
+  const pools = { before: before as Stored<Pool> | undefined, after: after as Stored<Pool> };
+  if (!asksForOtherVms(before, after)) return { ...kept, ...appliedTo(before, after), ...pools, askedBy: undefined };
+  const by = await askedBy(async () => options.kube);
+  const unchecked = options.checksVms ? await checkTemplate(planned, pools.after, options.kube) : undefined;
+  const object = stamped(kept.object, newStamp(by, after));
+  return { ...kept, object, ...appliedTo(before, after), ...pools, askedBy: by, ...(unchecked === undefined ? {} : { unchecked }) };
+}
+
+/** Why KubeVirt could not be asked; undefined if it takes the template. Throws `Failure` if it refuses a VM of it. */
+async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeClient): Promise<string | undefined> {
+  const check = await checkVm(kube, pool);
+  if (check.result === 'right') return undefined;
+  if (check.result === 'unchecked') return check.why;
+  const words = `no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`;
+  throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
+}
+
+/** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
+export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Promise<Applied> {
+  const before = await readBefore(rehearsed, options);
+  return appliedTo(before, await applyOver(before, rehearsed, { ...options, dryRun: false }));
+}
+
+const readBefore = ({ resource, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
+  readIfThere(kube, resource, { namespace: metadata.namespace, name: metadata.name });
+
+async function applyOver(before: Stored | undefined, planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored> {
+  const { where } = planned;
+  try {
+    return await serverSideApply(planned, options);
+  } catch (error) {
+    if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
+    const all = fieldsOf(error.message);
+    const fields = all.filter((field) => field !== STAMP);
+    // Whoever asked before has no claim to be named for what is asked now.
+    if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
+    if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
+    const words = conflictInWords(planned, before, { message: error.message, fields });
+    throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
+  }
+}
+
+const refusal = (where: Places, cause: KubeError): Failure =>
+  new Failure(`${where.about(cause.message)}: ${cause.message}`, { cause });
+
+const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
+  outcome: outcomeOf(before, after),
+  isGoing: after.metadata.deletionTimestamp !== undefined,
+});
+
+const serverSideApply = (planned: Planned, { kube, force, dryRun }: ApplyOptions & { dryRun: boolean }): Promise<Stored> => {
+  const { resource, object } = planned;
+  const { namespace, name } = object.metadata;
+  const options = { force, dryRun, fieldManager: APPLY_MANAGER };
+  return ofKnownKind(resource, kube.patch(resource, { namespace, name }, 'apply', object, options));
+};
+
+function withoutReplicas(planned: Planned): Planned {
+  const { replicas: _replicas, ...spec } = (planned.object as Pool).spec;
+  return { ...planned, object: { ...planned.object, spec } };
+}
+
+/** The API server names the fields of a conflict only in its message. */
+const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
+
+function conflictInWords(
+  { object }: Planned,
+  before: Stored | undefined,
+  { message, fields }: { message: string; fields: string[] },
+): string {
+  const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))]
+    .filter((word) => word !== 'scale')
+    .join(' and ');
+  const pool = `pool ${object.metadata.name}`;
+  if (fields.length === 0) return `${pool}: ${message}`;
+  if (fields.includes(REPLICAS) && fields.length === 1) {
+    const [here, there] = [(object as Pool).spec.replicas, (before as Pool | undefined)?.spec.replicas];
+    return (
+      `${pool} has spec.replicas ${there} by ${who}, and ${here} in this manifest: ` +
+      `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
+    );
+  }
+  const theirs = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
+  return `${pool}: ${theirs}: leave out what is theirs, or take it over with --force-conflicts`;
+}

@@ -1,0 +1,61 @@
+import { readManifests, type Manifest, type ManifestFile } from '../../api/manifest/manifest.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import type { Places, Planned } from './apply.ts';
+import { Failure, UsageError } from '../cli/failure.ts';
+import { readManifestFiles } from './manifests.ts';
+import type { ManifestOptions } from '../cli/options.ts';
+import type { Session } from '../session/session.ts';
+
+export interface Plan {
+  planned: Planned[];
+  /** What was converted, and what is seldom meant. */
+  notes: string[];
+}
+
+export interface NamespaceChoice {
+  /** By --namespace: a manifest that names another is refused, as it is by kubectl. */
+  given: string | undefined;
+  byDefault: string;
+}
+
+/** Reads what `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError` without any `-f`. */
+export async function readPlan(session: Session, { filename, recursive }: ManifestOptions): Promise<Plan> {
+  if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
+  const files = await readManifestFiles(filename, recursive === true);
+  return planOf(files, { given: session.globals.namespace, byDefault: await session.namespace() });
+}
+
+/** Reads all manifests. Throws `ManifestErrors`, or an `AggregateError` of the namespaces that differ. */
+export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan {
+  const manifests = readManifests(files);
+  const strangers = manifests.filter(({ object }) => isElsewhere(object.metadata.namespace, namespace.given));
+  if (strangers.length > 0) throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
+  return {
+    planned: manifests.map((manifest) => ({
+      resource: VirtualMachinePools,
+      object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
+      where: placesIn(manifest),
+    })),
+    notes: manifests.flatMap((manifest) => manifest.notes.map((note) => `${placesIn(manifest).about(note)}: ${note}`)),
+  };
+}
+
+const placesIn = ({ source, lineAbout, lineAboutVm }: Manifest): Places => ({
+  about: (sentence) => `${source}:${lineAbout(sentence)}`,
+  aboutVm: (sentence) => `${source}:${lineAboutVm(sentence)}`,
+});
+
+const isElsewhere = (named: string | undefined, given: string | undefined): boolean =>
+  named !== undefined && given !== undefined && named !== given;
+
+function elsewhere(manifest: Manifest, given: string): Failure {
+  const { name, namespace } = manifest.object.metadata;
+  const words = `pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
+  return new Failure(`${placesIn(manifest).about('metadata.namespace')}: ${words}`);
+}
+
+const inNamespace = (object: KubeObject, namespace: string): KubeObject => ({
+  ...object,
+  metadata: { namespace, ...object.metadata },
+});

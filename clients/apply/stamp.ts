@@ -1,0 +1,36 @@
+import { askedByStamp } from '../../api/asked-by.ts';
+import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import { poolTemplate } from '../../decisions/pool/template.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Pool } from '../pools/objects.ts';
+
+/** The field of the stamp, as the API server names it in a conflict. */
+export const STAMP = `.metadata.annotations.${ASKED_BY_ANNOTATION}`;
+
+/** `pool` with this stamp; as it is where there is none. */
+export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject {
+  if (stamp === undefined) return pool;
+  const { metadata } = pool;
+  return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: stamp } } };
+}
+
+/** The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is another's. */
+export function stampOf(pool: Stored | undefined, manager: string): string | undefined {
+  const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
+  const owned = entries.find((entry) => entry.manager === manager && entry.operation === 'Apply')?.fieldsV1;
+  const ownsIt = owned?.['f:metadata']?.['f:annotations']?.[`f:${ASKED_BY_ANNOTATION}`] !== undefined;
+  return ownsIt ? pool?.metadata.annotations?.[ASKED_BY_ANNOTATION] : undefined;
+}
+
+/** True where somebody asks for other VMs than there were. */
+export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
+  before?.metadata.uid !== after.metadata.uid || revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
+
+/** The stamp of who asks for the pool's template as the server has it. */
+export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
+
+/** Kubernetes' FieldsV1. */
+interface Fields {
+  [field: string]: Fields | undefined;
+}

@@ -1,0 +1,93 @@
+import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Pool, type Vm } from '../pools/objects.ts';
+import { ageOf, type Cell } from './output.ts';
+import { styleOf } from '../rollout/lines.ts';
+import { rolloutView } from '../rollout/view.ts';
+
+/** A column of a table of objects; `wide` ones are shown on request. */
+export interface Column {
+  header: string;
+  cell: (object: Stored) => Cell;
+  wide?: boolean;
+}
+
+export interface ColumnChoice {
+  wide: boolean;
+  namespaces: boolean;
+}
+
+const column = <T extends KubeObject>(header: string, cell: (object: Stored<T>) => Cell, wide = false): Column => ({
+  header,
+  cell: cell as Column['cell'],
+  wide,
+});
+
+const NAMESPACE = column('NAMESPACE', ({ metadata }) => metadata.namespace ?? '');
+const NAME = column('NAME', ({ metadata }) => metadata.name);
+const AGE = column('AGE', ({ metadata }) => ageOf(metadata.creationTimestamp));
+
+export const poolColumns: Column[] = [
+  NAME,
+  column<Pool>('DESIRED', ({ spec }) => spec.replicas),
+  column<Pool>('CURRENT', ({ status }) => status?.replicas ?? 0),
+  column<Pool>('READY', readyCell),
+  column<Pool>('UPDATED', ({ status }) => status?.updatedReplicas ?? 0),
+  column<Pool>('ROLLOUT', rolloutCell),
+  AGE,
+  column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
+  column<Pool>('STEP', stepCell, true),
+  column<Pool>('FAILED', failedCell, true),
+  column<Pool>('TROUBLE', troubleCell, true),
+];
+
+export const vmColumns: Column[] = [
+  NAME,
+  column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm))),
+  column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False')),
+  column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>'),
+  column<Vm>('REVISION', revisionOf),
+  AGE,
+  column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
+  column<Vm>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
+  column<Vm>('WHY', whyNotReady),
+];
+
+function readyCell({ spec, status }: Pool): Cell {
+  const ready = status?.readyReplicas ?? 0;
+  return { text: String(ready), style: ready >= spec.replicas ? 'green' : 'yellow' };
+}
+
+function rolloutCell(pool: Stored<Pool>): Cell {
+  const view = rolloutView(pool);
+  return { text: view.phase, style: styleOf(view) };
+}
+
+/** A rollout that is complete has no step before it. */
+function stepCell(pool: Stored<Pool>): Cell {
+  const { step, end } = rolloutView(pool);
+  return step === null || end === 'Complete' ? '<none>' : `${step.passed}/${step.of}`;
+}
+
+function failedCell(pool: Stored<Pool>): Cell {
+  const { length } = rolloutView(pool).failures;
+  return length === 0 ? 0 : { text: String(length), style: 'red' };
+}
+
+function troubleCell({ status }: Pool): Cell {
+  const failure = status?.conditions?.find(({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True');
+  return failure === undefined ? '<none>' : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
+}
+
+/** Of a VM beneath its pool: the table above tells the pool. */
+export const vmColumnsOfPool: Column[] = vmColumns.filter(({ header }) => header !== 'POOL');
+
+const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [
+  ...(namespaces ? [NAMESPACE] : []),
+  ...columns.filter((column) => wide || column.wide !== true),
+];
+
+export const headersOf = (columns: Column[], choice: ColumnChoice): string[] =>
+  chosen(columns, choice).map(({ header }) => header);
+
+export const rowOf = (columns: Column[], choice: ColumnChoice, object: Stored): Cell[] =>
+  chosen(columns, choice).map(({ cell }) => cell(object));

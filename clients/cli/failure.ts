@@ -1,0 +1,42 @@
+import { ManifestErrors } from '../../api/manifest/problem.ts';
+import { isRefusal, isTransient, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+
+/** What a command could not do: one sentence for stderr, and exit code 1. */
+export class Failure extends Error {
+  override readonly name: string = 'Failure';
+}
+
+/** A command line that cannot be meant: one sentence for stderr, and exit code 2. */
+export class UsageError extends Failure {
+  override readonly name = 'UsageError';
+}
+
+/** Throws what has failed, one or many; nothing if nothing has. */
+export function throwAll(failures: readonly unknown[]): void {
+  if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
+}
+
+/** Any error as lines that a person can act on: one, unless it gathers several. */
+export function linesOf(error: unknown): string[] {
+  if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];
+  if (error instanceof KubeError && error.status === 401) {
+    return [`${serverOf(error)} does not know these credentials; give others with --kubeconfig or --context`];
+  }
+  if (isAboutServer(error)) {
+    return [`${serverOf(error)} can't do it now (${error.status}): ${oneLine(error.message)}`];
+  }
+  if (error instanceof Error && error.name === 'NamespaceNotFoundError') return [`Temporal has no such namespace (${error.message}); give another with --temporal-namespace`];
+  if (error instanceof AggregateError) return error.errors.flatMap(linesOf);
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  if (error instanceof ManifestErrors) return text.split('\n');
+  return [oneLine(text)];
+}
+
+/** What the server says while it starts, or has too much to do, names neither an object nor the server itself. */
+const isAboutServer = (error: unknown): error is KubeError => error instanceof KubeError && isTransient(error) && !isRefusal(error);
+
+const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').trim();
+
+const serverOf = ({ server }: KubeError): string => `the Kubernetes API server${server === undefined ? '' : ` at ${server}`}`;
+
+export const sentenceOf = (error: unknown): string => linesOf(error).join('; ');

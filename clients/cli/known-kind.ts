@@ -1,0 +1,25 @@
+import { KubeError } from '../../kubernetes/errors.ts';
+import { GROUP } from '../../api/names.ts';
+import { apiVersionOf, type Resource } from '../../api/resources.ts';
+import { Failure } from './failure.ts';
+
+/** Awaits a call about a kind; where the API server has never heard of the kind, says what to install. */
+export async function ofKnownKind<T>(resource: Resource, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    throw aboutKind(resource, error);
+  }
+}
+
+/** The same error, or what to do about a kind that the API server does not know. */
+export function aboutKind(resource: Resource, error: unknown): unknown {
+  const unknown =
+    error instanceof KubeError &&
+    error.status === 404 &&
+    /page not found|could not find the requested resource/.test(error.message);
+  if (!unknown) return error;
+  const cure =
+    resource.group === GROUP ? 'drover is not set up in it, run `drover setup` first' : 'KubeVirt is not installed in it';
+  return new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, { cause: error });
+}

@@ -1,0 +1,97 @@
+import { LabelKey, LabelValue } from '../../api/pool/text.ts';
+import type { LabelSelector } from '../../api/pool/pool.ts';
+
+type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
+
+const OPERATORS = { '=': 'In', '==': 'In', '!=': 'NotIn' } as const;
+/** The signs of kubectl's selectors, and the words between them. */
+const TOKENS = /\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)/gy;
+const SHAPE = 'write it as in app=web,tier!=db,size in (s,m),!old';
+
+/**
+ * kubectl's text of a label selector as Kubernetes' object: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` for one that is
+ * there, `!a` for one that is not, all of them with `,` between. Throws a `RangeError` of one sentence.
+ */
+export function labelSelectorOf(text: string): LabelSelector {
+  const reader = new Reader(text);
+  const matchLabels: Record<string, string> = {};
+  const matchExpressions: Requirement[] = [];
+  do {
+    const requirement = requirementOf(reader);
+    const { key, operator, values } = requirement;
+    // Two values of one label are a selector that matches nothing, which only expressions can say.
+    if (operator === 'In' && values?.length === 1 && !Object.hasOwn(matchLabels, key)) matchLabels[key] = values[0]!;
+    else matchExpressions.push(requirement);
+  } while (reader.skip(','));
+  if (reader.next !== undefined) reader.fail(`"," is missing before ${JSON.stringify(reader.next)}`);
+  return {
+    ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
+    ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
+  };
+}
+
+function requirementOf(reader: Reader): Requirement {
+  if (reader.skip('!')) return { key: keyOf(reader), operator: 'DoesNotExist' };
+  const key = keyOf(reader);
+  const sign = reader.next;
+  if (sign === undefined || sign === ',') return { key, operator: 'Exists' };
+  reader.take();
+  if (sign === 'in') return { key, operator: 'In', values: valuesOf(reader) };
+  if (sign === 'notin') return { key, operator: 'NotIn', values: valuesOf(reader) };
+  if (sign === '=' || sign === '==' || sign === '!=') return { key, operator: OPERATORS[sign], values: [valueOf(reader)] };
+  return reader.fail(`${JSON.stringify(sign)} behind ${key} is none of =, ==, !=, in and notin`);
+}
+
+function keyOf(reader: Reader): string {
+  const key = reader.word();
+  if (key === undefined) return reader.fail(reader.next === undefined ? 'a label is missing at its end' : `a label is missing before ${JSON.stringify(reader.next)}`);
+  return LabelKey.safeParse(key).success ? key : reader.fail(`${JSON.stringify(key)} is no label key such as app or example.com/app`);
+}
+
+/** Nothing is a value too. */
+function valueOf(reader: Reader): string {
+  const value = reader.word() ?? '';
+  if (LabelValue.safeParse(value).success) return value;
+  return reader.fail(`${JSON.stringify(value)} is no label's value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`);
+}
+
+function valuesOf(reader: Reader): string[] {
+  if (!reader.skip('(')) reader.fail('values stand in parentheses, as in size in (s,m)');
+  const values = [valueOf(reader)];
+  while (reader.skip(',')) values.push(valueOf(reader));
+  if (!reader.skip(')')) reader.fail('a "(" has no ")"');
+  return values;
+}
+
+class Reader {
+  readonly #text: string;
+  readonly #tokens: string[];
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#tokens = Array.from(text.matchAll(TOKENS), ([, token]) => token!).toReversed();
+  }
+
+  get next(): string | undefined {
+    return this.#tokens.at(-1);
+  }
+
+  take(): string | undefined {
+    return this.#tokens.pop();
+  }
+
+  skip(token: string): boolean {
+    if (this.next !== token) return false;
+    this.take();
+    return true;
+  }
+
+  /** The next token where it is none of the signs. */
+  word(): string | undefined {
+    return this.next === undefined || /[=!,()<>]/.test(this.next) ? undefined : this.take();
+  }
+
+  fail(why: string): never {
+    throw new RangeError(`${JSON.stringify(this.#text)} is no label selector: ${why}; ${SHAPE}`);
+  }
+}

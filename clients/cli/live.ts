@@ -1,0 +1,70 @@
+import { printable } from '../../api/plain-text.ts';
+import { stripVTControlCharacters } from 'node:util';
+
+const HIDE_CURSOR = '\u001B[?25l';
+const SHOW_CURSOR = '\u001B[?25h';
+const CLEAR_TO_END = '\u001B[0J';
+const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
+
+/**
+ * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time
+ * at which it was taken, and only when something is new. A sentence that is too long for a terminal goes on in the next line.
+ */
+export class Live {
+  readonly #stream: NodeJS.WriteStream;
+  #drawn = 0;
+  #last = '';
+  readonly #restore = (): void => void this.#stream.write(SHOW_CURSOR);
+
+  constructor(stream: NodeJS.WriteStream = process.stdout) {
+    this.#stream = stream;
+    if (!stream.isTTY) return;
+    stream.write(HIDE_CURSOR);
+    process.once('exit', this.#restore);
+  }
+
+  draw(drawn: string[]): void {
+    const lines = drawn.map(printable);
+    const text = lines.join('\n');
+    if (!this.#stream.isTTY) {
+      if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
+    } else {
+      const columns = this.#stream.columns || 80;
+      const shown = lines
+        .flatMap((line) => folded(line, columns))
+        .slice(0, Math.max(1, (this.#stream.rows || 24) - 1))
+        .map((line) => fit(line, columns));
+      this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
+      this.#drawn = shown.length;
+    }
+    this.#last = text;
+  }
+
+  /** What was drawn last stays, and what is printed next comes below it. */
+  end(): void {
+    if (!this.#stream.isTTY) return;
+    process.off('exit', this.#restore);
+    this.#restore();
+  }
+}
+
+/** A line that wrapped would count twice. One that is too long loses its colours with its end. */
+function fit(line: string, columns: number): string {
+  const bare = stripVTControlCharacters(line);
+  return bare.length <= columns ? line : `${bare.slice(0, columns - 1)}…`;
+}
+
+/** A line that is too long as several, broken between words, the further ones set in. Such a line loses its colours. */
+function folded(line: string, columns: number): string[] {
+  const bare = stripVTControlCharacters(line);
+  if (bare.length <= columns) return [line];
+  const [indent = ''] = /^ */.exec(bare) ?? [];
+  const lines = [indent];
+  for (const word of bare.trim().split(' ')) {
+    const last = lines.at(-1)!;
+    const longer = last.trim() === '' ? `${last}${word}` : `${last} ${word}`;
+    if (longer.length <= columns || last.trim() === '') lines[lines.length - 1] = longer;
+    else lines.push(`${indent}    ${word}`);
+  }
+  return lines;
+}

@@ -1,0 +1,108 @@
+import { styleText } from 'node:util';
+import { plainJson, plainText, printable } from '../../api/plain-text.ts';
+import type { KubeObject } from '../../api/objects.ts';
+
+export type Format = 'json' | 'yaml' | 'name' | 'wide';
+
+export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
+/** A cell of a table, with its colour where the output is a terminal that shows one. */
+export type Cell = string | number | { text: string; style: Style };
+
+/** What a name or a message may carry that would act on the terminal is taken out. */
+export const plain = plainText;
+
+/** Coloured on a terminal, as it is elsewhere and under NO_COLOR. */
+export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
+
+export function print(text: string): void {
+  process.stdout.write(`${printable(text)}\n`);
+}
+
+/** Remarks for the person, apart from what the command was asked for. */
+export function note(text: string): void {
+  process.stderr.write(`${printable(text)}\n`);
+}
+
+export const noteBrokenWatch = ({ message }: Error): void =>
+  note(`the watch broke and is being made again: ${plain(message.trim())}`);
+
+const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
+
+export interface TableOptions {
+  headers?: boolean;
+  /** Widths that columns have at least, so that rows that follow later stay in line. */
+  widths?: number[];
+}
+
+/** The lines of a table: upper-case headers, columns three spaces apart, nothing after the last one. */
+export function table(headers: string[], rows: Cell[][], options: TableOptions = {}): string[] {
+  const widths = widthsOf(headers, rows, options.widths);
+  const line = (cells: Cell[]): string =>
+    cells
+      .map((cell, index) => {
+        const text = textOf(cell);
+        const gap = index === cells.length - 1 ? '' : ' '.repeat(widths[index]! - text.length + 3);
+        return (typeof cell === 'object' ? paint(cell.style, text) : text) + gap;
+      })
+      .join('')
+      .trimEnd();
+  return [...(options.headers === false ? [] : [headers]), ...rows].map(line);
+}
+
+export const widthsOf = (headers: string[], rows: Cell[][], least: number[] = []): number[] =>
+  headers.map((header, index) =>
+    Math.max(least[index] ?? 0, header.length, ...rows.map((row) => textOf(row[index] ?? '').length)),
+  );
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Time since a moment, as short as kubectl says it: `5s`, `3m`, `4h12m`, `2d`. */
+export function ageOf(time: string | undefined, now = Date.now()): string {
+  const since = time === undefined ? NaN : Date.parse(time);
+  return Number.isNaN(since) ? '<unknown>' : shortDuration(now - since);
+}
+
+export function shortDuration(ms: number): string {
+  if (ms < 2 * MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))}s`;
+  if (ms < 10 * MINUTE) return inTwo(ms, [MINUTE, 'm'], [SECOND, 's']);
+  if (ms < 3 * HOUR) return `${Math.floor(ms / MINUTE)}m`;
+  if (ms < 8 * HOUR) return inTwo(ms, [HOUR, 'h'], [MINUTE, 'm']);
+  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)}h`;
+  if (ms < 8 * DAY) return inTwo(ms, [DAY, 'd'], [HOUR, 'h']);
+  if (ms < 2 * 365 * DAY) return `${Math.floor(ms / DAY)}d`;
+  return inTwo(ms, [365 * DAY, 'y'], [DAY, 'd']);
+}
+
+function inTwo(ms: number, [large, largeName]: [number, string], [small, smallName]: [number, string]): string {
+  const rest = Math.floor((ms % large) / small);
+  return `${Math.floor(ms / large)}${largeName}${rest === 0 ? '' : `${rest}${smallName}`}`;
+}
+
+/** `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
+export function nameOf(object: KubeObject): string {
+  const group = object.apiVersion?.includes('/') ? `.${object.apiVersion.split('/')[0]}` : '';
+  return `${object.kind?.toLowerCase() ?? 'object'}${group}/${object.metadata.name}`;
+}
+
+/** Objects for a program to read; many of them as one `List`. */
+export async function serialize(objects: KubeObject | KubeObject[], format: 'json' | 'yaml' | 'name'): Promise<string> {
+  if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
+  const whole = Array.isArray(objects)
+    ? { apiVersion: 'v1', items: objects, kind: 'List', metadata: { resourceVersion: '' } }
+    : objects;
+  if (format === 'json') return plainJson(JSON.stringify(whole, null, 4));
+  const { stringify } = await import('yaml');
+  const options = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
+  const text = stringify(whole, options).trimEnd();
+  // Between double quotes an escape says the same as the character that would act on a terminal.
+  return printable(text) === text ? text : plainJson(stringify(whole, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd());
+}
+
+/** The object without the bookkeeping of who owns which field, which drowns the rest. */
+export function withoutManagedFields<T extends KubeObject>(object: T): T {
+  const { managedFields: _managedFields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,58 @@
+import type { Stored } from '../../api/objects.ts';
+import { headersOf, rowOf } from './columns.ts';
+import type { Listing } from '../pools/listing.ts';
+import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
+import { Pools } from './targets.ts';
+
+/** Prints what was read at once, or object by object as they change. */
+export interface Printer {
+  all: () => Promise<void>;
+  one: (object: Stored) => Promise<void>;
+}
+
+export interface PrintChoice {
+  output?: Format;
+  headers: boolean;
+  showManagedFields?: boolean;
+}
+
+export function printerOf(listing: Listing, objects: Stored[], choice: PrintChoice): Printer {
+  const { output } = choice;
+  return output === undefined || output === 'wide'
+    ? tablePrinter(listing, objects, choice)
+    : serialPrinter(listing, objects, output, choice);
+}
+
+function serialPrinter({ names }: Listing, objects: Stored[], format: 'json' | 'yaml' | 'name', choice: PrintChoice): Printer {
+  const shown = (object: Stored): Stored => (choice.showManagedFields === true ? object : withoutManagedFields(object));
+  return {
+    all: async () => {
+      if (objects.length === 0 && format === 'name') return;
+      print(await serialize(names.length === 1 ? shown(objects[0]!) : objects.map(shown), format));
+    },
+    one: async (object) => print((format === 'yaml' ? '---\n' : '') + (await serialize(shown(object), format))),
+  };
+}
+
+function tablePrinter(listing: Listing, objects: Stored[], { output, headers: withHeaders }: PrintChoice): Printer {
+  const { kube, resource, columns, namespace, names } = listing;
+  const choice = { wide: output === 'wide', namespaces: namespace === undefined };
+  const headers = headersOf(columns, choice);
+  const rows = objects.map((object) => rowOf(columns, choice, object));
+  const widths = widthsOf(headers, rows);
+  let first = withHeaders;
+  return {
+    all: async () => {
+      if (objects.length === 0) return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
+      if (resource === Pools.resource && names.length > 0 && namespace !== undefined) {
+        const { poolTrees } = await import('../pools/tree.ts');
+        return print((await poolTrees(kube, objects, namespace, choice.wide)).join('\n'));
+      }
+      print(table(headers, rows, { headers: withHeaders }).join('\n'));
+    },
+    one: async (object) => {
+      print(table(headers, [rowOf(columns, choice, object)], { headers: first, widths }).join('\n'));
+      first = false;
+    },
+  };
+}

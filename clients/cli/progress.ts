@@ -1,0 +1,57 @@
+import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { poolIdOf, type PoolProgress } from '../../workflows/messages.ts';
+import { POOL_FINALIZER } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { sentenceOf } from './failure.ts';
+import type { Pool } from '../pools/objects.ts';
+import type { Session } from '../session/session.ts';
+
+/** What a pool's workflow answers, or why it is not known. */
+export type Progress =
+  | { known: true; progress: PoolProgress }
+  /** `hasNoWorkflow`: Temporal answered that no workflow leads the pool. */
+  | { known: false; why: string; hasNoWorkflow?: true };
+
+const DEADLINE_MS = 3_000;
+
+/** Asks the pool's workflow what is in progress. Never throws: a pool can be looked at without Temporal. */
+export async function readProgress(session: Session, pool: Stored<Pool>): Promise<Progress> {
+  const { namespace = '', name } = pool.metadata;
+  try {
+    const { client, connection } = await session.temporal();
+    const handle = client.workflow.getHandle(poolIdOf({ cluster: session.cluster, namespace, name }));
+    const query = handle.query.bind<typeof handle, ['progress'], [], Promise<PoolProgress>>(handle, 'progress');
+    return { known: true, progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)) };
+  } catch (error) {
+    if (isMissing(error)) return isTakenUp(pool) ? notLed : noWorkflow;
+    return { known: false, why: whyNot(error) };
+  }
+}
+
+const noWorkflow: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
+
+const notLed: Progress = { known: false, why: 'no workflow leads it now; a worker starts one when the pool changes' };
+
+/** False if the answer is of a time before the pool was taken up, and says nothing of the pool as it is now. */
+export const isCurrent = (answer: Progress, pool: Stored<Pool>): boolean =>
+  answer.known || answer.hasNoWorkflow !== true || !isTakenUp(pool);
+
+const isTakenUp = ({ metadata, status }: Stored<Pool>): boolean =>
+  status !== undefined || metadata.finalizers?.includes(POOL_FINALIZER) === true;
+
+const isMissing = (error: unknown): boolean =>
+  grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';
+
+function whyNot(error: unknown): string {
+  const code = grpcCodeOf(error);
+  if (code === GrpcCode.DEADLINE_EXCEEDED) return 'its workflow does not answer: does a `drover worker` run?';
+  return sentenceOf(error);
+}
+
+/** The page of Temporal's Web UI that shows the pool's workflow. */
+export async function workflowUrl(session: Session, workflowId: string): Promise<string | undefined> {
+  const ui = await session.temporalUi();
+  if (ui === undefined) return undefined;
+  const { namespace } = await session.temporal();
+  return `${ui}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+}

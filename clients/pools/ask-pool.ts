@@ -1,0 +1,119 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Stored } from '../../api/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import type { Pool } from './objects.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import { ageOf } from '../cli/output.ts';
+import { followPools } from '../rollout/follow-pools.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
+import type { Session } from '../session/session.ts';
+import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import type { DryRun } from '../cli/values.ts';
+
+/** How long a pool's status may take to show that a signal was taken. */
+const TAKEN_MS = 10_000;
+
+/**
+ * Asks a workflow for something; with `isDry` it is only looked whether it runs. False where none of this id does.
+ * Throws `Failure` where it could not be asked.
+ */
+export async function askWorkflow(session: Session, id: string, ask: (handle: WorkflowHandle) => Promise<void>, isDry: boolean): Promise<boolean> {
+  const { client } = await session.temporal();
+  const handle = client.workflow.getHandle(id);
+  await ensureSameCluster(session);
+  try {
+    if (isDry) return (await handle.describe()).status.name === 'RUNNING';
+    await ask(handle);
+    return true;
+  } catch (error) {
+    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
+    throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
+  }
+}
+
+/** What a pool's workflow is asked for. */
+export interface PoolAsk {
+  signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume';
+  /** Said with the signal, beside who asks and why. */
+  more?: { full: boolean } | undefined;
+  /** What it is asked to do, as a verb. */
+  what: string;
+  /** Whether the pool's status shows that it was taken. */
+  isTaken: (now: Stored<Pool>) => boolean;
+}
+
+/**
+ * Asks the workflow of the pool, and returns the pool as it is once its status shows that it was taken, or as it was in a dry run.
+ * Throws `Failure` where no workflow leads it, or nothing shows in time.
+ */
+export async function askPool(
+  session: Session,
+  pool: Stored<Pool>,
+  { signal, more, what, isTaken }: PoolAsk,
+  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+): Promise<Stored<Pool>> {
+  if (dryRun === 'client') return pool;
+  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
+  const { namespace = '', name } = pool.metadata;
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }), ...more };
+  const isLed = await askWorkflow(session, id, (handle) => handle.signal(signals[signal], asking), dryRun === 'server');
+  if (!isLed) throw new Failure(noPoolWorkflow(name, id));
+  return dryRun === 'server' ? pool : untilTaken(session, pool, what, isTaken);
+}
+
+/**
+ * The pool once its status shows that what it was asked for was taken. Throws `Failure` where nothing shows in time.
+ * `what`: what it was asked to do, as a verb.
+ */
+export async function untilTaken(session: Session, pool: Stored<Pool>, what: string, isTaken: (now: Stored<Pool>) => boolean): Promise<Stored<Pool>> {
+  const timeout = AbortSignal.timeout(TAKEN_MS);
+  let last = pool;
+  try {
+    await followPools({ kube: await session.kube(), pools: [pool], signal: timeout }, ([now]) => {
+      last = now!;
+      return isTaken(last);
+    });
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+    const why = `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
+    throw await notKnown(session, pool, what, { why, cause: error });
+  }
+  return last;
+}
+
+/** Any workflow answers it; what comes with the answer is for the Web UI. */
+const ANY_QUERY = '__temporal_workflow_metadata';
+
+/**
+ * Resolves once the workflow has heard all that it was sent before: it answers a query only after that. For what the
+ * pool's status does not show. Throws `Failure` if nobody answers in time.
+ */
+export async function untilHeard(session: Session, pool: Stored<Pool>, id: string, what: string): Promise<void> {
+  const { client, connection } = await session.temporal();
+  const asking = (): Promise<unknown> => client.workflow.getHandle(id).query(ANY_QUERY);
+  try {
+    await session.untilAnswered(connection.withDeadline(Date.now() + TAKEN_MS, asking));
+  } catch (error) {
+    throw await notKnown(session, pool, what, { why: `${id} does not answer: ${sentenceOf(error)}`, cause: error });
+  }
+}
+
+/** `why`: told unless no worker is there, which is reason enough. */
+async function notKnown(
+  session: Session,
+  { metadata: { name } }: Stored<Pool>,
+  what: string,
+  { why, cause }: { why: string; cause: unknown },
+): Promise<Failure> {
+  const because = (await missingWorkers(session)) ?? why;
+  return new Failure(`pool ${name} was asked to ${what}, and it is not known whether it has: ${because}`, { cause });
+}
+
+export const noPoolWorkflow = (pool: string, id: string): string =>
+  `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
+
+/** `ada@desk 3m ago: lunch`. */
+export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
+  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

@@ -1,0 +1,146 @@
+import { stringify } from 'yaml';
+import { poolIdOf } from '../../workflows/messages.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { Events, VirtualMachines } from '../../api/resources.ts';
+import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { ageOf, plain, table } from '../cli/output.ts';
+import { readProgress, workflowUrl, type Progress } from '../cli/progress.ts';
+import { rolloutLines } from '../rollout/lines.ts';
+import { knownRevisions } from '../rollout/revisions/revisions.ts';
+import { rolloutView, type RolloutView } from '../rollout/view.ts';
+import type { Session } from '../session/session.ts';
+
+const EVENTS = 20;
+const SICK = 10;
+
+/** Everything that is known of a pool, for a person, as lines. */
+export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
+  const kube = await session.kube();
+  const { namespace = '', uid } = pool.metadata;
+  const [vms, events, workflow, revisions] = await Promise.all([
+    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(
+      ({ items }) => vmsByPool(items).get(uid) ?? [],
+    ),
+    kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
+    workflowLines(session, pool),
+    knownRevisions(kube, pool),
+  ]);
+  return [...headLines(pool), ...rolloutSection(rolloutView(pool, revisions)), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
+}
+
+const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
+
+function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
+  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, updateRevision = '<none yet>', currentRevision } = status ?? {};
+  const before = currentRevision === undefined || currentRevision === updateRevision ? '' : `, and all VMs had ${currentRevision} last`;
+  const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
+  const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return [
+    field('Name', name),
+    field('Namespace', namespace),
+    field('Labels', pairs.join(', ') || '<none>'),
+    field('Created', `${creationTimestamp} (${ageOf(creationTimestamp)} ago)`),
+    ...(deletionTimestamp === undefined
+      ? []
+      : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
+    field('VMs', `${spec.replicas} desired, ${replicas} total, ${readyReplicas} ready, ${updatedReplicas} updated`),
+    field('Revision', `${updateRevision}${before}`),
+  ];
+}
+
+function rolloutSection(view: RolloutView): string[] {
+  const { startedAt, completedAt, batches } = view;
+  if (startedAt === null && view.paused === null) return [];
+  const began = startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];
+  const ended = completedAt === null ? [] : [`complete since ${ageOf(completedAt)}`];
+  return ['Rollout:', ...indent([...rolloutLines(view, Date.now()), ...began, ...ended])];
+}
+
+/** What the pool says beside its template, and of the template what tells VMs apart at a glance. */
+function specLines({ spec }: Pool): string[] {
+  const { template, replicas: _replicas, ...rest } = spec;
+  const vm = template.spec as {
+    runStrategy?: string;
+    running?: boolean;
+    instancetype?: { name?: string };
+    dataVolumeTemplates?: KubeObject[];
+  };
+  const disks = (vm.dataVolumeTemplates ?? []).map(({ metadata }) => metadata.name);
+  const strategy = vm.runStrategy ?? (vm.running === undefined ? undefined : vm.running ? 'Always' : 'Halted');
+  return [
+    ...(strategy === undefined ? [] : [field('Run strategy', strategy)]),
+    ...(vm.instancetype?.name === undefined ? [] : [field('Instancetype', vm.instancetype.name)]),
+    ...(disks.length === 0 ? [] : [field('DataVolumes', disks.join(', '))]),
+    ...(Object.keys(rest).length === 0 ? [] : ['Spec:', ...indent(stringify(rest, { lineWidth: 0 }).trimEnd().split('\n'))]),
+  ];
+}
+
+function conditionLines({ status }: Pool): string[] {
+  const conditions = status?.conditions ?? [];
+  if (conditions.length === 0) return [field('Conditions', '<none>')];
+  const rows = conditions.map(({ type, status, reason = '', lastTransitionTime, message = '' }) => [
+    type,
+    status,
+    reason,
+    ageOf(lastTransitionTime),
+    message,
+  ]);
+  return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
+}
+
+function vmLines(vms: Stored<Vm>[]): string[] {
+  const sick = vms
+    .filter((vm) => !isReady(vm))
+    .flatMap((vm) => troubleOf(vm))
+    .slice(0, SICK);
+  return [
+    field('States', statesInWords(vms)),
+    ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
+  ];
+}
+
+/** A row for a VM that KubeVirt says something about. */
+function troubleOf(vm: Stored<Vm>): string[][] {
+  const why = whyNotReady(vm);
+  return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? '', why]];
+}
+
+async function workflowLines(session: Session, pool: Stored<Pool>): Promise<string[]> {
+  const { namespace = '', name } = pool.metadata;
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is under way)`)];
+  const progress = await readProgress(session, pool);
+  const url = progress.known ? await workflowUrl(session, id) : undefined;
+  return [field('Workflow', id), ...(url === undefined ? [] : [field('', url).replace(':', ' ')]), ...progressLines(progress)];
+}
+
+function progressLines(result: Progress): string[] {
+  if (!result.known) return [field('Under way', `not known: ${result.why}`)];
+  const { doing, troubles, retryAt } = result.progress;
+  const rows = troubles.map(({ time, reason, message }) => [ageOf(time), reason, message]);
+  return [
+    ...(doing.length === 0 ? [field('Under way', 'nothing')] : ['Under way:', ...indent(doing.map(plain))]),
+    ...(retryAt === null ? [] : [field('Next try', retryAt)]),
+    ...(rows.length === 0 ? [] : ['Last errors:', ...indent(table(['AGE', 'REASON', 'MESSAGE'], rows))]),
+  ];
+}
+
+interface Event extends KubeObject {
+  type?: string;
+  reason?: string;
+  note?: string;
+  eventTime?: string | null;
+  deprecatedLastTimestamp?: string | null;
+}
+
+function eventLines(events: Stored<Event>[]): string[] {
+  const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string =>
+    eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
+  const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
+  if (newest.length === 0) return [field('Events', '<none>')];
+  const rows = newest.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);
+  return ['Events:', ...indent(table(['TYPE', 'REASON', 'AGE', 'MESSAGE'], rows))];
+}
+
+const indent = (lines: string[]): string[] => lines.map((line) => `  ${line}`);

@@ -1,0 +1,77 @@
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import { REVISION_LABEL } from '../../api/names.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import type { Cell, Style } from '../cli/output.ts';
+
+/** Pools and VMs as the API server has them, as far as commands look into them. */
+
+export interface Pool extends KubeObject {
+  spec: PoolSpec;
+  status?: PoolStatus;
+}
+
+export interface Vm extends KubeObject {
+  spec?: {
+    runStrategy?: string;
+    running?: boolean;
+    template?: { spec?: { domain?: { machine?: { type?: string } } } };
+  };
+  status?: {
+    ready?: boolean;
+    printableStatus?: string;
+    conditions?: Condition[];
+    startFailure?: { consecutiveFailCount?: number };
+  };
+}
+
+/** VMs by the UID of the pool that controls them: labels tell people, owner references decide. */
+export function vmsByPool(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
+  const groups = Map.groupBy(vms, (vm) => controllerOf(vm)?.uid ?? '');
+  groups.delete('');
+  for (const group of groups.values()) group.sort(byName);
+  return groups;
+}
+
+/** `web-2` before `web-10`. */
+export const byName = (a: KubeObject, b: KubeObject): number =>
+  (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
+  a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true });
+
+export const isReady = (vm: Vm): boolean => vm.status?.ready === true && vm.metadata.deletionTimestamp === undefined;
+
+export const stateOf = (vm: Vm): string =>
+  vm.metadata.deletionTimestamp === undefined ? (vm.status?.printableStatus ?? 'Created') : 'Terminating';
+
+export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
+
+/** What KubeVirt says is the matter with a VM; empty for a VM that is ready, and if KubeVirt says nothing. */
+export function whyNotReady(vm: Vm): string {
+  if (isReady(vm)) return '';
+  const failure = vm.status?.conditions?.find(
+    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
+  );
+  const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
+  const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
+  return [starts, failure?.message ?? ''].filter(Boolean).join('; ');
+}
+
+const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
+
+/** Green for what runs, red for what is broken, yellow for what is on its way. */
+export function stateCell(state: string, ready: boolean): Cell {
+  const style: Style = ready ? 'green' : TROUBLED.test(state) ? 'red' : state === 'Stopped' ? 'gray' : 'yellow';
+  return { text: state, style };
+}
+
+/** How many VMs are in each state, most first. */
+export function countStates(vms: Vm[]): [state: string, count: number][] {
+  const groups = Map.groupBy(vms, stateOf);
+  return [...groups]
+    .map(([state, { length }]): [string, number] => [state, length])
+    .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
+}
+
+export const statesInWords = (vms: Vm[]): string =>
+  countStates(vms)
+    .map(([state, count]) => `${state} ${count}`)
+    .join(', ') || 'none';

@@ -1,0 +1,33 @@
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
+import { Failure } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { DryRun } from '../cli/values.ts';
+
+export interface ScaleOptions {
+  replicas: number;
+  /** Scale only where this is the number that is wanted now. */
+  currentReplicas?: number;
+  dryRun: DryRun;
+}
+
+interface Scale extends KubeObject {
+  spec: { replicas?: number };
+}
+
+/** Sets the number of VMs by the scale subresource, as `kubectl scale` and autoscalers do. */
+export async function scale(kube: KubeClient, resource: Resource, key: ObjectKey, options: ScaleOptions): Promise<void> {
+  const { replicas, currentReplicas, dryRun } = options;
+  const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
+  const current = now.spec.replicas ?? 0;
+  if (currentReplicas !== undefined && current !== currentReplicas) {
+    const vms = current === 1 ? '1 VM' : `${current} VMs`;
+    throw new Failure(`pool ${key.name} is meant to have ${vms}, not ${currentReplicas}: left as it is`);
+  }
+  if (dryRun === 'client') return;
+  // With a current number, that must still be the one that was read; without, whoever comes last wins.
+  const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion: now.metadata.resourceVersion } };
+  const write = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: 'drover-scale' };
+  await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, write);
+}

@@ -1,0 +1,82 @@
+import type { PoolProgress } from '../../workflows/messages.ts';
+import type { Stored } from '../../api/objects.ts';
+import { isReady, statesInWords, type Pool, type Vm } from './objects.ts';
+import { ageOf, paint, plain, type Style } from '../cli/output.ts';
+import type { Progress } from '../cli/progress.ts';
+import { noteworthyLines } from '../rollout/lines.ts';
+import type { Revision } from '../rollout/revisions/revisions.ts';
+import { rolloutView } from '../rollout/view.ts';
+
+/** A pool as the live view shows it. */
+export interface PoolView {
+  pool: Stored<Pool>;
+  vms: Stored<Vm>[];
+  /** `undefined` where nobody has asked yet, or Temporal is not known. */
+  progress: Progress | undefined;
+  /** As far as they are known: their numbers. */
+  revisions?: Revision[];
+  /** One of many, as the pool changes. */
+  isLive: boolean;
+}
+
+const BAR = 20;
+const TROUBLES = 3;
+/** Conditions that say why VMs are missing or not ready. */
+const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
+const CONDITION_LENGTH = 300;
+/** An error that begins as a condition does is told by that one, which may be cut off. */
+const SAME_LENGTH = 200;
+
+/** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
+export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView, now: number): string[] {
+  // In a log, a rollout that waits all night should not say so every second.
+  const since = isLive && !process.stdout.isTTY ? undefined : now;
+  const rollout = noteworthyLines(rolloutView(pool, revisions), since).map((line) => `  ${line}`);
+  const conditions = conditionLines(pool);
+  const head = [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`];
+  return [...head, ...rollout, ...conditions, ...underWay(progress, conditions, now)];
+}
+
+function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
+  const staying = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
+  // As all other commands and kubectl count them: VMs whose guests run the template, too.
+  const updated = status?.updatedReplicas ?? 0;
+  const ready = vms.filter(isReady).length;
+  const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
+  const numbers = `${ready}/${spec.replicas} ready, ${staying.length} total, ${updated} updated`;
+  return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
+}
+
+function underWay(progress: Progress | undefined, told: string[], now: number): string[] {
+  if (progress === undefined) return [];
+  if (!progress.known) return [coloured('gray', `  under way: not known, ${progress.why}`)];
+  return progressLines(progress.progress, told, now);
+}
+
+/** How much of a whole, for the eye. */
+export function bar(ready: number, desired: number): string {
+  const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
+  return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
+}
+
+const conditionLines = ({ status }: Pool): string[] =>
+  (status?.conditions ?? [])
+    .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
+    .map(({ type, status, reason, message }) => {
+      const style = type === 'ReplicaFailure' || type === 'Stalled' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+      const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
+      return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
+    });
+
+function progressLines({ doing, troubles, retryAt }: PoolProgress, told: string[], now: number): string[] {
+  return [
+    ...doing.map((sentence) => coloured('cyan', `  under way: ${sentence}`)),
+    ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
+    ...troubles
+      .filter(({ message }) => !told.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
+      .slice(-TROUBLES)
+      .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
+  ];
+}
+
+const coloured = (style: Style, text: string): string => paint(style, plain(text));

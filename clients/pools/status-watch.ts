@@ -1,0 +1,138 @@
+import { FleetWatch } from './watch.ts';
+import { vmsByPool } from './objects.ts';
+import { Live } from '../cli/live.ts';
+import { paint, plain } from '../cli/output.ts';
+import { isCurrent, readProgress, type Progress } from '../cli/progress.ts';
+import { KnownRevisions } from '../rollout/revisions/known.ts';
+import { noteworthyLines } from '../rollout/lines.ts';
+import { rolloutView } from '../rollout/view.ts';
+import type { Session } from '../session/session.ts';
+import { statusLines } from './status-view.ts';
+
+const REDRAW_MS = 500;
+const ASK_MS = 1_000;
+/** Longer than the delay between two tries to make a watch again. */
+const BROKEN_MS = 45_000;
+
+/** What a `StatusWatch` follows. */
+export interface StatusChoice {
+  session: Session;
+  /** All namespaces where there is none. */
+  namespace: string | undefined;
+  /** All pools where there are none. */
+  names: string[];
+  withProgress: boolean;
+  /** Drawn again and again as the pools change, or once. */
+  isLive: boolean;
+}
+
+/** Draws pools again and again as they change, until it is stopped. */
+export class StatusWatch {
+  readonly #choice: StatusChoice;
+  readonly #live = new Live();
+  readonly #progress = new Map<string, Progress>();
+  /** UIDs of the pools whose workflow is to be asked again. */
+  readonly #stirred = new Set<string>();
+  readonly #waiting = new Set<() => void>();
+  #fleet: FleetWatch | undefined;
+  #revisions: KnownRevisions | undefined;
+  #broken: { at: number; message: string } | undefined;
+  #timers: NodeJS.Timeout[] = [];
+  #asking = false;
+
+  constructor(choice: StatusChoice) {
+    this.#choice = choice;
+  }
+
+  async start(): Promise<this> {
+    const { session, namespace, names } = this.#choice;
+    const kube = await session.kube();
+    this.#revisions = new KnownRevisions(kube);
+    const onChange = (poolUid: string): void => {
+      this.#stirred.add(poolUid);
+      for (const look of this.#waiting) look();
+    };
+    const onError = ({ message }: Error): void => {
+      this.#broken = { at: Date.now(), message };
+    };
+    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError }).start();
+    await Promise.all([this.#ask(), this.#learn()]);
+    if (!this.#choice.isLive) return this;
+    this.draw();
+    const look = (): void => void Promise.all([this.#ask(), this.#learn()]);
+    this.#timers = [setInterval(() => this.draw(), REDRAW_MS), setInterval(look, ASK_MS)];
+    return this;
+  }
+
+  /** Resolves once the check holds for what is there. What the check throws, and the signal's reason, it throws. */
+  async until(holds: (fleet: FleetWatch) => boolean, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const done = Promise.withResolvers<void>();
+    const look = (): void => {
+      try {
+        if (holds(this.#fleet!)) done.resolve();
+      } catch (error) {
+        done.reject(error);
+      }
+    };
+    const abort = (): void => done.reject(signal.reason as Error);
+    signal.addEventListener('abort', abort);
+    this.#waiting.add(look);
+    try {
+      look();
+      await done.promise;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      this.#waiting.delete(look);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#timers.forEach(clearInterval);
+    this.draw();
+    this.#live.end();
+    await this.#fleet?.stop();
+  }
+
+  draw(): void {
+    const now = Date.now();
+    const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
+    const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
+    this.#live.draw([...this.#blocks(now), ...remark]);
+  }
+
+  #blocks(now: number): string[] {
+    const vms = vmsByPool(this.#fleet!.vms());
+    const blocks = this.#fleet!.pools().map((pool) => {
+      const { uid } = pool.metadata;
+      const answer = this.#progress.get(uid);
+      const progress = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
+      const revisions = this.#revisions!.of(pool);
+      return statusLines({ pool, vms: vms.get(uid) ?? [], progress, revisions, isLive: this.#choice.isLive }, now);
+    });
+    if (blocks.length === 0) return ['no pools'];
+    return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+  }
+
+  /** Of pools whose rollout is told: all others need no number. */
+  async #learn(): Promise<void> {
+    const told = this.#fleet!.pools().filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
+    await Promise.all(told.map((pool) => this.#revisions!.catchUp(pool)));
+  }
+
+  /** A query costs a worker something: only pools that something happens to are asked. */
+  async #ask(): Promise<void> {
+    const { session, withProgress } = this.#choice;
+    if (!withProgress || this.#asking) return;
+    this.#asking = true;
+    const due = this.#fleet!.pools().filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
+    this.#stirred.clear();
+    await Promise.all(
+      due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),
+    );
+    this.#asking = false;
+  }
+}
+
+const isBusy = (progress: Progress | undefined): boolean =>
+  progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;

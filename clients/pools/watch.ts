@@ -1,0 +1,83 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { aboutKind } from '../cli/known-kind.ts';
+import { byName, type Pool, type Vm } from './objects.ts';
+
+export interface FleetWatchOptions {
+  kube: KubeClient;
+  /** All namespaces where there is none. */
+  namespace: string | undefined;
+  /** All pools where there are none. */
+  names: string[];
+  /** Told the UID of the pool that something happened to. */
+  onChange: (poolUid: string) => void;
+  onError: (error: Error) => void;
+}
+
+/** Pools and their VMs, as they are now, for as long as somebody looks. */
+export class FleetWatch {
+  readonly #options: FleetWatchOptions;
+  readonly #failed = Promise.withResolvers<never>();
+  #started = false;
+  readonly #pools: ListWatch<Stored<Pool>, Stored<Pool>>;
+  readonly #vms: ListWatch<Stored<Vm>, Stored<Vm>>;
+
+  constructor(options: FleetWatchOptions) {
+    this.#options = options;
+    const { kube: client, namespace, onChange } = options;
+    const scope = { client, ...(namespace === undefined ? {} : { namespace }) };
+    this.#pools = new ListWatch<Stored<Pool>, Stored<Pool>>({
+      ...scope,
+      resource: VirtualMachinePools,
+      view: (pool) => pool,
+      onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
+      onError: (error) => this.#fail(VirtualMachinePools, error),
+    });
+    this.#vms = new ListWatch<Stored<Vm>, Stored<Vm>>({
+      ...scope,
+      resource: VirtualMachines,
+      view: slim,
+      onChange: (_key, before, after) => {
+        const owner = controllerOf(after ?? before!);
+        if (owner !== undefined) onChange(owner.uid);
+      },
+      onError: (error) => this.#fail(VirtualMachines, error),
+    });
+  }
+
+  /** Resolves once everything that is there is known. Throws where it cannot be read; later a watch that breaks is made again. */
+  async start(): Promise<this> {
+    try {
+      await Promise.race([Promise.all([this.#pools.start().ready(), this.#vms.start().ready()]), this.#failed.promise]);
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    this.#started = true;
+    return this;
+  }
+
+  pools(): Stored<Pool>[] {
+    const { names } = this.#options;
+    return [...this.#pools.values()].filter(({ metadata }) => names.length === 0 || names.includes(metadata.name)).sort(byName);
+  }
+
+  vms(): Stored<Vm>[] {
+    return [...this.#vms.values()];
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#pools.stop(), this.#vms.stop()]);
+  }
+
+  #fail(resource: Resource, error: Error): void {
+    if (this.#started) this.#options.onError(error);
+    else this.#failed.reject(aboutKind(resource, error));
+  }
+}
+
+/** A VM's spec is most of it, and shows nowhere here. */
+const slim = ({ apiVersion, kind, metadata, status }: Stored<Vm>): Stored<Vm> =>
+  ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Vm>;

@@ -1,0 +1,34 @@
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import type { Stored } from '../../../api/objects.ts';
+import type { Pool } from '../../pools/objects.ts';
+import { knownRevisions, type Revision } from './revisions.ts';
+import { rolloutView } from '../view.ts';
+
+/** The revisions of pools that are followed: read again only for a template that has none yet. */
+export class KnownRevisions {
+  readonly #kube: KubeClient;
+  readonly #known = new Map<string, Revision[]>();
+  readonly #asked = new Set<string>();
+
+  constructor(kube: KubeClient) {
+    this.#kube = kube;
+  }
+
+  of({ metadata: { uid } }: Stored<Pool>): Revision[] {
+    return this.#known.get(uid) ?? [];
+  }
+
+  async learn(pool: Stored<Pool>): Promise<void> {
+    this.#known.set(pool.metadata.uid, await knownRevisions(this.#kube, pool));
+  }
+
+  /** Learns once of each template that drover has taken up; true if that was to be done. */
+  async catchUp(pool: Stored<Pool>): Promise<boolean> {
+    const { target, phase } = rolloutView(pool, this.of(pool));
+    const key = pool.metadata.uid + target.hash;
+    if (target.number !== null || phase === 'Pending' || this.#asked.has(key)) return false;
+    this.#asked.add(key);
+    await this.learn(pool);
+    return true;
+  }
+}

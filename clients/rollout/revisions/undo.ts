@@ -1,0 +1,25 @@
+import { poolTemplate } from '../../../decisions/pool/template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { Failure } from '../../cli/failure.ts';
+import type { Stored } from '../../../api/objects.ts';
+import type { Pool } from '../../pools/objects.ts';
+import { findRevision, inWords, type Revision } from './revisions.ts';
+
+/**
+ * The revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the newest before
+ * that of the template. Throws `Failure` where there is none.
+ */
+export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], asked?: string): Revision {
+  if (asked !== undefined) return findRevision(revisions, asked, name);
+  const others = revisions.filter(({ hash }) => hash !== revisionOf(poolTemplate(spec)));
+  const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
+  if (target === undefined) throw new Failure(`pool ${name} has no other revision to go back to`);
+  return target;
+}
+
+/** What an undo comes to. A worker makes the template the newest of the revisions, and gives it a number behind theirs. */
+export function undoneInWords(target: Revision, revisions: Revision[]): string {
+  const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
+  const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;
+  return `has the template of revision ${inWords(target)} again${renumbered}`;
+}

@@ -1,0 +1,22 @@
+import { taskQueueOf } from '../../workflows/messages.ts';
+import { sentenceOf } from '../cli/failure.ts';
+import type { Session } from './session.ts';
+
+const DEADLINE_MS = 2_000;
+/** A worker asks anew every minute; Temporal goes on listing it for minutes after it has died. */
+const POLL_MS = 75_000;
+
+/** One sentence where no worker serves the cluster, or where that cannot be found out. */
+export async function missingWorkers(session: Session): Promise<string | undefined> {
+  const name = taskQueueOf(session.cluster);
+  try {
+    const { connection, namespace } = await session.temporal();
+    const asking = (): ReturnType<typeof connection.workflowService.describeTaskQueue> =>
+      connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name } });
+    const { pollers } = await connection.withDeadline(Date.now() + DEADLINE_MS, asking);
+    if (pollers?.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds) * 1000 > Date.now() - POLL_MS)) return undefined;
+    return `no drover worker polls the task queue ${name}: nothing happens until one does; \`drover worker\` starts one`;
+  } catch (error) {
+    return `whether a drover worker runs is not known: ${sentenceOf(error)}`;
+  }
+}

@@ -1,0 +1,211 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { RunningStack } from '../../dev/find-stack.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { Failure } from '../cli/failure.ts';
+import type { Globals } from '../cli/globals.ts';
+import { note } from '../cli/output.ts';
+import type { Temporal } from './temporal.ts';
+
+/**
+ * The servers that a command talks to, found by its flags, the environment, or a running embedded stack.
+ * Each is connected to on first use: a command that only reads Kubernetes never loads Temporal's client.
+ */
+export class Session {
+  readonly globals: Globals;
+  #stack: Promise<RunningStack | undefined> | undefined;
+  #kube: Promise<{ client: KubeClient; namespace: string }> | undefined;
+  readonly #unanswered = new Set<Promise<unknown>>();
+  #temporal: Promise<Temporal> | undefined;
+  #said = false;
+
+  constructor(globals: Globals) {
+    this.globals = globals;
+  }
+
+  get cluster(): string {
+    return this.globals.cluster;
+  }
+
+  async kube(): Promise<KubeClient> {
+    this.#kube ??= this.#openKube();
+    return (await this.#kube).client;
+  }
+
+  /** The namespace that objects without one belong to. */
+  async namespace(): Promise<string> {
+    this.#kube ??= this.#openKube();
+    return this.globals.namespace ?? (await this.#kube).namespace;
+  }
+
+  /** A failure is not kept: who asks again later may find Temporal up. */
+  async temporal(): Promise<Temporal> {
+    this.#temporal ??= this.#openTemporal();
+    try {
+      return await this.#temporal;
+    } catch (error) {
+      this.#temporal = undefined;
+      throw error;
+    }
+  }
+
+  /** Whether somebody told where Temporal is; without, its default address is a guess. */
+  async knowsTemporal(): Promise<boolean> {
+    return this.#temporalGiven() || (await this.stack()) !== undefined;
+  }
+
+  /** Where a person can see Temporal's workflows; `undefined` where nobody told. */
+  async temporalUi(): Promise<string | undefined> {
+    const stack = this.#temporalGiven() ? undefined : await this.stack();
+    return (process.env['TEMPORAL_UI'] || stack?.temporalUi || undefined)?.replace(/\/$/, '');
+  }
+
+  /** An environment in which another process finds the same servers. */
+  async environment(): Promise<NodeJS.ProcessEnv> {
+    const kubeconfig = await this.#kubeconfig();
+    const stack = await this.#temporalStack();
+    const { withoutTemporalSettings } = await import('../../dev/environment.ts');
+    const { address = stack?.temporalAddress, temporalNamespace } = this.globals;
+    return {
+      ...(stack === undefined ? process.env : withoutTemporalSettings(process.env)),
+      ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
+      ...(address === undefined ? {} : { TEMPORAL_ADDRESS: address }),
+      ...(temporalNamespace === undefined ? {} : { TEMPORAL_NAMESPACE: temporalNamespace }),
+    };
+  }
+
+  /** The running embedded stack, unless flags or environment point elsewhere. */
+  stack(): Promise<RunningStack | undefined> {
+    this.#stack ??= this.#findStack();
+    return this.#stack;
+  }
+
+  /** Keeps the connections open until the call has ended, though nobody may wait for its answer any more. */
+  async untilAnswered<T>(call: Promise<T>): Promise<T> {
+    this.#unanswered.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#unanswered.delete(call);
+    }
+  }
+
+  async close(): Promise<void> {
+    // Temporal's client tries a call again by a timer of its own, and throws out of it where the connection is closed by then.
+    await Promise.allSettled(this.#unanswered);
+    const [kube, temporal] = await Promise.allSettled([this.#kube, this.#temporal]);
+    if (kube.status === 'fulfilled') await kube.value?.client.close();
+    if (temporal.status === 'fulfilled') await temporal.value?.connection.close();
+  }
+
+  /** A flag counts for more than the environment, and --state is one too; behind that, --context is one of the stack's kubeconfig. */
+  #kubeGiven(): boolean {
+    const { kubeconfig, context, state } = this.globals;
+    return kubeconfig !== undefined || (state === undefined && (context !== undefined || Boolean(process.env['KUBECONFIG'])));
+  }
+
+  #temporalGiven(): boolean {
+    const { address, state } = this.globals;
+    const variables = ['TEMPORAL_ADDRESS', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE'];
+    return address !== undefined || (state === undefined && variables.some((name) => Boolean(process.env[name])));
+  }
+
+  async #findStack(): Promise<RunningStack | undefined> {
+    const { state } = this.globals;
+    const { findStack } = await import('../../dev/find-stack.ts');
+    const stack = findStack(state === undefined ? undefined : resolve(state));
+    if (stack === undefined && state !== undefined) {
+      throw new Failure(`no embedded stack runs in ${state}; \`drover dev --state ${state}\` starts one`);
+    }
+    if (stack === undefined && !this.#kubeGiven() && !this.#temporalGiven()) await this.#refuseUnready();
+    // One side alone was given: the other is the stack's only where the two belong together.
+    if (stack === undefined || state !== undefined || this.#kubeGiven() === this.#temporalGiven()) return stack;
+    const { isKubeconfigOf, isTemporalOf } = await import('../../dev/find-stack.ts');
+    const { kubeconfig = process.env['KUBECONFIG'], address = process.env['TEMPORAL_ADDRESS'] } = this.globals;
+    return isKubeconfigOf(stack, kubeconfig) || isTemporalOf(stack, address) ? stack : undefined;
+  }
+
+  /** Throws `Failure` while the stack starts or stops: the same command must not reach another cluster at one moment than at the next. */
+  async #refuseUnready(): Promise<void> {
+    const { unreadyStack } = await import('../../dev/find-stack.ts');
+    const unready = unreadyStack();
+    if (unready === undefined) return;
+    const { state, phase } = unready;
+    const what = phase === 'starting' ? 'not ready yet' : 'just stopping';
+    throw new Failure(`the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`);
+  }
+
+  /** Throws `Failure` if Temporal was given, an embedded stack runs, and nothing tells whether the stack's cluster is meant or the user's. */
+  async #refuseUnclear(): Promise<void> {
+    const { findStack } = await import('../../dev/find-stack.ts');
+    const stack = findStack();
+    if (stack === undefined || !this.#temporalGiven()) return;
+    const address = this.globals.address ?? process.env['TEMPORAL_ADDRESS'] ?? 'of the environment';
+    throw new Failure(
+      `which cluster? An embedded stack runs at ${stack.state}, and Temporal ${address} is not its own: ` +
+        `give --kubeconfig, or --state ${stack.state} for the stack's cluster`,
+    );
+  }
+
+  #sayStack(stack: RunningStack): void {
+    if (this.#said || this.globals.state !== undefined) return;
+    this.#said = true;
+    note(`using the embedded stack at ${stack.state}`);
+  }
+
+  /** Path of the file; `undefined` for what kubectl would take by itself. */
+  async #kubeconfig(): Promise<string | undefined> {
+    if (this.#kubeGiven()) return this.globals.kubeconfig;
+    const stack = await this.stack();
+    if (stack !== undefined) {
+      this.#sayStack(stack);
+      return stack.kubeconfig;
+    }
+    await this.#refuseUnclear();
+    if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
+    if (this.#temporalGiven()) throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
+    throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
+  }
+
+  async #openKube(): Promise<{ client: KubeClient; namespace: string }> {
+    const kubeconfig = await this.#kubeconfig();
+    const [{ loadKubeConfig }, { KubeClient }] = await Promise.all([
+      import('../../kubernetes/config.ts'),
+      import('../../kubernetes/client.ts'),
+    ]);
+    const config = loadKubeConfig({ kubeconfig, context: this.globals.context });
+    const namespace = config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
+    return { client: new KubeClient(config, { userAgent: 'drover-cli' }), namespace };
+  }
+
+  async #openTemporal(): Promise<Temporal> {
+    const { address, temporalNamespace } = this.globals;
+    const stack = await this.#temporalStack();
+    const { connectTemporal } = await import('./temporal.ts');
+    return connectTemporal({
+      address: address ?? stack?.temporalAddress,
+      namespace: temporalNamespace,
+      configured: stack === undefined,
+    });
+  }
+
+  async #temporalStack(): Promise<RunningStack | undefined> {
+    const stack = this.#temporalGiven() ? undefined : await this.stack();
+    if (stack !== undefined) this.#sayStack(stack);
+    return stack;
+  }
+}
+
+/** Runs a command's work with its session, and lets go of the servers at the end, whichever way it ends. */
+export async function inSession(command: Command, work: (session: Session) => Promise<void>): Promise<void> {
+  // Nothing here is half done by stopping at once: each write is one call to the API server.
+  process.once('SIGINT', () => process.exit(130));
+  const session = new Session(command.optsWithGlobals());
+  try {
+    await work(session);
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,86 @@
+import { Client, Connection, isGrpcServiceError, type ConnectionOptions } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { loadDataConverter } from '../../workers/data-converter.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+
+/** Temporal as a command uses it. */
+export interface Temporal {
+  client: Client;
+  connection: Connection;
+  namespace: string;
+  address: string;
+}
+
+const CONNECT_TIMEOUT_MS = 4_000;
+
+export interface TemporalChoice {
+  address?: string | undefined;
+  namespace?: string | undefined;
+  /** False where Temporal's environment variables and configuration file are about another server. */
+  configured?: boolean;
+}
+
+/** Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on top. */
+export async function connectTemporal(given: TemporalChoice): Promise<Temporal> {
+  const config: ReturnType<typeof loadClientConnectConfig> =
+    given.configured === false ? { connectionOptions: {} } : readConfig();
+  const options = config.connectionOptions as ConnectionOptions;
+  const address = given.address ?? options.address ?? 'localhost:7233';
+  const namespace = given.namespace ?? config.namespace ?? 'default';
+  const dataConverter = await readDataConverter();
+  try {
+    const connection = await Connection.connect({ ...options, address, connectTimeout: CONNECT_TIMEOUT_MS });
+    return { connection, client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }), namespace, address };
+  } catch (error) {
+    throw new Failure(
+      `Temporal at ${address} does not answer (${sentenceOf(error)}): ` +
+        'start it (`drover dev` brings one), or give its address with --address or TEMPORAL_ADDRESS',
+      { cause: error },
+    );
+  }
+}
+
+async function readDataConverter(): Promise<DataConverter | undefined> {
+  try {
+    return await loadDataConverter(process.env['DROVER_DATA_CONVERTER']);
+  } catch (error) {
+    throw new Failure(sentenceOf(error), { cause: error });
+  }
+}
+
+function readConfig(): ReturnType<typeof loadClientConnectConfig> {
+  try {
+    return loadClientConnectConfig();
+  } catch (error) {
+    throw new Failure(`Temporal's configuration cannot be read: ${sentenceOf(error)}`, { cause: error });
+  }
+}
+
+/** gRPC's status codes, as far as drover tells them apart. */
+export const GrpcCode = {
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  UNAVAILABLE: 14,
+} as const;
+
+/** The same error, or what to do about it where Temporal does not know drover's search attributes; what else it refuses in its own words. */
+export function aboutSetup(error: unknown): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (!isGrpcServiceError(cause)) continue;
+    const code: number = cause.code;
+    if (code !== GrpcCode.INVALID_ARGUMENT) continue;
+    const words = /search attribute/i.test(cause.details) ? "Temporal does not know drover's search attributes: run `drover setup` first" : `Temporal refuses it: ${cause.details}`;
+    return new Failure(words, { cause: error });
+  }
+  return error;
+}
+
+/** The gRPC status of what Temporal's client threw, which may wrap it; `undefined` for other errors. */
+export function grpcCodeOf(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;
+  return undefined;
+}

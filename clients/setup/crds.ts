@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { droverCrds } from '../../api/crd/crds.ts';
+import { RELEASE_ANNOTATION } from '../../api/names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import type { Condition, KubeObject } from '../../api/objects.ts';
+import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
+import { Failure } from '../cli/failure.ts';
+import { outcomeOf, readIfThere } from '../apply/server-side-apply.ts';
+
+const ESTABLISHED_TIMEOUT_MS = 30_000;
+const POLL_MS = 100;
+
+interface Crd extends KubeObject {
+  spec: { group: string; names: { kind: string; plural: string }; scope: string; versions: { name: string; served: boolean }[] };
+  status?: { conditions?: Condition[] };
+}
+
+/** Installs drover's custom resources, or brings them up to date, and waits until the API server serves them. */
+export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
+  for (const crd of droverCrds() as Crd[]) {
+    const { name } = crd.metadata;
+    try {
+      const before = await readIfThere(kube, CustomResourceDefinitions, { name });
+      refuseOlder(before, crd);
+      const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun });
+      say(`customresourcedefinition.apiextensions.k8s.io/${name} ${outcomeOf(before, after)}`);
+      if (!dryRun) await served(kube, crd);
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.status !== 403) throw error;
+      throw new Failure(
+        `not allowed to install drover's custom resources (${error.message}): run \`drover setup\` once as somebody who may`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Fields that an older release does not know would be taken out of every pool at its next write. */
+function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotations } }: Crd): void {
+  const there = before?.metadata.annotations?.[RELEASE_ANNOTATION];
+  const ours = annotations![RELEASE_ANNOTATION]!;
+  if (there === undefined || !isNewer(there, ours)) return;
+  throw new Failure(
+    `${name} is of drover ${there}, and this is drover ${ours}, which would take out of it what it does not know: run \`drover setup\` of ${there} or newer; ` +
+      `to go back all the same, first take the annotation ${RELEASE_ANNOTATION} off it`,
+  );
+}
+
+/** True for the later of two releases, such as `0.10.0` beside `0.9.1`. */
+export function isNewer(one: string, other: string): boolean {
+  const [parts, others] = [one, other].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
+  for (const [index, part] of parts!.entries()) if (part !== others![index]) return part > (others![index] ?? 0);
+  return false;
+}
+
+async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Promise<void> {
+  const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
+  const { group, names, versions } = spec;
+  const version = versions.find(({ served }) => served)!.name;
+  const resource: Resource = { group, version, plural: names.plural, kind: names.kind, namespaced: spec.scope === 'Namespaced' };
+  for (;;) {
+    const { status } = await kube.get<Crd>(CustomResourceDefinitions, { name });
+    const conditions = status?.conditions ?? [];
+    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True') && (await answers(kube, resource)))
+      return;
+    const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
+    if (refused !== undefined) throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
+    if (Date.now() > deadline)
+      throw new Failure(`the API server has not begun to serve ${name} within 30 seconds; try \`drover setup\` again`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** The paths of a new resource answer 404, then 429, for a moment after it is called established. */
+async function answers(kube: KubeClient, resource: Resource): Promise<boolean> {
+  try {
+    await kube.list(resource, { fieldSelector: 'metadata.name=drover-setup' });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isTransient(error)) return false;
+    throw error;
+  }
+}

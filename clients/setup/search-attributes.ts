@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SearchAttributeType } from '@temporalio/common';
+import { searchAttributes } from '../../workflows/search-attributes.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
+
+const USABLE_TIMEOUT_MS = 60_000;
+const POLL_MS = 250;
+
+/** As Temporal's API numbers them: `temporal.api.enums.v1.IndexedValueType`. */
+const INDEXED_VALUE_TYPES: Record<SearchAttributeType, number> = {
+  TEXT: 1,
+  KEYWORD: 2,
+  INT: 3,
+  DOUBLE: 4,
+  BOOL: 5,
+  DATETIME: 6,
+  KEYWORD_LIST: 7,
+};
+
+type SearchAttribute = (typeof searchAttributes)[number];
+
+/** What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has another type. */
+export async function missingSearchAttributes(temporal: Temporal): Promise<SearchAttribute[]> {
+  const known = await knownTypes(temporal);
+  return searchAttributes.filter(({ name, type }) => {
+    const wanted = INDEXED_VALUE_TYPES[type];
+    if (known[name] === undefined || known[name] === wanted) return known[name] === undefined;
+    throw new Failure(
+      `search attribute ${name} is in Temporal's namespace ${temporal.namespace} with another type than ${type}: ` +
+        'rename it with `temporal operator search-attribute rename`, or give drover a namespace of its own',
+    );
+  });
+}
+
+/** Registers them, and waits until Temporal takes queries with all that drover needs. */
+export async function registerSearchAttributes(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
+  if (missing.length > 0) await add(temporal, missing);
+  await usable(temporal);
+}
+
+async function knownTypes({ connection, namespace, address }: Temporal): Promise<Record<string, number>> {
+  try {
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+    return customAttributes ?? {};
+  } catch (error) {
+    if (grpcCodeOf(error) !== GrpcCode.NOT_FOUND) throw refused(error, 'read the search attributes');
+    throw new Failure(
+      `Temporal at ${address} has no namespace ${namespace}: create it with ` +
+        `\`temporal operator namespace create --namespace ${namespace}\`, or give another with --temporal-namespace`,
+      { cause: error },
+    );
+  }
+}
+
+async function add({ connection, namespace }: Temporal, missing: SearchAttribute[]): Promise<void> {
+  const types = missing.map(({ name, type }) => [name, INDEXED_VALUE_TYPES[type]] as const);
+  try {
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
+  } catch (error) {
+    // Somebody else set up at the same time.
+    if (grpcCodeOf(error) !== GrpcCode.ALREADY_EXISTS) throw refused(error, 'register search attributes');
+  }
+}
+
+/** Temporal's servers each hold a copy of the list, and refuse a new name until theirs is fresh. */
+async function usable({ client, namespace }: Temporal): Promise<void> {
+  const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
+  const deadline = Date.now() + USABLE_TIMEOUT_MS;
+  for (;;) {
+    try {
+      await client.workflow.count(query);
+      return;
+    } catch (error) {
+      if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
+      if (Date.now() > deadline) {
+        throw new Failure(
+          `Temporal's namespace ${namespace} still does not know drover's search attributes: ${sentenceOf(error)}`,
+          { cause: error },
+        );
+      }
+      await sleep(POLL_MS);
+    }
+  }
+}
+
+function refused(error: unknown, what: string): Failure {
+  const why = grpcCodeOf(error) === GrpcCode.PERMISSION_DENIED ? 'not allowed to' : 'Temporal failed to';
+  return new Failure(`${why} ${what}: ${sentenceOf(error)}`, { cause: error });
+}

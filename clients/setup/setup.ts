@@ -1,0 +1,32 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { searchAttributes } from '../../workflows/search-attributes.ts';
+import { applyCrds } from './crds.ts';
+import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
+import { setUpWatch } from './watch.ts';
+import type { Temporal } from '../session/temporal.ts';
+
+export interface SetupOptions {
+  kube: KubeClient;
+  temporal: Temporal;
+  /** drover's name for the cluster. */
+  cluster: string;
+  /** Say what would be done, and do nothing. */
+  dryRun?: boolean;
+  /** Told one line for each thing that was done or found. */
+  say: (line: string) => void;
+}
+
+/**
+ * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the workflow
+ * that watches the cluster. It may be run any number of times. Throws `Failure` with one sentence.
+ */
+export async function setup({ kube, temporal, cluster, dryRun = false, say }: SetupOptions): Promise<void> {
+  // What may be refused is asked before anything is written.
+  const missing = await missingSearchAttributes(temporal);
+  await applyCrds(kube, dryRun, say);
+  if (!dryRun) await registerSearchAttributes(temporal, missing);
+  for (const attribute of searchAttributes) {
+    say(`search attribute ${attribute.name} ${missing.includes(attribute) ? 'registered' : 'unchanged'}`);
+  }
+  await setUpWatch({ kube, temporal, cluster, dryRun, say });
+}

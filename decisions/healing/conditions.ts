@@ -1,0 +1,51 @@
+import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
+import { withTime, type Untimed } from '../pool/conditions.ts';
+import type { HealingPlan } from './plan.ts';
+import { underWay } from './state.ts';
+import { inOneMessage } from '../lib/bounded-message.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { cyclesInWords } from './cycle-names.ts';
+
+const MESSAGE_LENGTH = 2_048;
+const CYCLES_KEPT = 100;
+
+/** What of a plan its pool's status tells. */
+export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
+
+/** `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool heals none. */
+export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
+  const cycles = underWay(told.state.cycles);
+  if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
+  const message = inOneMessage([...cyclesInWords(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
+  const healing: Untimed =
+    cycles.length === 0
+      ? { type: 'Healing', status: 'False', reason: told.waits.length === 0 ? 'NothingToHeal' : 'Waiting', message }
+      : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
+  return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
+}
+
+function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed {
+  const type = 'HealingSuspended';
+  if (paused !== undefined) return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
+  if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
+  return { type, status: 'False', reason: 'NotSuspended', message: '' };
+}
+
+/** A status in which null stands for what the plan tells of healing besides: it is in the history of the pool's workflow at every turn. */
+export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
+
+export const toldOnce = (status: PoolStatus | null): StatusTold | null => (status?.healing === undefined ? status : { ...status, healing: null });
+
+export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold | undefined): PoolStatus {
+  if (healing === undefined || (healing === null && told === undefined)) return status;
+  return { ...status, healing: healing ?? healingStatus(told!) };
+}
+
+/** What the status keeps of the healing: enough for another run of the workflow to take it up. */
+export const healingStatus = ({ state: { paused, cycles, spent } }: HealingTold): HealingStatus => ({
+  ...(paused === undefined ? {} : { paused }),
+  cycles: underWay(cycles)
+    .slice(0, CYCLES_KEPT)
+    .map(({ heardAt: _heardAt, ...cycle }) => cycle),
+  spent,
+});

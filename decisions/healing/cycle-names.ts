@@ -1,0 +1,15 @@
+import { namesInWords } from '../lib/names.ts';
+
+/** With which the words about a healing cycle begin. */
+export const cycleNamed = ({ vm, attempt }: { vm: string; attempt: number }): string =>
+  `${vm} (replacement ${attempt}): `;
+
+/**
+ * Healing cycles as the condition `Healing` begins with them, a sentence each: the names of all first, for whoever sees
+ * only its beginning.
+ */
+export function cyclesInWords(cycles: readonly { vm: string; attempt: number; why: string }[]): string[] {
+  const [first, ...rest] = cycles.map((cycle) => `${cycleNamed(cycle)}${cycle.why}`);
+  if (first === undefined) return [];
+  return rest.length === 0 ? [first] : [`${namesInWords(cycles.map(({ vm }) => vm))}: ${first}`, ...rest];
+}

@@ -1,0 +1,78 @@
+import { cronOf } from '../../api/cron.ts';
+import { durationMs } from '../../api/duration.ts';
+import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
+import type { MaintenanceWindow } from '../../api/pool/pool.ts';
+
+/** All times in milliseconds since the epoch. */
+export type WindowState =
+  /** It stays open until then at least; null: there are no windows, and so it always is. */
+  | { open: true; until: number | null }
+  /** `next`: when it opens; null: never. */
+  | { open: false; next: number | null };
+
+/**
+ * Whether a batch may begin at `now`: always where there are no windows, else while any of them is open. A window is open for
+ * its duration, in elapsed time, from each time of its cron on; it may last until it opens again.
+ * A window that can't be read never opens: `windowFaults` says why.
+ */
+export function windowAt(windows: readonly MaintenanceWindow[], now: number): WindowState {
+  if (windows.length === 0) return { open: true, until: null };
+  const schedules = windows.map(scheduleOf).filter((schedule) => 'cron' in schedule);
+  const openings = schedules.flatMap(({ cron, ms }) => cron.nextRun(new Date(now - ms))?.getTime() ?? []);
+  const next = Math.min(...openings);
+  if (next <= now) return { open: true, until: endOf(schedules, now) };
+  return { open: false, next: openings.length === 0 ? null : next };
+}
+
+/** Why windows never open, a sentence each: what `drover apply` refuses, and the API server can't tell. */
+export const windowFaults = (windows: readonly MaintenanceWindow[]): string[] =>
+  windows.flatMap((window, index) => {
+    const schedule = scheduleOf(window);
+    return 'fault' in schedule ? [`spec.rollout.windows[${index}]: ${schedule.fault}`] : [];
+  });
+
+interface Schedule {
+  cron: ReturnType<typeof cronOf>;
+  /** How long it stays open. */
+  ms: number;
+}
+
+/** Windows may follow each other for ever: no more of them than this are looked at. */
+const MOST_JOINED = 8;
+
+function endOf(schedules: readonly Schedule[], now: number): number {
+  let end = now;
+  for (let joined = 0; joined < MOST_JOINED; joined++) {
+    const later = Math.max(...schedules.map((schedule) => lastOpening(schedule, end) + schedule.ms));
+    if (later <= end) break;
+    end = later;
+  }
+  return end;
+}
+
+/** At `time` or before. A cron counts in whole seconds, and leaves out the moment that it is asked about. */
+const lastOpening = ({ cron }: Schedule, time: number): number => cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? -Infinity;
+
+/** Parsing costs more than asking, and a pool asks on each of its turns. */
+const KEPT = new Map<string, Schedule | { fault: string }>();
+const MOST_KEPT = 100;
+
+function scheduleOf(window: MaintenanceWindow): Schedule | { fault: string } {
+  const { cron, duration, timeZone = DEFAULT_TIME_ZONE } = window;
+  const key = `${cron} ${duration} ${timeZone}`;
+  const known = KEPT.get(key);
+  if (known !== undefined) return known;
+  const schedule = read({ cron, duration, timeZone });
+  if (KEPT.size >= MOST_KEPT) KEPT.clear();
+  KEPT.set(key, schedule);
+  return schedule;
+}
+
+function read({ cron, duration, timeZone }: Required<MaintenanceWindow>): Schedule | { fault: string } {
+  try {
+    return { cron: cronOf(cron, timeZone), ms: durationMs(duration) };
+  } catch (error) {
+    if (error instanceof RangeError) return { fault: error.message };
+    throw error;
+  }
+}

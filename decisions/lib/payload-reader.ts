@@ -1,0 +1,94 @@
+import { isDuration } from '../../api/duration.ts';
+import { field, isObject } from './json.ts';
+
+/**
+ * Readers of what somebody has sent: anything at all may come, and only what is understood comes through. What they return is
+ * made anew, so that nothing that was sent besides is carried on.
+ */
+export type Reader<T> = (value: unknown, what: string) => T;
+
+/** Thrown for what can't be read; the message says what is wrong, and what would be right. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable';
+}
+
+export interface Optional<T> {
+  optional: Reader<T>;
+}
+type Readers<T> = { [K in keyof T]-?: object extends Pick<T, K> ? Optional<Exclude<T[K], undefined>> : Reader<T[K]> };
+
+const SHOWN = 60;
+/** Names and UIDs of Kubernetes are no longer. */
+const NAME_LENGTH = 253;
+const TEXT_LENGTH = 1_024;
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+
+/** What people write: what is too long is cut. */
+export const text: Reader<string> = (value, what) => {
+  if (typeof value !== 'string') return refuse(value, what, 'a text');
+  return value.slice(0, TEXT_LENGTH).toWellFormed();
+};
+
+/** What names something: another than was sent would be something else. */
+export const name: Reader<string> = (value, what) =>
+  typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed() ? value : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
+
+export const whole: Reader<number> = (value, what) => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : refuse(value, what, 'a whole number from 0'));
+export const number: Reader<number> = (value, what) => (typeof value === 'number' && Number.isFinite(value) ? value : refuse(value, what, 'a number'));
+export const flag: Reader<boolean> = (value, what) => (typeof value === 'boolean' ? value : refuse(value, what, 'true or false'));
+export const duration: Reader<string> = (value, what) => (typeof value === 'string' && value.length <= NAME_LENGTH && isDuration(value) ? value : refuse(value, what, 'a duration such as 30s'));
+export const time: Reader<string> = (value, what) =>
+  typeof value === 'string' && RFC_3339.test(value) && !Number.isNaN(Date.parse(value)) ? value : refuse(value, what, 'a time such as 2026-01-31T12:00:00Z');
+
+/** One of the keys of `words`, which a new word can't be forgotten in. */
+export const oneOf =
+  <W extends string>(words: Record<W, true>): Reader<W> =>
+  (value, what) =>
+    typeof value === 'string' && Object.hasOwn(words, value) ? (value as W) : refuse(value, what, Object.keys(words).join(', '));
+
+export const orNull =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (value, what) =>
+    value === null ? null : read(value, what);
+
+export const listOf =
+  <T>(read: Reader<T>, most: number): Reader<T[]> =>
+  (value, what) =>
+    Array.isArray(value) && value.length <= most ? value.map((item, index) => read(item, `${what}[${index}]`)) : refuse(value, what, `a list of at most ${most}`);
+
+export const optional = <T>(read: Reader<T>): Optional<T> => ({ optional: read });
+
+/** The fields that are known, and no others. */
+export const object =
+  <T extends object>(readers: Readers<T>): Reader<T> =>
+  (value, what) => {
+    if (!isObject(value)) return refuse(value, what, `an object with ${Object.keys(readers).join(', ')}`);
+    const fields = Object.entries<Reader<unknown> | Optional<unknown>>(readers).flatMap(([key, reader]) => {
+      const given = field(value, key);
+      const place = `${what}.${key}`;
+      if (typeof reader === 'function') return [[key, reader(given, place)]];
+      return given === undefined || given === null ? [] : [[key, reader.optional(given, place)]];
+    });
+    return Object.fromEntries(fields) as T;
+  };
+
+/** Objects that a word in one of their fields tells apart. */
+export const taggedBy =
+  <Tag extends string, T extends Record<Tag, string>>(tag: Tag, readers: { [W in T[Tag]]: Reader<Extract<T, Record<Tag, W>>> }): Reader<T> =>
+  (value, what) => {
+    const word = field(value, tag);
+    if (typeof word !== 'string' || !Object.hasOwn(readers, word)) return refuse(word, `${what}.${tag}`, Object.keys(readers).join(', '));
+    return readers[word as T[Tag]](value, what);
+  };
+
+function refuse(value: unknown, what: string, right: string): never {
+  throw new Unreadable(`${what} is ${shown(value)}, and must be ${right}`);
+}
+
+/** In a few words: it may be long, or deep. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'object' && value !== null) return 'an object';
+  if (typeof value !== 'string') return String(value);
+  return JSON.stringify(value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value);
+}

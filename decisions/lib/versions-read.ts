@@ -1,0 +1,16 @@
+import { later, type Seen } from './resource-versions.ts';
+
+interface Read {
+  pools: readonly { metadata: { resourceVersion?: string } }[];
+  vms: readonly { resourceVersion: string }[];
+  vmis: readonly { resourceVersion: string }[];
+}
+
+/** The newest of what was read: a cache that has reached that shows all of it. */
+export const seenIn = ({ pools, vms, vmis }: Read): Seen => ({
+  pools: newest(pools.map(({ metadata }) => metadata.resourceVersion)),
+  vms: newest(vms.map(({ resourceVersion }) => resourceVersion)),
+  vmis: newest(vmis.map(({ resourceVersion }) => resourceVersion)),
+});
+
+const newest = (versions: (string | undefined)[]): string | undefined => versions.reduce(later, undefined);

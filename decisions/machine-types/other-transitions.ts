@@ -1,0 +1,12 @@
+import type { VmView } from '../views/vm.ts';
+
+/** Ids of the other transitions that VMs carry something of: those that still run keep others away from them. */
+export function othersOf(vms: Iterable<Pick<VmView, 'transition' | 'transitionMark'>>, id: string): Set<string> {
+  const ids = new Set<string>();
+  for (const { transition, transitionMark } of vms) {
+    if (transitionMark !== null) ids.add(transitionMark);
+    if (transition !== null) ids.add(transition.id);
+  }
+  ids.delete(id);
+  return ids;
+}

@@ -1,0 +1,157 @@
+import { canonical } from '../lib/canonical-json.ts';
+import { diskTemplates, isLarger, sizeOf, withSize } from '../disks/disk-template.ts';
+import { field, isObject, type Json } from '../lib/json.ts';
+import { powerOf } from '../views/run-strategy.ts';
+import { merge } from './three-way.ts';
+import type { NewVirtualMachine } from '../pool/vm-from-template.ts';
+
+/** The parts of a stored VirtualMachine that drover writes. */
+export interface WrittenVm {
+  metadata: { labels?: Record<string, string>; annotations?: Record<string, string> };
+  spec?: object;
+}
+
+/** A merge patch (RFC 7386) of a VirtualMachine: null removes, lists are whole. */
+export interface VmPatch {
+  metadata?: Json;
+  spec?: Json;
+}
+
+/**
+ * The VM that `live` shall be, to go from one revision to another: `base` is the VM that the revision which it has would
+ * make of a pool, `target` the one that the new revision would; `base` is null where that revision's template is lost.
+ * drover owns what the templates set, and nothing else: what people and KubeVirt put beside it stays.
+ */
+export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
+  const { labels, annotations, ...others } = live.metadata;
+  const texts = (key: 'labels' | 'annotations', now: object | undefined): object => {
+    const merged = merge({ live: now, base: base?.metadata[key], target: target.metadata[key] }, key);
+    return merged === undefined ? {} : { [key]: merged };
+  };
+  const metadata = { ...others, ...texts('labels', labels), ...texts('annotations', annotations) };
+  return { ...live, metadata, spec: mergeSpec({ ...live.spec }, base?.spec ?? null, target.spec) };
+}
+
+/** What is to be sent to make `after` of `before`; null where nothing differs. */
+export function mergePatch(before: WrittenVm, after: WrittenVm): VmPatch | null {
+  const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({ metadata: { labels, annotations }, spec });
+  return difference(parts(before), parts(after)) ?? null;
+}
+
+function difference(before: Json, after: Json): Json | undefined {
+  const changes = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key): [string, unknown][] => {
+    const [was, is] = [field(before, key) ?? null, field(after, key) ?? null];
+    if (isObject(was) && isObject(is)) {
+      const inner = difference(was, is);
+      return inner === undefined ? [] : [[key, inner]];
+    }
+    return canonical(was) === canonical(is) ? [] : [[key, is]];
+  });
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+function mergeSpec(live: Json, base: Json | null, target: Json): Json {
+  const wanted = withDisksOf(live, base, target);
+  const spec = merge({ live: plain(live), base: base === null ? undefined : plain(base), target: plain(wanted) }, 'spec') as Json;
+  const disks = disksOf(live, base, target, volumesOf(spec));
+  return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
+}
+
+/** A spec without the fields that have a rule of their own. */
+function plain({ running: _running, runStrategy: _runStrategy, dataVolumeTemplates: _dataVolumeTemplates, ...rest }: Json): Json {
+  return rest;
+}
+
+/** A VM that a person started or stopped stays so; only one that is powered as drover left it follows the template. */
+function mergePower(live: Json, base: Json | null, target: Json): Json {
+  const [now, then, wanted] = [powerField(live), powerField(base), powerField(target)];
+  if (powerOf(live) === undefined) return wanted;
+  const isAsWeLeftIt = base !== null && powerOf(live) === powerOf(base);
+  return isAsWeLeftIt && canonical(wanted) !== canonical(then) ? wanted : now;
+}
+
+/** KubeVirt takes one of the two fields, never both. */
+function powerField(spec: Json | null): Json {
+  const { running, runStrategy } = spec ?? {};
+  return typeof running === 'boolean' ? { running } : runStrategy === undefined ? {} : { runStrategy };
+}
+
+/**
+ * Disk templates of a VM that lives are never renamed: a restore gives them new names, and drover must not undo it. They grow with
+ * the template's, and go with the last volume that needs them: KubeVirt takes none that no volume refers to. The disk itself stays
+ * the VM's, and is used again where the template names it again.
+ */
+function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly Json[]): unknown[] | undefined {
+  const now = listOf(live['dataVolumeTemplates']);
+  const known = new Set([...now, ...listOf(base?.['dataVolumeTemplates'])].map(templateName));
+  const [used, usedBefore] = [new Set(volumes.map(diskName)), new Set(volumesOf(live).map(diskName))];
+  const wanted = diskTemplates(target);
+  const staying = now.filter((template) => {
+    const name = templateName(template);
+    return used.has(name) || !usedBefore.has(name) || wanted.has(String(name));
+  });
+  // Where nobody knows which of them are new, it is those that a volume can't do without.
+  const added = listOf(target['dataVolumeTemplates']).filter(
+    (template) => !known.has(templateName(template)) && (base !== null || used.has(templateName(template))),
+  );
+  if (live['dataVolumeTemplates'] === undefined && added.length === 0) return undefined;
+  return [...staying.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)), ...added];
+}
+
+/** Labels and size follow the template's; what the disk is filled from and how it is stored can't change any more. */
+function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Json {
+  const name = templateName(disk) as string;
+  const wanted = diskTemplates(target).get(name);
+  const metadata = merge({ live: disk['metadata'], base: base && diskTemplates(base).get(name)?.['metadata'], target: wanted?.['metadata'] }, 'metadata');
+  const merged = wanted === undefined ? disk : { ...disk, metadata };
+  const size = sizeOrNull(wanted ?? inItsPlace(name, live, target));
+  return size !== null && isLarger(sizeOf(disk), size) ? withSize(merged, size) : merged;
+}
+
+/** The template of the disk that would be in the volume that this one is in: a restore has put this one there. */
+function inItsPlace(name: string, live: Json, target: Json): Json | undefined {
+  const volume = volumesOf(live).find((one) => diskName(one) === name);
+  const other = volume && volumesByName(target).get(volume['name']);
+  return other && diskTemplates(target).get(String(diskName(other)));
+}
+
+const sizeOrNull = (template: Json | undefined): string | null => (template === undefined ? null : sizeOf(template));
+
+/** The disks of a VM that are larger after a change of its spec than before: their claims are to grow. */
+export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string; from: string | null; to: string }[] {
+  const sizes = diskTemplates(before.spec);
+  return [...diskTemplates(after.spec)].flatMap(([name, template]) => {
+    const [old, to] = [sizes.get(name), sizeOf(template)];
+    return old !== undefined && to !== null && isLarger(sizeOf(old), to) ? [{ name, from: sizeOf(old), to }] : [];
+  });
+}
+
+/** `target` with the sources of the volumes whose disks a person, or a restore, has changed. */
+function withDisksOf(live: Json, base: Json | null, target: Json): Json {
+  const volumes = volumesOf(target);
+  if (volumes.length === 0) return target;
+  const [now, then] = [volumesByName(live), volumesByName(base)];
+  const kept = volumes.map((volume) => {
+    const name = volume['name'];
+    const current = now.get(name);
+    return current !== undefined && keepsDisk(current, then.get(name), volume) ? current : volume;
+  });
+  const template = target['template'] as Json;
+  return { ...target, template: { ...template, spec: { ...(template['spec'] as Json), volumes: kept } } };
+}
+
+function keepsDisk(live: Json, base: Json | undefined, target: Json): boolean {
+  if (sourceOf(live) === sourceOf(target)) return false;
+  // Without a base nobody knows who chose the disk: data is not taken out of a VM on a guess.
+  return base === undefined ? diskName(live) !== undefined : sourceOf(live) !== sourceOf(base);
+}
+
+/** The kind of a volume's source and, where that is a disk, which. */
+const sourceOf = (volume: Json): string => canonical([Object.keys(volume).filter((key) => key !== 'name').sort(), diskName(volume)]);
+
+const diskName = (volume: Json): unknown => field(volume, 'dataVolume', 'name') ?? field(volume, 'persistentVolumeClaim', 'claimName');
+const templateName = (template: unknown): unknown => field(template, 'metadata', 'name');
+
+const volumesOf = (spec: Json | null): Json[] => listOf(field(spec, 'template', 'spec', 'volumes')).filter(isObject);
+const volumesByName = (spec: Json | null): Map<unknown, Json> => new Map(volumesOf(spec).map((volume) => [volume['name'], volume]));
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,43 @@
+import type { SelectionPolicy } from '../../api/pool/pool.ts';
+import { isAtRest, isDown, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
+import { labelRank, scaleInOrder } from './selection-order.ts';
+import type { VmView } from '../views/vm.ts';
+import type { StoredPool } from '../views/pool.ts';
+
+export interface ChoiceInput {
+  pool: StoredPool;
+  vmiOf: VmiOf;
+  policy: SelectionPolicy;
+  /** All VMs that stay in the pool unless they are chosen. */
+  staying: readonly VmView[];
+  /** Whether a VM may be chosen at all. */
+  mayLeave: (vm: VmView) => boolean;
+  /** VMs that are being healed, by name: they leave before others. */
+  sick: ReadonlySet<string>;
+  /** The revision that VMs are brought to. */
+  goal: string;
+  /** How many are to leave. */
+  excess: number;
+}
+
+/**
+ * The VMs that leave, first come first. As long as another of the same rank can go in its place, no ready VM goes that would
+ * leave more VMs down than `maxUnavailable` allows: a rollout that has VMs down is not to be paid for with those that serve.
+ */
+export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }: ChoiceInput): VmView[] {
+  const order = scaleInOrder(staying.filter(mayLeave), { policy, isAtRest: (vm) => isAtRest(vm, vmiOf(vm)), isOutdated: (vm) => vm.revision !== goal });
+  const ordered = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))];
+  const chosen = ordered.slice(0, excess);
+  const down = new Set(staying.filter((vm) => isDown(vm, vmiOf(vm))));
+  let tooMany = down.size - chosen.filter((vm) => down.has(vm)).length - maxUnavailableOf(pool);
+  for (const other of ordered.slice(excess)) {
+    if (tooMany <= 0) break;
+    if (!down.has(other)) continue;
+    const rank = labelRank(other, policy);
+    const ready = chosen.findLastIndex((vm) => !down.has(vm) && !isAtRest(vm, vmiOf(vm)) && labelRank(vm, policy) === rank);
+    if (ready === -1) continue;
+    chosen[ready] = other;
+    tooMany--;
+  }
+  return chosen;
+}

@@ -1,0 +1,73 @@
+import { POOL_LABEL } from '../../api/names.ts';
+import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
+import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
+import { canonical } from '../lib/canonical-json.ts';
+import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
+import { poolTemplate } from './template.ts';
+import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
+import { availableCondition, type PoolAvailability } from './availability.ts';
+import { rolloutConditions } from '../rollout/conditions.ts';
+import type { RolloutPlan } from '../rollout/plan.ts';
+import type { VmView } from '../views/vm.ts';
+import type { StoredPool } from '../views/pool.ts';
+
+/** A failure to make the pool what it should be, from when it began until it passes. */
+export interface Failure {
+  reason: 'FailedCreate' | 'FailedDelete';
+  message: string;
+  /** RFC 3339: since when. */
+  since: string;
+}
+
+const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled', 'DisksKept']);
+
+export interface StatusInput {
+  pool: StoredPool;
+  /** All VMs that the pool owns. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  failure: Failure | null;
+  availability: PoolAvailability;
+  rollout: RolloutPlan;
+  healing: HealingTold;
+  /** Kept disks by the numbers of the VMs that they wait for. */
+  kept: ReadonlyMap<number, readonly KeptClaim[]>;
+  /** RFC 3339. */
+  now: string;
+}
+
+/** What the pool's status should say. */
+export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, kept, now }: StatusInput): PoolStatus {
+  const staying = vms.filter((vm) => !vm.deleting);
+  const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
+  return {
+    observedGeneration: pool.metadata.generation ?? 0,
+    replicas: staying.length,
+    readyReplicas: staying.filter((vm) => isReady(vm, vmiOf(vm))).length,
+    availableReplicas: availability.available,
+    unavailableReplicas: availability.unavailable.length + availability.missing,
+    updatedReplicas: rollout.updated,
+    labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
+    currentRevision: rollout.current,
+    updateRevision: rollout.newest,
+    keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
+    rollout: rollout.state,
+    ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
+    conditions: [...others, availableCondition(pool, availability, now), ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...keptCondition(pool, kept, poolTemplate(pool.spec), now), ...(failure === null ? [] : [replicaFailure(failure)])],
+  };
+}
+
+const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
+  type: 'ReplicaFailure',
+  status: 'True',
+  reason,
+  message,
+  lastTransitionTime: since,
+});
+
+/** True where `current` already says all that `wanted` does. */
+export function saysTheSame(current: PoolStatus | undefined, wanted: PoolStatus): boolean {
+  if (current === undefined) return false;
+  const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof PoolStatus]]));
+  return canonical(said) === canonical(wanted);
+}

@@ -1,0 +1,32 @@
+import { field, isObject, type Json } from '../lib/json.ts';
+
+/** A name that a VM's spec refers to something by: `holder[key]`. */
+export type Reference = readonly [holder: unknown, key: string];
+
+export const asList = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+/** The volumes of the guest in a VirtualMachine's spec. */
+export const volumesOf = (vmSpec: unknown): Json[] => asList(field(vmSpec, 'template', 'spec', 'volumes'));
+
+export const diskReferences = (volume: Json): Reference[] => [
+  [volume['dataVolume'], 'name'],
+  [volume['persistentVolumeClaim'], 'claimName'],
+  [field(volume['ephemeral'], 'persistentVolumeClaim'), 'claimName'],
+];
+
+export const secretReferences = (volume: Json): Reference[] => [
+  [volume['secret'], 'secretName'],
+  [field(volume['sysprep'], 'secret'), 'name'],
+  ...[volume['cloudInitNoCloud'], volume['cloudInitConfigDrive']].flatMap((source): Reference[] => [
+    [field(source, 'secretRef'), 'name'],
+    [field(source, 'networkDataSecretRef'), 'name'],
+  ]),
+];
+
+export const configMapReferences = (volume: Json): Reference[] => [
+  [volume['configMap'], 'name'],
+  [field(volume['sysprep'], 'configMap'), 'name'],
+];
+
+/** True for a reference that is there, with a name. */
+export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';

@@ -1,0 +1,75 @@
+import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import type { NameGeneration } from '../../api/pool/pool.ts';
+import { field, isObject, type Json } from '../lib/json.ts';
+import type { PoolTemplate } from './template.ts';
+import { revisionOf } from '../revisions/hash.ts';
+import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './template-references.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { vmName } from './vm-names.ts';
+
+/** A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this number's. */
+export interface NewVirtualMachine {
+  apiVersion: 'kubevirt.io/v1';
+  kind: 'VirtualMachine';
+  metadata: {
+    name: string;
+    namespace: string;
+    labels: Record<string, string>;
+    annotations?: Record<string, string>;
+    ownerReferences: { apiVersion: string; kind: string; name: string; uid: string; controller: true; blockOwnerDeletion: true }[];
+  };
+  spec: Json;
+  [field: string]: unknown;
+}
+
+/**
+ * The VM that `number` of `pool` stands for, made from `template`: the pool's own or that of another of its revisions.
+ * Fields of the template that drover doesn't know go through untouched.
+ */
+export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number: number): NewVirtualMachine {
+  const { name, namespace, uid } = pool.metadata;
+  const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
+  const spec = structuredClone(template.spec) as Json;
+  nameDisks(spec, String(number), template.nameGeneration);
+  const vmi = (spec['template'] ??= {}) as Json;
+  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
+  vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
+  const annotations = { ...template.metadata?.annotations };
+  // What a template says of it is true of none of its VMs for long.
+  if (pool.spec.autohealing === undefined) delete annotations[NOT_YET_RUN_ANNOTATION];
+  else annotations[NOT_YET_RUN_ANNOTATION] = '';
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: {
+      name: vmName(name, number),
+      namespace,
+      labels: { ...template.metadata?.labels, ...ours },
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      ownerReferences: [{ apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true }],
+    },
+    spec,
+  };
+}
+
+/** Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get `-<number>`. */
+function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration = {}): void {
+  const ownDisks = new Set<unknown>();
+  for (const { metadata } of asList(spec['dataVolumeTemplates'])) {
+    ownDisks.add(field(metadata, 'name'));
+    append(metadata, 'name', postfix);
+  }
+  for (const volume of volumesOf(spec)) {
+    for (const [holder, key] of diskReferences(volume)) if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
+    if (nameGeneration.appendPostfixToSecretReferences === true) {
+      for (const [holder, key] of secretReferences(volume)) append(holder, key, postfix);
+    }
+    if (nameGeneration.appendPostfixToConfigMapReferences === true) {
+      for (const [holder, key] of configMapReferences(volume)) append(holder, key, postfix);
+    }
+  }
+}
+
+function append(holder: unknown, key: string, postfix: string): void {
+  if (isObject(holder) && typeof holder[key] === 'string') holder[key] = `${holder[key]}-${postfix}`;
+}

@@ -1,0 +1,170 @@
+import { isMeantToRun, isStaying, liveVmi } from '../disruption-budget/availability.ts';
+import { namesInWords } from '../lib/names.ts';
+import { inShort, PassedOverVms, type PassedOver } from '../runs/skipped.ts';
+import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { poolTemplate } from '../pool/template.ts';
+import { revisionOf } from '../revisions/hash.ts';
+import { standingOfRestart } from '../vm-update/progress.ts';
+import { untouchable } from '../vm-update/need.ts';
+import type { VmView } from '../views/vm.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
+import type { StoredPool } from '../views/pool.ts';
+
+/** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
+export const MOST_IN_HAND = 250;
+/** Budgets that are told as full: each of thousands of VMs may be of a pool of its own. */
+const FULL_TOLD = 40;
+
+/** One VM in hand: from before its guest is restarted until another guest of it is ready. */
+export interface HeldRestart {
+  /** `namespace/name`. */
+  vm: string;
+  /** Of the VM that was meant. */
+  uid: string;
+  /** It should have run and was not ready already: what becomes of it says nothing of the restart. */
+  wasDown: boolean;
+  /** Milliseconds since the epoch. */
+  takenAt: number;
+}
+
+/** How it ended for one VM. */
+export interface RestartOutcome {
+  vm: string;
+  end:
+    | 'Restarted'
+    /** Not ready in time, or KubeVirt would not restart it. */
+    | 'Failed'
+    /** Deleted or stopped by somebody meanwhile. */
+    | 'Gone'
+    /** Given back untouched: there was no room any more, or it can't be touched now. */
+    | 'Deferred';
+  why?: string;
+}
+
+export interface RestartPlanInput {
+  /** Guests to be restarted, those of the VMs in hand among them. */
+  chosen: Chosen;
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  counted?: Iterable<string>;
+  picture: RestartPicture;
+  inHand: readonly HeldRestart[];
+  /** Not to be tried again, by `namespace/name`. */
+  failed: ReadonlySet<string>;
+  maxUnavailable: number;
+  /** How long a VM may take to be ready again. */
+  deadlineMs: number;
+  /** Whether further VMs may be taken. */
+  takes: boolean;
+  /** What more is asked of a guest that has come up and is ready; nothing where it is left out. */
+  verify?: (vm: VmView, guest: VmiView) => Verdict;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
+
+export interface RestartPlan {
+  /** Of those in hand. */
+  settled: RestartOutcome[];
+  take: Omit<HeldRestart, 'takenAt'>[];
+  /** How many are still to be restarted and not in hand, those that are taken now included; those that wish not to be are not. */
+  open: number;
+  passedOver: PassedOver[];
+  /** What is full, so that others wait, a few words each. */
+  full: string[];
+  /** When time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/** What one chosen VM needs. */
+export type RestartNeed = { need: 'nothing' } | { need: 'restart'; guest: VmiView } | { need: 'later'; why: string } | { need: 'left'; why: string };
+
+/**
+ * A guest is restarted once: where the VM has another by now, or none, nothing is left to be done, whoever did it.
+ * `guest` is the UID that was chosen.
+ */
+export function restartNeed(guest: string, vm: VmView | undefined, vmi: VmiView | undefined, owner: OwningPool | undefined): RestartNeed {
+  const live = liveVmi(vmi);
+  if (vm === undefined || live?.uid !== guest || !isStaying(vm) || !isMeantToRun(vm, live)) return { need: 'nothing' };
+  const { why, isWish } = untouchable(vm, () => live) ?? {};
+  if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
+  if (owner !== undefined && isRollingOut(owner)) return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
+  // The next guest would be of the spec that KubeVirt knows.
+  if (!vm.specSeen) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
+  return { need: 'restart', guest: live };
+}
+
+/** Found once for a pool, not once for each of its VMs. */
+const rolling = new WeakMap<StoredPool, boolean>();
+
+/** A rollout restarts its VMs itself, and they would go down twice. One that waits for a person, a step or a window does not. */
+function isRollingOut({ pool }: OwningPool): boolean {
+  const known = rolling.get(pool);
+  if (known !== undefined) return known;
+  const { spec, status } = pool;
+  const reason = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
+  const found = status?.updateRevision !== revisionOf(poolTemplate(spec)) || reason === 'RollingOut' || reason === 'Undoing';
+  rolling.set(pool, found);
+  return found;
+}
+
+/** What has become of the VMs in hand, and which are taken next: never more than the budgets hold. */
+export function planRestarts(input: RestartPlanInput): RestartPlan {
+  const { chosen, counted = chosen.keys(), picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
+  const settled = inHand.flatMap((held) => outcomeOf(held, input) ?? []);
+  const ended = new Set(settled.map(({ vm }) => vm));
+  // Its guest may still be the one that was chosen: it is not tried again.
+  const spent = new Set(settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm));
+  const held = inHand.filter(({ vm }) => !ended.has(vm));
+  const holds = new Set(held.map(({ vm }) => vm));
+  const budget = new RestartBudget({ counted, picture, inHand: holds, maxUnavailable });
+  const free: VmView[] = [];
+  const apart = new PassedOverVms();
+  let open = 0;
+  for (const [key, guest] of chosen) {
+    if (holds.has(key) || failed.has(key) || spent.has(key)) continue;
+    const vm = picture.vmOf(key);
+    const need = restartNeed(guest, vm, vm && picture.vmiOf(vm), vm && picture.poolOf(vm));
+    if (need.need === 'left' || need.need === 'later') apart.add(key, need.why, need.need === 'left');
+    if (need.need === 'later' || need.need === 'restart') open++;
+    if (need.need === 'restart') free.push(vm!);
+  }
+  const full = new Set<string>();
+  const take: RestartPlan['take'] = [];
+  for (const vm of takes ? inOrder(free, budget, chosen) : []) {
+    if (held.length + take.length >= MOST_IN_HAND) break;
+    const why = budget.whyNot(vm);
+    if (why === null) {
+      take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: budget.counts(vm) });
+      budget.take(vm);
+    } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
+  }
+  if (full.size > 0 && budget.downByThemselves.length > 0) full.add(`${namesInWords(budget.downByThemselves)} not ready`);
+  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
+  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
+  return { settled, take, open, passedOver: inShort(apart.all), full: [...full], wakeAt };
+}
+
+/** Those that are down already first, which costs nothing more; the others scattered, so that no application goes down as a whole. */
+function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen): VmView[] {
+  const rank = new Map(free.map((vm) => [vm, (budget.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
+  return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
+}
+
+function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, now, deadlineMs, verify }: RestartPlanInput): RestartOutcome | null {
+  const vm = picture.vmOf(key);
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
+  const vmi = picture.vmiOf(vm);
+  const isMeant = isMeantToRun(vm, vmi);
+  // The VM's own word besides: what is known of its VMI may be older.
+  const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
+  if (!isMeant && hasStopped) return { vm: key, end: 'Gone', why: 'it was stopped' };
+  const standing = isMeant
+    ? standingOfRestart({ vm, vmi, isNew: (guest) => guest.uid !== chosen.get(key), minReadyMs: 0, now })
+    : ({ state: 'waiting', for: 'its guest to stop' } as const);
+  const guest = standing.state === 'well' ? liveVmi(vmi) : undefined;
+  const verdict: Verdict = standing.state === 'waiting' ? { is: 'unknown', waitsFor: standing.for } : (guest && verify?.(vm, guest)) ?? { is: 'well' };
+  if (verdict.is === 'well') return { vm: key, end: 'Restarted' };
+  if (verdict.is === 'wrong') return { vm: key, end: 'Failed', why: verdict.why };
+  return now < takenAt + deadlineMs ? null : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${verdict.waitsFor}` };
+}

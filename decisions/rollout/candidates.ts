@@ -1,0 +1,68 @@
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
+import type { UpdateAct } from './batch.ts';
+import { batchHold } from './batch-hold.ts';
+import { namesInWords } from '../lib/names.ts';
+import { hasFailed } from './state.ts';
+import type { RolloutScene } from './context.ts';
+import { updateNeed, type Goal } from '../vm-update/need.ts';
+import type { VmView } from '../views/vm.ts';
+
+/** One VM, with what an update would do to it. */
+export interface Candidate {
+  vm: VmView;
+  act: UpdateAct;
+  down: boolean;
+}
+
+export interface RolloutNeeds {
+  /** VMs that may be taken. */
+  free: Candidate[];
+  /** How many are left alone by other than their owners' wish. */
+  left: number;
+  /** How many of these have failed in this rollout. */
+  failed: number;
+  /** How many must be waited for, and how many of these run, or should. */
+  later: number;
+  laterRunning: number;
+}
+
+/** What the VMs that nobody has in hand need to be of the goal's revision. */
+export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Goal): RolloutNeeds {
+  const { vmiOf, busy, batches } = scene.input;
+  const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
+  if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
+  const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
+  const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
+  const { held: inHand } = batchHold(batches, scene.input.vms, () => false);
+  for (const vm of scene.staying) {
+    if (inHand.has(vm.name) || busy.has(vm.name)) continue;
+    const need = updateNeed(vm, vmiOf, goal);
+    if (need.need === 'nothing') continue;
+    if (need.need === 'left') {
+      // A wish that lasts must not turn an undo back by several rollouts for all the others.
+      if (!vm.optedOut) needs.left++;
+      setApart('Left', vm, need.why);
+    } else if (need.need === 'later') {
+      needs.later++;
+      if (isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
+      setApart('Vms', vm, need.why);
+    } else if (hasFailed(state, vm)) {
+      needs.left++;
+      needs.failed++;
+      setApart('Left', vm, 'it has failed in this rollout');
+    } else needs.free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
+  }
+  // The order of VMs in a picture says nothing, and must not change a word.
+  for (const kind of ['Vms', 'Left'] as const) {
+    const sentences = [...apart[kind]].map(([why, names]) => `${namesInWords(names)}: ${why}`).sort();
+    for (const words of sentences) scene.waits.for(kind, words);
+  }
+  return needs;
+}
+
+function unmanaged(scene: RolloutScene, { revision }: Goal): number {
+  const others = scene.staying.filter((vm) => !scene.isOf(vm, revision));
+  if (others.length > 0) scene.waits.for('Left', `${namesInWords(others.map((vm) => vm.name))}: people update them`);
+  return others.length;
+}

@@ -1,0 +1,30 @@
+import { poolTemplate } from '../pool/template.ts';
+import type { RolloutScene } from './context.ts';
+import { standingOf } from '../vm-update/progress.ts';
+
+/** VMs in the hand of batches, by name. */
+export interface InHand {
+  all: ReadonlySet<string>;
+  /** Those that may still go down, or have not come back. */
+  unsettled: ReadonlySet<string>;
+}
+
+/** What batches have in hand and have not done with. */
+export function inHandOf(scene: RolloutScene): InHand {
+  const { batches, vmiOf, now, pool, templateOf } = scene.input;
+  const byName = new Map(scene.input.vms.map((vm) => [vm.name, vm]));
+  const minReadyMs = scene.spec.rollout.minReadySeconds * 1000;
+  const all = new Set<string>();
+  const unsettled = new Set<string>();
+  for (const { revision, vms } of batches) {
+    const template = templateOf(revision) ?? poolTemplate(pool.spec);
+    for (const held of vms) {
+      const standing = standingOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
+      if (standing.state === 'well' || standing.state === 'gone') continue;
+      all.add(held.name);
+      if (held.act !== 'write') unsettled.add(held.name);
+      if (standing.state === 'waiting' && standing.until !== undefined) scene.waits.wake(standing.until);
+    }
+  }
+  return { all, unsettled };
+}

@@ -1,0 +1,50 @@
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { isDown } from '../disruption-budget/availability.ts';
+import { batchHold } from './batch-hold.ts';
+import { byNumber } from '../lib/names.ts';
+import type { RolloutScene } from './context.ts';
+import { hasFailed, isGoingBack, withFailures } from './state.ts';
+import { isHeldUp } from '../healing/sickness.ts';
+import type { VmView } from '../views/vm.ts';
+
+/**
+ * Counts VMs that took the revision well and then lost their readiness for `progressDeadlineSeconds` as failures of the rollout:
+ * they hold the budget, so that the rollout would wait for them for ever. VMs that their node or surroundings keep down, that a
+ * person works on or that another act has in hand say nothing of the revision, nor do VMs that were down before it came. VMs that
+ * are healed come back, or are given up: only then are they the rollout's.
+ */
+export function withRegressions(scene: RolloutScene, state: RolloutStatus): RolloutStatus {
+  if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
+  const revision = isGoingBack(state) ? scene.current : scene.newest;
+  const { vms, vmiOf, batches, busy, isHealed, now } = scene.input;
+  const { held } = batchHold(batches, vms, () => false);
+  const seconds = scene.spec.rollout.progressDeadlineSeconds;
+  const failures: RolloutStatus['failures'] = [];
+  for (const vm of scene.staying) {
+    const vmi = vmiOf(vm);
+    if (!isDown(vm, vmi) || isHeldUp(vm, vmi) || isHealed(vm)) continue;
+    if (held.has(vm.name) || busy.has(vm.name) || !scene.isOf(vm, revision) || hasFailed(state, vm)) continue;
+    const failsAt = overdueAt(vm, state, seconds);
+    if (failsAt === null) continue;
+    if (failsAt > now) scene.waits.wake(failsAt);
+    else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: scene.now });
+  }
+  // The last of them is told: not by the order in which a cache holds VMs.
+  failures.sort((one, other) => byNumber(one.vm, other.vm));
+  return failures.length === 0 ? state : withFailures(state, revision, failures);
+}
+
+const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
+  completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
+
+/** When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was down before. */
+function overdueAt({ notReadySince }: VmView, { startedAt, halted, resumedAt }: RolloutStatus, seconds: number): number | null {
+  // KubeVirt's times are whole seconds.
+  const beganAt = Math.floor(Date.parse(halted?.at ?? startedAt) / 1000) * 1000;
+  if (notReadySince === null || notReadySince < beganAt) return null;
+  const since = resumedAt === undefined ? notReadySince : Math.max(notReadySince, Date.parse(resumedAt));
+  return since + seconds * 1000;
+}
+
+const why = (seconds: number, trouble: string | null): string =>
+  `it was updated, and has not been ready for ${seconds} s${trouble === null ? '' : `: ${trouble}`}`.slice(0, 1024);

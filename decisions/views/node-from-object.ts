@@ -1,0 +1,20 @@
+import type { NodeView } from './node.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { sharedText } from './intern.ts';
+
+/** KubeVirt's label of a machine type that a node's hypervisor knows; the type follows. */
+const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
+
+/** The fields of Kubernetes' Node that drover reads. */
+export interface Node extends KubeObject {
+  spec?: { unschedulable?: boolean };
+  status?: { conditions?: { type?: string; status?: string }[] };
+}
+
+export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node): NodeView {
+  const ready = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+  const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
+    label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? sharedText(label.slice(MACHINE_TYPE_LABEL.length)) : [],
+  );
+  return { name, ready, schedulable: ready && spec?.unschedulable !== true, machineTypes };
+}

@@ -1,0 +1,104 @@
+import { DISKS_FINALIZER, DO_NOT_DISRUPT_ANNOTATION, NOT_YET_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import { placementOf } from '../vm-update/live-update.ts';
+import { recordOf } from '../machine-types/record.ts';
+import type { VmView } from './vm.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { kindOf } from './owner-kind.ts';
+import { sharedOrNull, sharedText } from './intern.ts';
+
+/** The fields of KubeVirt's VirtualMachine that drover reads. */
+export interface VirtualMachine extends KubeObject {
+  spec?: {
+    running?: boolean;
+    runStrategy?: string;
+    dataVolumeTemplates?: { metadata?: { name?: string } }[];
+    preference?: { kind?: string; name?: string; revisionName?: string };
+    template?: { metadata?: { labels?: Record<string, string> }; spec?: { architecture?: string; domain?: { machine?: { type?: string } } } };
+  };
+  status?: {
+    created?: boolean;
+    desiredGeneration?: number;
+    ready?: boolean;
+    printableStatus?: string;
+    startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
+    conditions?: Condition[];
+    stateChangeRequests?: unknown[];
+    snapshotInProgress?: string;
+    restoreInProgress?: string;
+    preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
+  };
+}
+
+export function vmView(vm: Stored<VirtualMachine>): VmView {
+  const { metadata, spec, status } = vm;
+  const owner = controllerOf(vm);
+  const template = spec?.template;
+  const ownLabels = metadata.labels ?? {};
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
+    labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
+    ownLabels,
+    annotated: metadata.annotations !== undefined,
+    revision: ownLabels[REVISION_LABEL] ?? null,
+    runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
+    machineType: sharedOrNull(template?.spec?.domain?.machine?.type),
+    architecture: sharedOrNull(template?.spec?.architecture),
+    preference: preferenceOf(vm),
+    transition: recordOf(metadata.annotations),
+    transitionMark: sharedOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    placement: placementOf(template?.spec),
+    hasVmi: status?.created ?? false,
+    ready: status?.ready ?? false,
+    state: status?.printableStatus ?? '',
+    startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+    lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
+    notReadySince: notReadySince(status?.conditions),
+    notYetRun: notYetRun(metadata.annotations),
+    optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    restartRequired: restartRequired(status?.conditions),
+    changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
+    specSeen: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
+    snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
+  };
+}
+
+/** KubeVirt names the copy of a preference by the VM, the preference, its version, its UID and its generation. */
+const COPY = /-([0-9a-f]{8})-[0-9a-f-]{27}-(\d+)$/;
+
+/** What fills in a machine type is the copy of its preference that the VM was first seen with, not what the preference says now. */
+function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualMachine>): string | null {
+  const { kind = 'VirtualMachineClusterPreference', name, revisionName } = spec?.preference ?? {};
+  if (name === undefined) return null;
+  const ref = status?.preferenceRef;
+  const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
+  const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
+  const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
+  return sharedText(`${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`);
+}
+
+/** KubeVirt's, on a VM that was restored from a snapshot: others than its guest have written to its disks. */
+const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
+
+const notYetRun = (annotations: Record<string, string> = {}): string | null =>
+  annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
+
+function notReadySince(conditions: Condition[] = []): number | null {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const since = ready === undefined || ready.status === 'True' ? NaN : Date.parse(ready.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? null : since;
+}
+
+function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {
+  const condition = conditions.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
+  if (condition === undefined) return null;
+  const since = Date.parse(condition.lastTransitionTime ?? '');
+  return { since: Number.isNaN(since) ? null : since, why: condition.message ?? '' };
+}

@@ -1,0 +1,107 @@
+import { REVISION_LABEL } from '../../api/names.ts';
+import { placementOf } from '../vm-update/live-update.ts';
+import type { VmiView } from './vmi.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { sharedOrNull } from './intern.ts';
+
+type Quantity = string | number;
+
+/** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
+export interface VirtualMachineInstance extends KubeObject {
+  spec?: {
+    domain?: { machine?: { type?: string }; cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
+    nodeSelector?: Record<string, string>;
+    livenessProbe?: { initialDelaySeconds?: number; periodSeconds?: number; timeoutSeconds?: number; failureThreshold?: number };
+    affinity?: unknown;
+    tolerations?: unknown;
+  };
+  status?: {
+    phase?: string;
+    reason?: string;
+    nodeName?: string;
+    conditions?: Condition[];
+    phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
+    machine?: { type?: string };
+    currentCPUTopology?: { sockets?: number };
+    memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
+    migrationState?: { completed?: boolean; failed?: boolean };
+  };
+}
+
+export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
+  const { metadata, spec, status } = vmi;
+  const { cpu, memory } = spec?.domain ?? {};
+  const conditions = status?.conditions ?? [];
+  const migration = status?.migrationState;
+  const owner = controllerOf(vmi);
+  const ready = find(conditions, 'Ready');
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    vmUid: owner?.kind === 'VirtualMachine' ? owner.uid : null,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    phase: status?.phase ?? '',
+    phaseSince: sincePhase(status, status?.phase ?? ''),
+    ready: ready?.status === 'True',
+    readySince: timeOf(ready),
+    scheduledAt: sincePhase(status, 'Scheduled'),
+    runningSince: sincePhase(status, 'Running'),
+    endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
+    probationMs: probationOf(spec?.livenessProbe),
+    revision: metadata.labels?.[REVISION_LABEL] ?? null,
+    paused: find(conditions, 'Paused')?.status === 'True',
+    migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
+    migratable: find(conditions, 'LiveMigratable')?.status === 'True',
+    node: status?.nodeName ?? null,
+    // Its node tells, not the VMI: `Fleet.vmiOf` fills it in.
+    nodeLost: false,
+    machineType: sharedOrNull(status?.machine?.type),
+    specMachineType: sharedOrNull(spec?.domain?.machine?.type),
+    cpu: { sockets: cpu?.sockets ?? null, maxSockets: cpu?.maxSockets ?? null, current: status?.currentCPUTopology?.sockets ?? null },
+    memory: {
+      guest: text(memory?.guest),
+      maxGuest: text(memory?.maxGuest),
+      atBoot: text(status?.memory?.guestAtBoot),
+      current: text(status?.memory?.guestCurrent),
+    },
+    placement: placementOf(spec),
+    trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
+  };
+}
+
+function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
+  const time = Date.parse(status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+/** What a guest whose probe fails from the first time on has until it is ended, with KubeVirt's defaults, and as much again. */
+function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {
+  if (probe === undefined) return null;
+  const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  return 2 * 1000 * (initialDelaySeconds + (periodSeconds + timeoutSeconds) * failureThreshold);
+}
+
+/** What names a cause comes first: a Ready that is false says little more than that. */
+const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+
+function troubleOf(conditions: Condition[], reason: string | undefined): string | null {
+  for (const type of TELLING) {
+    const condition = find(conditions, type);
+    const words = condition?.message || condition?.reason;
+    if (condition?.status === 'False' && words) return words;
+  }
+  return reason || null;
+}
+
+const find = (conditions: Condition[], type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
+
+/** KubeVirt writes no time, or null, where it doesn't know one. */
+function timeOf(condition: Condition | undefined): number | null {
+  const time = Date.parse(condition?.lastTransitionTime ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));

@@ -1,0 +1,138 @@
+import type { Disruption } from '../../api/pool/pool.ts';
+import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
+import type { UpdateAct } from '../rollout/batch.ts';
+import { disksMadeAnew } from '../disks/disk-template.ts';
+import { effortBetween, exceeds, startsOrStops, waitsForRestart, type Effort } from './disruption.ts';
+import { liveRefusal } from './live-update.ts';
+import { powerOf } from '../views/run-strategy.ts';
+import type { VmView } from '../views/vm.ts';
+import type { PoolTemplate } from '../pool/template.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { numberOf } from '../pool/vm-names.ts';
+
+/** What one VM needs to be of a revision. */
+export type UpdateNeed =
+  | { need: 'nothing' }
+  | { need: 'act'; act: UpdateAct }
+  /** It can't be taken now, and the rollout waits for it. */
+  | { need: 'later'; why: string }
+  /** It is left as it is: its owner, or the pool's rules, will have it so. */
+  | { need: 'left'; why: string };
+
+export interface Goal {
+  revision: string;
+  template: PoolTemplate;
+  /** Template of a revision; undefined where it is no longer kept. */
+  templateOf: (revision: string) => PoolTemplate | undefined;
+  /** What the pool counts on, and what KubeVirt does. */
+  strategy: 'Stage' | 'LiveUpdate';
+  clusterStrategy: 'Stage' | 'LiveUpdate';
+  /** The most that may be done to a VM that runs; null where only those may be touched that don't. */
+  limit: Disruption | null;
+}
+
+/** Compares what the VM's spec and its guest were made from with what they should be. */
+export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
+  const wanted = needOf(vm, vmiOf, goal);
+  const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
+  return hindrance === undefined ? wanted : { need: hindrance.isWish ? 'left' : 'later', why: hindrance.why };
+}
+
+/** Whatever state the VM is in. */
+function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
+  const guest = runningGuest(vm, vmiOf(vm));
+  if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
+  if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
+  const stored = effortFrom(vm.revision, goal);
+  if (stored === 'Replace') {
+    if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}` };
+    // One that is halted stays so in its replacement.
+    const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
+    return staysAsItIs ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it has ended, and the VM in its place would run' };
+  }
+  if (guest === undefined) {
+    const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));
+    return { need: 'act', act: comesUp && goal.limit !== null ? 'restart' : 'write' };
+  }
+  if (goal.limit === null) return ahead(vm, guest, goal);
+
+  const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
+  // Its spec alone would already set these off.
+  if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
+    if (exceeds('Restart', goal.limit)) return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
+    return { need: 'act', act: 'restart' };
+  }
+  if (effort === 'Live' && exceeds(effort, goal.limit)) {
+    return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
+  }
+  return atMost(effort, vm, goal);
+}
+
+const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
+
+/**
+ * The next guest may come up before anybody has seen the last one stop: so the VM's spec is written while the last one runs, if that
+ * guest is not touched by it.
+ */
+function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
+  if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
+  const waits = [vm.revision, guest.revision].every((revision) => {
+    const from = revision === null ? undefined : goal.templateOf(revision);
+    return revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.clusterStrategy));
+  });
+  return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
+}
+
+function disksInWords({ revision }: VmView, { template, templateOf }: Goal): string {
+  const from = revision === null ? undefined : templateOf(revision);
+  return from === undefined ? '' : ` (${disksMadeAnew(from, template).join('; ')})`;
+}
+
+/** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */
+function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
+  if (effort === 'None') return { need: 'act', act: 'write' };
+  if (limit !== null && !exceeds(effort, limit)) return { need: 'act', act: effort === 'Live' ? 'live' : 'restart' };
+  if (vm.revision === revision) return { need: 'left', why: WAITS_FOR_RESTART };
+  return { need: 'act', act: 'write' };
+}
+
+function effortOnGuest(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Effort {
+  const effort = effortFrom(revision, goal);
+  if (effort !== 'Live') return effort === 'Replace' ? 'Restart' : effort;
+  // KubeVirt withholds every live update while one change waits for a restart.
+  return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
+}
+
+/** Thousands of VMs come from a few revisions: each is compared with the goal once. */
+const efforts = new WeakMap<Goal, Map<string | null, Effort>>();
+
+function effortFrom(revision: string | null, goal: Goal): Effort {
+  const known = efforts.get(goal) ?? new Map<string | null, Effort>();
+  efforts.set(goal, known);
+  const effort = known.get(revision) ?? compare(revision, goal);
+  known.set(revision, effort);
+  return effort;
+}
+
+function compare(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Effort {
+  if (revision === to) return 'None';
+  const from = revision === null ? undefined : templateOf(revision);
+  return from === undefined ? 'Restart' : effortBetween(from, template, strategy);
+}
+
+/** True where the VM gets another run strategy by the change: one that a person has given it stays. */
+function isPoweredAnew(vm: VmView, { template, templateOf }: Goal): boolean {
+  const from = vm.revision === null ? undefined : templateOf(vm.revision);
+  return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');
+}
+
+/** Why nobody may touch the VM now; a wish of its owner lasts, a state passes. */
+export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
+  if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isWish: true };
+  if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isWish: false };
+  if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isWish: false };
+  const vmi = liveVmi(vmiOf(vm));
+  if (vmi?.paused === true) return { why: 'it is paused', isWish: false };
+  if (vmi?.migrating === true) return { why: 'it migrates', isWish: false };
+  return undefined;
+}

@@ -1,0 +1,77 @@
+import type { VmTemplate } from '../../api/pool/pool.ts';
+import { isMeantToRun, isReady, isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import type { HeldVm } from '../rollout/batch.ts';
+import { liveProgress } from './live-update.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+
+/** How far an update has come with one VM. */
+export type Standing =
+  | { state: 'well' }
+  /** It is no longer in the pool. */
+  | { state: 'gone' }
+  /** The running guest has taken the change; its VMI doesn't say so yet. */
+  | { state: 'applied' }
+  /** Its guest needs a restart: KubeVirt would not update it live, or started it from the old spec. */
+  | { state: 'refused'; why: string }
+  /** `until`: when it is well by the clock alone, in milliseconds since the epoch. */
+  | { state: 'waiting'; for: string; until?: number };
+
+export interface StandingInput {
+  held: HeldVm;
+  revision: string;
+  /** The template of that revision. */
+  template: VmTemplate;
+  /** The VM of that name, where the pool owns one. */
+  vm: VmView | undefined;
+  vmiOf: VmiOf;
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
+  if (held.act === 'replace') {
+    // It leaves the pool by now, with its disks kept.
+    if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
+    if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
+  } else if (vm === undefined || vm.uid !== held.uid || !isStaying(vm)) return { state: 'gone' };
+  if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
+  if (held.act === 'write') return { state: 'well' };
+
+  const vmi = vmiOf(vm);
+  const guest = liveVmi(vmi);
+  if (guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
+    // Who waits has seen the end of the guest that was there: this one came up by itself while the spec was written.
+    if (held.act !== 'live') return vm.changingState ? { state: 'waiting', for: 'its restart' } : { state: 'refused', why: 'it was started with its old spec' };
+    const progress = liveProgress(template, vm, guest);
+    if (progress.state === 'done') return { state: 'applied' };
+    return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
+  }
+  // Of one that nobody runs any more, only the failure of the new revision is to be told.
+  if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi)) return { state: 'waiting', for: 'its guest, which has failed' };
+  return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
+}
+
+export interface RestartStandingInput {
+  vm: VmView;
+  vmi: VmiView | undefined;
+  /** Whether this guest is one that came up by the restart. */
+  isNew: (guest: VmiView) => boolean;
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** Whether a VM that is restarted runs again, or need not any more. */
+export function standingOfRestart({ vm, vmi, isNew, minReadyMs, now }: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
+  if (!isMeantToRun(vm, vmi)) return { state: 'well' };
+  const guest = liveVmi(vmi);
+  if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
+  if (!isNew(guest)) return { state: 'waiting', for: 'its restart' };
+  if (!isReady(vm, guest)) return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
+  const until = (guest.readySince ?? now - minReadyMs) + minReadyMs;
+  return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
+}
+
+const inState = ({ state }: VmView): string => (state === '' ? '' : ` (${state})`);

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAllDocuments } from 'yaml';
+import { whyUnreadable } from '../../api/unreadable.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, isTransient } from '../../kubernetes/errors.ts';
+import type { Condition, KubeObject } from '../../api/objects.ts';
+import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
+
+const KIND = 'CustomResourceDefinition';
+const SERVED_WITHIN_MS = 30_000;
+
+interface Crd extends KubeObject {
+  spec: { group: string; scope: string; names: { plural: string; kind: string }; versions: { name: string; served: boolean }[] };
+  status?: { conditions?: Condition[] };
+}
+
+/** The CRDs of a file that holds one, a List of them, or many documents, in YAML or JSON; other kinds in it are left out. */
+export function readCrds(file: string): KubeObject[] {
+  let objects: KubeObject[];
+  try {
+    const text = readFileSync(file, 'utf8');
+    const documents = text.trimStart().startsWith('{') ? [JSON.parse(text) as unknown] : parseYaml(text);
+    objects = documents.flatMap(unfold);
+  } catch (error) {
+    throw new Error(`${file} can't be read as CustomResourceDefinitions: ${whyUnreadable(error)}`, { cause: error });
+  }
+  const crds = objects.filter((object) => object.kind === KIND);
+  if (crds.length === 0) throw new Error(`${file} holds no ${KIND}; give a file with KubeVirt's CRDs in YAML or JSON`);
+  return crds;
+}
+
+/** `base`, where those of the same name as one of `others` are replaced by it, and the rest of `others`. */
+export function mergeCrds(base: KubeObject[], others: KubeObject[]): KubeObject[] {
+  const replaced = new Set(others.map((crd) => crd.metadata.name));
+  return [...base.filter((crd) => !replaced.has(crd.metadata.name)), ...others];
+}
+
+/** Applies them and waits until each is established and its objects can be listed. */
+export async function installCrds(client: KubeClient, crds: KubeObject[], signal?: AbortSignal): Promise<void> {
+  await Promise.all(
+    crds.map(({ metadata: { name, labels, annotations }, spec }) => {
+      const metadata = { name, ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+      return client.patch(CustomResourceDefinitions, { name }, 'apply', { metadata, spec }, { force: true, signal });
+    }),
+  );
+  await Promise.all(crds.map((crd) => untilServed(client, crd as Crd, signal)));
+}
+
+async function untilServed(client: KubeClient, { metadata: { name }, spec }: Crd, signal: AbortSignal | undefined): Promise<void> {
+  const version = spec.versions.find(({ served }) => served)?.name ?? '';
+  const { plural, kind } = spec.names;
+  const resource: Resource = { group: spec.group, version, plural, kind, namespaced: spec.scope === 'Namespaced' };
+  const deadline = Date.now() + SERVED_WITHIN_MS;
+  for (;;) {
+    if (await isServed(client, name, resource, signal)) return;
+    if (Date.now() > deadline) throw new Error(`kube-apiserver does not serve ${name} within ${SERVED_WITHIN_MS / 1000} s of its installation`);
+    await sleep(50, undefined, { signal });
+  }
+}
+
+/** A resource that has just been established answers 404, then 429, for a moment. */
+async function isServed(client: KubeClient, name: string, resource: Resource, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    const { status } = await client.get<Crd>(CustomResourceDefinitions, { name }, { signal });
+    if (!status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) return false;
+    await client.list(resource, { fieldSelector: 'metadata.name=none', signal });
+    return true;
+  } catch (error) {
+    if (isNotFound(error) || isTransient(error)) return false;
+    throw error;
+  }
+}
+
+function parseYaml(text: string): unknown[] {
+  return parseAllDocuments(text).map((document) => {
+    if (document.errors[0] !== undefined) throw document.errors[0];
+    return document.toJS() as unknown;
+  });
+}
+
+function unfold(document: unknown): KubeObject[] {
+  if (document === null || typeof document !== 'object') return [];
+  const { items } = document as { items?: KubeObject[] };
+  return Array.isArray(items) ? items : [document as KubeObject];
+}

@@ -1,0 +1,191 @@
+import { X509Certificate } from 'node:crypto';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import type { Resource } from '../../api/resources.ts';
+import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
+import { MACHINE_DEFAULTS } from '../vm/machine-type.ts';
+import { ensure } from './register.ts';
+
+export const FIELD_MANAGER = 'kubevirt-simulator';
+export const MACHINE_PATH = '/admission/virtualmachines';
+export const INSTANCE_PATH = '/admission/virtualmachineinstances';
+
+const NAME = 'virt-api.sim.drover.dev';
+const kind = (plural: string, name: string): Resource => ({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural,
+  kind: name,
+  namespaced: false,
+});
+const webhookConfigurations = kind('mutatingwebhookconfigurations', 'MutatingWebhookConfiguration');
+const policies = kind('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
+const bindings = kind('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding');
+
+/** KubeVirt's service accounts are not here to be told by their names; the simulator's writes are told by their field manager. */
+const byOthers = {
+  name: 'written-by-others',
+  expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
+};
+const staying = { name: 'stays', expression: '!has(object.metadata.deletionTimestamp)' };
+const guest = 'object.spec.template.spec';
+const machineType = `${guest}.domain.machine`;
+
+/** Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without. */
+export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer, namespace = 'kubevirt'): Promise<void> {
+  const host = hostOf(certificate);
+  if (host === undefined)
+    throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
+  const clientConfig = (path: string): object => ({
+    url: `https://${host}:${port}${path}`,
+    caBundle: certificate.toString('base64'),
+  });
+  const hook = (name: string, operations: string[], path: string, ...conditions: object[]): object => ({
+    name: `${name}.${NAME}`,
+    clientConfig: clientConfig(path),
+    rules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [name], scope: 'Namespaced' }],
+    matchConditions: [byOthers, ...conditions],
+    admissionReviewVersions: ['v1'],
+    sideEffects: 'None',
+    failurePolicy: 'Ignore',
+    timeoutSeconds: 5,
+  });
+  const untyped = {
+    name: 'lacks-something',
+    expression: `request.operation == 'CREATE' || !has(${guest}.architecture) || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
+  };
+  const restated = {
+    name: 'changes-status',
+    expression: '(has(object.status) ? object.status : {}) != (has(oldObject.status) ? oldObject.status : {})',
+  };
+  const webhooks = [
+    hook('virtualmachines', ['CREATE', 'UPDATE'], MACHINE_PATH, staying, untyped),
+    hook('virtualmachineinstances', ['UPDATE'], INSTANCE_PATH, restated),
+  ];
+  await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
+  for (const policy of checks) {
+    const { name } = policy.metadata;
+    await ensure(client, policies, policy);
+    const configuration = 'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
+    await ensure(client, bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'], ...configuration } });
+  }
+}
+
+/** What else may play KubeVirt's part next is not held to these rules. */
+export async function unregisterAdmission(client: KubeClient): Promise<void> {
+  const names = checks.map(({ metadata }) => metadata.name);
+  await Promise.all([
+    ...names.flatMap((name) => [remove(client, bindings, name), remove(client, policies, name)]),
+    remove(client, webhookConfigurations, NAME),
+  ]);
+}
+
+async function remove(client: KubeClient, resource: Resource, name: string): Promise<void> {
+  try {
+    await client.delete(resource, { name }, { deadlineMs: 2000 });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+interface Policy {
+  /** The resource's, unless another policy on the resource has that name. */
+  name?: string;
+  resource: string;
+  operations: string[];
+  validations: object[];
+  conditions?: object[];
+  more?: object;
+}
+
+const policyOn = ({ resource, name = resource, operations, validations, conditions = [byOthers], more = {} }: Policy) => ({
+  metadata: { name: `${name}.${NAME}` },
+  spec: {
+    failurePolicy: 'Ignore',
+    ...more,
+    matchConstraints: { resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }] },
+    matchConditions: conditions,
+    validations,
+  },
+});
+
+/** Which machine types the cluster allows: KubeVirt's configuration says it in globs, its older field for every architecture. */
+const defaults = Object.entries(MACHINE_DEFAULTS).map(([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`);
+const variables = [
+  { name: 'type', expression: `${guest}.domain.?machine.?type.orValue('')` },
+  { name: 'architecture', expression: `${guest}.?architecture.orValue('amd64')` },
+  { name: 'all', expression: 'params.?spec.?configuration.?emulatedMachines.orValue([])' },
+  {
+    name: 'own',
+    expression: 'params.?spec.?configuration.?architectureConfiguration[?variables.architecture].?emulatedMachines.orValue([])',
+  },
+  {
+    name: 'allowed',
+    expression:
+      'size(variables.all) > 0 ? variables.all : size(variables.own) > 0 ? variables.own : ' +
+      `{${defaults.join()}}[?variables.architecture].orValue(${list(MACHINE_DEFAULTS.amd64.emulatedMachines)})`,
+  },
+];
+const emulated = {
+  expression:
+    "variables.type == '' || variables.allowed.exists(glob, " +
+    "variables.type.matches('^' + glob.replace('.', '[.]').replace('*', '[^/]*').replace('?', '[^/]') + '$'))",
+  messageExpression:
+    "'spec.template.spec.domain.machine.type is not supported: ' + variables.type + ' (allowed values: [' + variables.allowed.join(' ') + '])'",
+};
+
+/** KubeVirt refuses a disk that the guest would not see. */
+const seenByGuest = {
+  expression:
+    `object.spec.?dataVolumeTemplates.orValue([]).all(disk, ${guest}.?volumes.orValue([]).exists(volume, ` +
+    "volume.?dataVolume.?name.orValue('') == disk.metadata.name || volume.?persistentVolumeClaim.?claimName.orValue('') == disk.metadata.name))",
+  message: "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list",
+};
+
+/** KubeVirt takes a VM without memory, for its instance type may give it some, and refuses its VMI. */
+const asksForMemory = {
+  expression:
+    'object.spec.domain.?memory.?guest.hasValue() || object.spec.domain.?memory.?hugepages.hasValue() || ' +
+    "object.spec.domain.?resources.?requests[?'memory'].hasValue()",
+  message:
+    "no memory requested, at least one of 'spec.domain.memory.guest', 'spec.domain.memory.hugepages.pageSize' or " +
+    "'spec.domain.resources.requests.memory' must be set",
+};
+
+/** While a snapshot or a restore is under way, a VM is not switched. */
+const kept = [
+  ['snapshotInProgress', 'Cannot update vm running state until snapshot'],
+  ['restoreInProgress', 'Cannot update VM runStrategy until restore'],
+].map(([field, message]) => ({
+  expression:
+    `request.operation != 'UPDATE' || !has(object.status) || !has(object.status.${field}) || ` +
+    'object.spec.?runStrategy == oldObject.spec.?runStrategy && object.spec.?running == oldObject.spec.?running',
+  messageExpression: `'${message} "' + object.status.${field} + '" completes'`,
+}));
+
+const checks = [
+  policyOn({
+    resource: 'virtualmachines',
+    operations: ['CREATE', 'UPDATE'],
+    conditions: [byOthers, staying],
+    validations: [...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })), emulated, seenByGuest, ...kept],
+    more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
+  }),
+  policyOn({
+    resource: 'virtualmachineinstances',
+    operations: ['UPDATE'],
+    validations: [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
+  }),
+  // The simulator's own writes too: as in KubeVirt, the controller learns from the refusal.
+  policyOn({ name: 'new-virtualmachineinstances', resource: 'virtualmachineinstances', operations: ['CREATE'], validations: [asksForMemory], conditions: [] }),
+];
+
+function list(texts: readonly string[]): string {
+  return `[${texts.map((text) => `'${text}'`).join()}]`;
+}
+
+function hostOf(certificate: Buffer): string | undefined {
+  const parsed = new X509Certificate(certificate);
+  if (parsed.checkIP('127.0.0.1') !== undefined) return '127.0.0.1';
+  return parsed.checkHost('localhost') === undefined ? undefined : 'localhost';
+}

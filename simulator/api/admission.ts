@@ -1,0 +1,62 @@
+import { VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
+import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
+import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
+import type { KubeVirt, Preference, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+/** The parts of an AdmissionReview that are used here. */
+export interface Review {
+  request: {
+    uid: string;
+    operation: string;
+    object: unknown;
+    oldObject?: unknown;
+  };
+}
+
+/** How a guest's PCI slots are laid out: KubeVirt notes it in a new VM's template, so that it stays. */
+const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
+
+type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
+
+/**
+ * What KubeVirt's admission fills in of a VM that others write: an architecture and a machine type, whenever there is none, and
+ * on creation a firmware UUID, a serial number and an annotation of the template. The VM controller's finalizer comes with
+ * them, which saves the write that would add it.
+ */
+export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
+  const machine = request.object as VirtualMachine;
+  const { spec, metadata } = machine.spec.template;
+  const architecture = spec.architecture || defaultArchitecture(kubevirt);
+  const machineType = preference?.spec?.machine?.preferredMachineType || defaultMachineType(kubevirt, architecture);
+  const { domain } = withDefaults(spec, machineType, spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
+  const patch: JsonPatch = [
+    { op: 'add', path: '/spec/template/spec/architecture', value: architecture },
+    { op: 'add', path: '/spec/template/spec/domain/machine', value: domain.machine },
+  ];
+  if (request.operation !== 'CREATE') return patch;
+  const firmware = { serial: uuidFrom(`${request.uid} serial`), ...domain.firmware };
+  const annotations = { [PCI_TOPOLOGY]: 'v3', ...metadata?.annotations };
+  const { finalizers = [] } = machine.metadata;
+  patch.push({ op: 'add', path: '/spec/template/metadata', value: { ...metadata, annotations } });
+  patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: firmware });
+  patch.push({ op: 'add', path: '/metadata/finalizers', value: [...new Set([...finalizers, VM_CONTROLLER_FINALIZER])] });
+  return patch;
+}
+
+/** A VMI's status that others than KubeVirt write is dropped, without a word. */
+export function admitInstance({ request }: Review): JsonPatch {
+  const { status } = request.oldObject as VirtualMachineInstance;
+  return status === undefined ? [{ op: 'remove', path: '/status' }] : [{ op: 'add', path: '/status', value: status }];
+}
+
+/** The AdmissionReview that answers. */
+export const answered = ({ request }: Review, patch: JsonPatch): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  response: {
+    uid: request.uid,
+    allowed: true,
+    patchType: 'JSONPatch',
+    patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+  },
+});

@@ -1,0 +1,114 @@
+import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
+import { phaseOf } from '../vmi/vmi.ts';
+import { checkGuest, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
+import type { Store } from '../store/store.ts';
+import type { Migration, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+export interface Call {
+  resource: 'virtualmachines' | 'virtualmachineinstances';
+  action: string;
+  namespace: string;
+  name: string;
+  body: Record<string, unknown>;
+}
+
+const TRIES = 8;
+const decisions = { start, stop, restart };
+
+/** Does what virt-api does for a subresource. Throws `Refusal`, or what the API server refused. */
+export async function perform(cluster: Cluster, call: Call): Promise<void> {
+  if (call.resource === 'virtualmachineinstances') return retried(() => actOnGuest(cluster, call));
+  if (call.action === 'migrate') return migrate(cluster, call);
+  return retried(() => changePower(cluster, call, decisions[call.action as keyof typeof decisions]));
+}
+
+async function changePower({ machines, instances, client }: Cluster, call: Call, decide: typeof start): Promise<void> {
+  const machine = await fetched(machines, call, client);
+  if (machine === undefined) throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
+  const instance = await fetched(instances, call, client);
+  const answer: Answer = decide(machine, instance, call.body);
+  const dryRun = isDryRun(call);
+  const { resourceVersion } = machine.metadata;
+  if (answer.instanceSpec !== undefined) {
+    instances.remember(
+      await client.patch<VirtualMachineInstance>(instances.resource, call, 'merge', { spec: answer.instanceSpec }, { dryRun }),
+    );
+  }
+  if (answer.spec !== undefined) {
+    await client.patch<VirtualMachine>(
+      machines.resource,
+      call,
+      'merge',
+      { metadata: { resourceVersion }, spec: answer.spec },
+      { dryRun },
+    );
+  }
+  if (answer.status !== undefined) {
+    const patch = { metadata: { resourceVersion }, status: answer.status };
+    await client.patch<VirtualMachine>(machines.resource, call, 'merge', patch, { dryRun, subresource: 'status' });
+  }
+}
+
+async function actOnGuest({ instances, client }: Cluster, call: Call): Promise<void> {
+  const instance = await fetched(instances, call, client);
+  if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
+  checkGuest(call.action, instance);
+  if (call.action !== 'pause' && call.action !== 'unpause') return;
+  const time = timestamp(Date.now());
+  const before = instance.status?.conditions ?? [];
+  const paused = {
+    type: 'Paused',
+    status: 'True' as const,
+    reason: 'PausedByUser',
+    message: 'VMI was paused by user',
+    lastProbeTime: time,
+    lastTransitionTime: time,
+  };
+  const conditions = call.action === 'pause' ? withCondition(before, paused) : withoutCondition(before, 'Paused');
+  await client.update<VirtualMachineInstance>(
+    instances.resource,
+    { ...instance, status: { ...instance.status, conditions } },
+    { dryRun: isDryRun(call) },
+  );
+}
+
+async function migrate({ machines, instances, migrations, client }: Cluster, call: Call): Promise<void> {
+  if ((await fetched(machines, call, client)) === undefined)
+    throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
+  const instance = await fetched(instances, call, client);
+  if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
+  if (phaseOf(instance) !== 'Running') throw new Refusal(409, 'VM is not running');
+  const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
+  const metadata = { generateName: 'kubevirt-migrate-vm-', namespace: call.namespace } as unknown as Migration['metadata'];
+  const spec = { vmiName: call.name, ...(added === undefined ? {} : { addedNodeSelector: added }) };
+  await client.create<Migration>(migrations.resource, { metadata, spec }, { dryRun: isDryRun(call) });
+}
+
+/** Read from the API server itself, for a caller's last write may not have been watched yet. */
+async function fetched<T extends KubeObject>(
+  store: Store<T>,
+  { namespace, name }: Call,
+  client: Cluster['client'],
+): Promise<Stored<T> | undefined> {
+  try {
+    return await client.get<T>(store.resource, { namespace, name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+async function retried(act: () => Promise<void>): Promise<void> {
+  for (let left = TRIES; ; left--) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isConflict(error) || left === 0) throw error;
+    }
+  }
+}
+
+const isDryRun = ({ body }: Call): boolean => Array.isArray(body['dryRun']) && body['dryRun'].includes('All');

@@ -1,0 +1,160 @@
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { timestamp } from '../store/conditions.ts';
+import { isDeleting } from '../vmi/vmi.ts';
+import { durationOf, isOn, Knob } from '../knobs.ts';
+import { StageClock } from '../vmi/stage-clock.ts';
+import type { Claim, DataVolume } from '../types.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+
+type Volume = Stored<DataVolume>;
+
+const PROVISION_MS = 500;
+
+/** Plays CDI and the storage: each DataVolume gets a claim of its name, bound, and is filled after a while. */
+export class DataVolumeController {
+  readonly #cluster: Cluster;
+  readonly #clock = new StageClock();
+  readonly #queue: WorkQueue;
+
+  constructor(cluster: Cluster, concurrency: number) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (key) => this.#reconcile(key),
+      onError: (key, error) => cluster.log.warn(`DataVolume ${key}: ${error.message}`),
+    });
+    cluster.dataVolumes.subscribe((key, before, after) => {
+      if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
+      this.#queue.add(key);
+    });
+    cluster.claims.subscribe((key) => this.#queue.add(key));
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const { client, claims, dataVolumes } = this.#cluster;
+    const claim = claims.get(key);
+    const volume = dataVolumes.get(key);
+    if (volume !== undefined && !isDeleting(volume)) {
+      if (claim === undefined) await this.#createClaim(volume);
+      else if (controllerOf(claim) === undefined && !isDeleting(claim)) await this.#adopt(claim, volume);
+    }
+    if (claim !== undefined && !isDeleting(claim)) await this.#bind(claim);
+    if (volume === undefined || isDeleting(volume)) return undefined;
+    const now = Date.now();
+    const { uid, creationTimestamp } = volume.metadata;
+    const created = this.#clock.since(uid, 'provisioning', Date.parse(creationTimestamp), now);
+    const { wait, status } = provision(volume, claims.get(key), created, now);
+    if (status !== undefined) {
+      const { namespace, name, resourceVersion } = volume.metadata;
+      const patch = { metadata: { resourceVersion }, status };
+      dataVolumes.remember(
+        await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }),
+      );
+    }
+    return wait;
+  }
+
+  async #createClaim(volume: Volume): Promise<void> {
+    const { client, claims } = this.#cluster;
+    try {
+      claims.remember(await client.create<Claim>(claims.resource, claimOf(volume)));
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async #adopt(claim: Stored<Claim>, volume: Volume): Promise<void> {
+    const { client, claims } = this.#cluster;
+    const { namespace, name, resourceVersion, ownerReferences = [] } = claim.metadata;
+    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, ownerOf(volume)] } };
+    claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
+  }
+
+  /** Any claim is bound, whoever made it: there is no other storage here. */
+  async #bind(claim: Stored<Claim>): Promise<void> {
+    if (claim.status?.phase === 'Bound') return;
+    const { client, claims } = this.#cluster;
+    const { namespace, name, uid } = claim.metadata;
+    const key = { namespace, name };
+    const volumeName = claim.spec.volumeName ?? `pvc-${uid}`;
+    if (claim.spec.volumeName === undefined) {
+      claims.remember(await client.patch<Claim>(claims.resource, key, 'merge', { spec: { volumeName } }));
+    }
+    const { accessModes, resources } = claim.spec;
+    const status = { phase: 'Bound', accessModes, capacity: { storage: resources?.requests?.['storage'] ?? '1Gi' } };
+    claims.remember(await client.patch<Claim>(claims.resource, key, 'merge', { status }, { subresource: 'status' }));
+  }
+}
+
+/** The claim that CDI makes for a DataVolume; its volume is named at once, which saves a write. */
+export function claimOf(volume: Volume): Claim {
+  const { namespace, name, uid, labels, annotations } = volume.metadata;
+  const { accessModes, resources, storageClassName, volumeMode } = volume.spec.pvc ?? volume.spec.storage ?? {};
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...labels, app: 'containerized-data-importer' },
+      ...(annotations === undefined ? {} : { annotations }),
+      ownerReferences: [ownerOf(volume)],
+    },
+    spec: {
+      accessModes: accessModes ?? ['ReadWriteOnce'],
+      resources: { requests: { storage: resources?.requests?.['storage'] ?? '1Gi' } },
+      ...(storageClassName === undefined ? {} : { storageClassName }),
+      ...(volumeMode === undefined ? {} : { volumeMode }),
+      volumeName: `pvc-${uid}`,
+    },
+  };
+}
+
+/** The next status of a DataVolume made at `created`, and how many milliseconds until there is another. */
+export function provision(
+  volume: Volume,
+  claim: Claim | undefined,
+  created: number,
+  now: number,
+): { status?: DataVolume['status']; wait?: number } {
+  if (volume.status?.phase === 'Succeeded' || volume.status?.phase === 'Failed') return {};
+  if (claim?.status?.phase !== 'Bound') return {};
+  const due = created + (durationOf(volume.metadata, Knob.provisionTime) ?? PROVISION_MS);
+  const failed = isOn(volume.metadata, Knob.provisionFails);
+  if (now >= due) return { status: statusOf(volume, failed ? 'Failed' : 'Succeeded', now) };
+  const status =
+    volume.status?.phase === undefined && due - now > 2000 ? { status: statusOf(volume, 'ImportInProgress', now) } : {};
+  return { ...status, wait: due - now };
+}
+
+function statusOf({ metadata: { name } }: Volume, phase: string, now: number): NonNullable<DataVolume['status']> {
+  const time = { lastHeartbeatTime: timestamp(now), lastTransitionTime: timestamp(now) };
+  const done = phase === 'Succeeded';
+  return {
+    phase,
+    claimName: name,
+    progress: done ? '100.0%' : 'N/A',
+    conditions: [
+      { type: 'Bound', status: 'True', reason: 'Bound', message: `PVC ${name} Bound`, ...time },
+      { type: 'Ready', status: done ? 'True' : 'False', ...(phase === 'Failed' ? { reason: 'Error' } : {}), ...time },
+      { type: 'Running', status: phase === 'ImportInProgress' ? 'True' : 'False', ...time },
+    ],
+  };
+}
+
+const ownerOf = ({ metadata: { name, uid } }: Volume): OwnerReference => ({
+  apiVersion: 'cdi.kubevirt.io/v1beta1',
+  kind: 'DataVolume',
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});

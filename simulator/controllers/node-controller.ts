@@ -1,0 +1,93 @@
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { timestamp } from '../store/conditions.ts';
+import { isOn, Knob } from '../knobs.ts';
+import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';
+import { machineTypeLabel, SCHEDULABLE_LABEL } from '../vmi/scheduling.ts';
+import type { Node, NodeCondition } from '../types.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+
+/** Makes the nodes that guests run on, and shows one that is marked lost as Kubernetes shows a node that no longer answers. */
+export class NodeController {
+  readonly #cluster: Cluster;
+  readonly #queue: WorkQueue;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency: 2,
+      work: async (name) => {
+        await this.#reconcile(name);
+        return undefined;
+      },
+      onError: (name, error) => cluster.log.warn(`Node ${name}: ${error.message}`),
+    });
+    cluster.nodes.subscribe((name) => this.#queue.add(name));
+  }
+
+  /** Makes `count` nodes, where they are not there yet. */
+  async create(count: number): Promise<void> {
+    const { client, nodes } = this.#cluster;
+    for (let n = 1; n <= count; n++) {
+      try {
+        await client.create<Node>(nodes.resource, newNode(`sim-node-${n}`, Date.now()));
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+      }
+    }
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const { client, nodes } = this.#cluster;
+    const node = nodes.get(name);
+    if (node === undefined || node.metadata.labels?.[SIMULATED_LABEL] !== 'true') return;
+    const wanted = withReadiness(node, Date.now());
+    if (wanted !== node) nodes.remember(await client.update<Node>(nodes.resource, wanted, { subresource: 'status' }));
+  }
+}
+
+const SIMULATED_LABEL = 'sim.drover.dev/node';
+
+export const newNode = (name: string, now: number): Node => ({
+  metadata: {
+    name,
+    labels: {
+      'kubernetes.io/hostname': name,
+      'kubernetes.io/arch': 'amd64',
+      'kubernetes.io/os': 'linux',
+      [SIMULATED_LABEL]: 'true',
+      [SCHEDULABLE_LABEL]: 'true',
+      ...Object.fromEntries(NODE_MACHINE_TYPES.map((type) => [machineTypeLabel(type), 'true'])),
+    },
+  },
+  status: {
+    capacity: { cpu: '1024', memory: '4Ti', pods: '5000' },
+    allocatable: { cpu: '1024', memory: '4Ti', pods: '5000' },
+    conditions: [readiness(false, now)],
+  },
+});
+
+/** The node with the Ready condition that fits its mark; the very same object where it has it. */
+export function withReadiness(node: Stored<Node>, now: number): Stored<Node> {
+  const wanted = readiness(isOn(node.metadata, Knob.lost), now);
+  const conditions = node.status?.conditions ?? [];
+  const before = conditions.find(({ type }) => type === 'Ready');
+  if (before?.status === wanted.status) return node;
+  return { ...node, status: { ...node.status, conditions: [...conditions.filter((condition) => condition !== before), wanted] } };
+}
+
+function readiness(lost: boolean, now: number): NodeCondition {
+  const times = { lastHeartbeatTime: timestamp(now), lastTransitionTime: timestamp(now) };
+  return lost
+    ? { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.', ...times }
+    : { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status', ...times };
+}

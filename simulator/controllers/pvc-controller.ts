@@ -1,0 +1,91 @@
+import type { Cluster } from '../store/cluster.ts';
+import { timestamp } from '../store/conditions.ts';
+import type { Stored } from '../../api/objects.ts';
+import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
+import { isDeleting, isFinal } from '../vmi/vmi.ts';
+import { durationOf, isOn, Knob } from '../knobs.ts';
+import { amountOf } from '../quantity.ts';
+import { StageClock } from '../vmi/stage-clock.ts';
+import type { Claim } from '../types.ts';
+import { claimsOf } from '../vm/volumes.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+
+const PROTECTION = 'kubernetes.io/pvc-protection';
+
+const GROW_MS = 100;
+
+/**
+ * Plays Kubernetes' PVC protection: the API server's admission holds every claim back, and one that no guest uses may go. And the
+ * storage: a claim that asks for more than it has grows; whether it may ask is decided by the API server, by its storage class.
+ */
+export class ClaimController {
+  readonly #cluster: Cluster;
+  readonly #queue: WorkQueue;
+  readonly #clock = new StageClock();
+
+  constructor(cluster: Cluster, concurrency: number) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (key) => this.#reconcile(key),
+      onError: (key, error) => cluster.log.warn(`PersistentVolumeClaim ${key}: ${error.message}`),
+    });
+    cluster.claims.subscribe((key, before, after) => {
+      if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
+      this.#queue.add(key);
+    });
+    cluster.instances.subscribe((_key, before, after) => {
+      if (before === undefined || (after !== undefined && !isFinal(after))) return;
+      for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
+    });
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const { claims, instances } = this.#cluster;
+    const claim = claims.get(key);
+    if (claim === undefined) return undefined;
+    if (!isDeleting(claim)) return this.#grow(claim);
+    if (!hasFinalizer(claim, PROTECTION)) return undefined;
+    const { namespace, name } = claim.metadata;
+    for (const instance of instances.values()) {
+      if (instance.metadata.namespace === namespace && !isFinal(instance) && claimsOf(instance.spec).includes(name))
+        return undefined;
+    }
+    await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
+    return undefined;
+  }
+
+  async #grow(claim: Stored<Claim>): Promise<number | undefined> {
+    const { claims, client } = this.#cluster;
+    const { namespace, name, uid, resourceVersion } = claim.metadata;
+    const { next, wait } = growth(claim, Date.now(), (size) => this.#clock.since(uid, `growing to ${size}`, Date.now(), Date.now()));
+    if (next === undefined) return wait;
+    const patch = { metadata: { resourceVersion }, status: next };
+    claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }));
+    return undefined;
+  }
+}
+
+/** The next status of a bound claim, and how many milliseconds until there is another; `since`: when it began to ask for a size. */
+export function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
+  const { capacity, phase, conditions } = claim.status ?? {};
+  const asked = claim.spec.resources?.requests?.['storage'];
+  if (phase !== 'Bound' || asked === undefined || capacity?.['storage'] === undefined) return {};
+  if (amountOf(asked) <= amountOf(capacity['storage'])) return {};
+  const due = since(String(asked)) + (durationOf(claim.metadata, Knob.growTime) ?? GROW_MS);
+  if (now < due) return { wait: due - now };
+  if (!isOn(claim.metadata, Knob.growFails)) return { next: { capacity: { storage: asked }, conditions: null, allocatedResourceStatuses: null } };
+  if (conditions !== undefined && conditions.length > 0) return {};
+  const time = timestamp(now);
+  const message = `the storage has no room for ${asked}`;
+  const error = { type: 'ControllerResizeError', status: 'True', message, lastProbeTime: time, lastTransitionTime: time };
+  return { next: { conditions: [error], allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } } };
+}

@@ -1,0 +1,79 @@
+import type { Stored } from '../../api/objects.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { isTrue } from '../store/conditions.ts';
+import { waitsForPlugs } from '../vm/hotplug.ts';
+import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
+import { isOver } from '../vmi/migration.ts';
+import type { KubeVirt, Migration, VirtualMachineInstance } from '../types.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+
+const MARK = 'kubevirt.io/workloadUpdateMigration';
+const MOST_AT_ONCE = 5;
+const ALL = 'all';
+
+/**
+ * Migrates the guests that have yet to get sockets or memory that were plugged in, where the cluster's workload updates are by
+ * live migration, and so many at once as the cluster allows. Evictions it does not play.
+ */
+export class WorkloadUpdates {
+  readonly #cluster: Cluster;
+  readonly #queue: WorkQueue;
+  readonly #waiting = new Set<string>();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency: 1,
+      work: () => this.#reconcile(),
+      onError: (_key, error) => cluster.log.warn(`workload updates: ${error.message}`),
+    });
+    cluster.instances.subscribe((key, _before, after) => {
+      const waits = after !== undefined && isToMigrate(after);
+      if (waits) this.#waiting.add(key);
+      else if (!this.#waiting.delete(key)) return;
+      this.#queue.add(ALL);
+    });
+    const again = (): void => {
+      if (this.#waiting.size > 0) this.#queue.add(ALL);
+    };
+    cluster.migrations.subscribe(again);
+    cluster.kubevirts.subscribe(again);
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  async #reconcile(): Promise<undefined> {
+    const { client, kubevirt, instances, migrations } = this.#cluster;
+    if (kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods?.includes('LiveMigrate') !== true) return;
+    const under = [...migrations.values()].filter((migration) => !isOver(migration));
+    const moving = new Set(under.map(({ metadata, spec }) => `${metadata.namespace}/${spec.vmiName}`));
+    const ready = [...this.#waiting].map((key) => instances.get(key)).filter((found) => found !== undefined);
+    const next = ready.filter((instance) => isToMigrate(instance) && !moving.has(`${instance.metadata.namespace}/${instance.metadata.name}`));
+    for (const instance of next.slice(0, Math.max(mostAtOnce(kubevirt) - under.length, 0))) {
+      migrations.remember(await client.create<Migration>(migrations.resource, migrationOf(instance)));
+    }
+  }
+}
+
+export function migrationOf({ metadata }: Stored<VirtualMachineInstance>): Migration {
+  const { namespace, name } = metadata;
+  // Its name is the API server's to make.
+  const made = { generateName: 'kubevirt-workload-update-', namespace, annotations: { [MARK]: '' } } as unknown as Migration['metadata'];
+  return { metadata: made, spec: { vmiName: name } };
+}
+
+export const isToMigrate = (instance: VirtualMachineInstance): boolean =>
+  phaseOf(instance) === 'Running' &&
+  !isDeleting(instance) &&
+  !isMigrating(instance) &&
+  isTrue(instance, 'LiveMigratable') &&
+  waitsForPlugs(instance);
+
+export const mostAtOnce = (kubevirt: KubeVirt | undefined): number =>
+  kubevirt?.spec?.configuration?.migrations?.parallelMigrationsPerCluster ?? MOST_AT_ONCE;

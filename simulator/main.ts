@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { loadKubeConfig } from '../kubernetes/config.ts';
+import { stderrLog } from './log.ts';
+import { startSimulator } from './simulator.ts';
+import { startStorage } from './storage.ts';
+
+/** The simulator, or one part of it, as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves, and ends on SIGTERM. */
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: '0' },
+    'tls-cert': { type: 'string' },
+    'tls-key': { type: 'string' },
+    concurrency: { type: 'string', default: '32' },
+    nodes: { type: 'string', default: '3' },
+    only: { type: 'string' },
+  },
+});
+
+const fail = (message: string): never => {
+  stderrLog.warn(message);
+  process.exit(1);
+};
+
+const numeric = (flag: 'port' | 'concurrency' | 'nodes'): number => {
+  const number = Number(values[flag]);
+  return Number.isFinite(number) && number >= 0 ? number : fail(`--${flag} ${values[flag]}: must be a number of at least 0`);
+};
+
+const fileOf = (flag: 'tls-cert' | 'tls-key'): Buffer => {
+  const path = values[flag] ?? fail(`--${flag} is missing: it names a PEM file`);
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    return fail(`--${flag} ${path}: ${(error as Error).message}`);
+  }
+};
+
+const start = (): Promise<{ stop: () => Promise<void> }> => {
+  const common = { log: stderrLog, concurrency: numeric('concurrency') };
+  if (values.only === 'storage') return startStorage(loadKubeConfig(), common);
+  if (values.only !== undefined) return fail(`--only ${values.only}: must be storage`);
+  const served = { port: numeric('port'), cert: fileOf('tls-cert'), key: fileOf('tls-key') };
+  return startSimulator(loadKubeConfig(), { ...common, ...served, nodes: numeric('nodes') });
+};
+
+const ended = new Promise<void>((resolve) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+});
+
+try {
+  const simulator = await Promise.race([start(), ended]);
+  if (simulator === undefined) process.exit(0);
+  process.stdout.write('ready\n');
+  await ended;
+  await simulator.stop();
+} catch (error) {
+  fail((error as Error).message);
+}

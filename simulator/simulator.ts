@@ -1,0 +1,90 @@
+import { KubeClient } from '../kubernetes/client.ts';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { ClaimController } from './controllers/pvc-controller.ts';
+import { admitInstance, admitMachine, answered, type Review } from './api/admission.ts';
+import { FIELD_MANAGER, INSTANCE_PATH, MACHINE_PATH, registerAdmission, unregisterAdmission } from './api/admission-registration.ts';
+import { Cluster } from './store/cluster.ts';
+import { DataVolumeController } from './controllers/data-volume-controller.ts';
+import { GarbageCollector } from './controllers/garbage-collector.ts';
+import { InstanceController } from './controllers/vmi-controller.ts';
+import type { Log } from './log.ts';
+import { MachineController } from './controllers/vm-controller.ts';
+import { MigrationController } from './controllers/migration-controller.ts';
+import { NamespaceController } from './controllers/namespace-controller.ts';
+import { NodeController } from './controllers/node-controller.ts';
+import { OwnedKinds } from './store/owned-kinds.ts';
+import { preferenceOf } from './vm/preferences.ts';
+import { reachable, register } from './api/register.ts';
+import { serve } from './api/server.ts';
+import { perform } from './api/subresources.ts';
+import type { Preference, VirtualMachine } from './types.ts';
+import { WorkloadUpdates } from './controllers/workload-updates.ts';
+
+export interface SimulatorOptions {
+  port: number;
+  cert: Buffer;
+  key: Buffer;
+  log: Log;
+  /** Objects of one kind that are worked on at once. */
+  concurrency?: number;
+  nodes?: number;
+}
+
+const REACHABLE_MS = 30_000;
+
+/** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
+export async function startSimulator(
+  config: KubeConfig,
+  options: SimulatorOptions,
+): Promise<{ port: number; stop: () => Promise<void> }> {
+  const { log, concurrency = 32, nodes = 3 } = options;
+  const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
+  const stopping = new AbortController();
+  const cluster = new Cluster(client, log);
+  const kinds = new OwnedKinds(cluster);
+  const nodeController = new NodeController(cluster);
+  const controllers = [
+    new GarbageCollector(cluster, kinds, concurrency),
+    new MachineController(cluster, concurrency),
+    new InstanceController(cluster, concurrency),
+    new DataVolumeController(cluster, concurrency),
+    new MigrationController(cluster, concurrency),
+    new WorkloadUpdates(cluster),
+    new ClaimController(cluster, concurrency),
+    nodeController,
+    new NamespaceController(cluster),
+  ];
+  const hooks = new Map([
+    [MACHINE_PATH, async (review: Review) => answered(review, admitMachine(review, cluster.kubevirt, await preferred(client, review)))],
+    [INSTANCE_PATH, async (review: Review) => answered(review, admitInstance(review))],
+  ]);
+  const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
+  await register(client, server.port);
+  await nodeController.create(nodes);
+  await Promise.all([
+    ...cluster.stores.map((store) => store.start()),
+    kinds.start(),
+    reachable(client, REACHABLE_MS, stopping.signal),
+  ]);
+  // Only now, when all is known, may anything be decided.
+  for (const controller of controllers) await controller.start();
+  await registerAdmission(client, server.port, options.cert, cluster.kubevirt?.metadata.namespace);
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await unregisterAdmission(client).catch((error: Error) => log.warn(`admission is still registered: ${error.message}`));
+    await server.close();
+    await Promise.all(controllers.map((controller) => controller.stop()));
+    await Promise.all([...cluster.stores.map((store) => store.stop()), kinds.stop()]);
+    await client.close();
+  };
+  return { port: server.port, stop };
+}
+
+/** As at KubeVirt's admission, one that is not to be had is none. */
+async function preferred(client: KubeClient, { request }: Review): Promise<Preference | undefined> {
+  try {
+    return await preferenceOf(client, request.object as VirtualMachine);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import {
+  ConfigMaps,
+  DataVolumes,
+  KubeVirts,
+  Nodes,
+  PersistentVolumeClaims,
+  Secrets,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../api/resources.ts';
+import type { Log } from '../log.ts';
+import { VirtualMachineInstanceMigrations } from './resources.ts';
+import { Store } from './store.ts';
+import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+/** The objects that the controllers share, as the API server shows them. */
+export class Cluster {
+  readonly client: KubeClient;
+  readonly log: Log;
+  readonly machines: Store<VirtualMachine>;
+  readonly instances: Store<VirtualMachineInstance>;
+  readonly migrations: Store<Migration>;
+  readonly dataVolumes: Store<DataVolume>;
+  readonly claims: Store<Claim>;
+  readonly secrets: Store<KubeObject>;
+  readonly configMaps: Store<KubeObject>;
+  readonly nodes: Store<Node>;
+  readonly kubevirts: Store<KubeVirt>;
+
+  constructor(client: KubeClient, log: Log) {
+    this.client = client;
+    this.log = log;
+    this.machines = this.#store(VirtualMachines);
+    this.instances = this.#store(VirtualMachineInstances);
+    this.migrations = this.#store(VirtualMachineInstanceMigrations);
+    this.dataVolumes = this.#store(DataVolumes);
+    this.claims = this.#store(PersistentVolumeClaims);
+    this.secrets = this.#store(Secrets);
+    this.configMaps = this.#store(ConfigMaps);
+    this.nodes = this.#store(Nodes);
+    this.kubevirts = this.#store(KubeVirts);
+  }
+
+  /** The cluster's one KubeVirt object, whose configuration counts. */
+  get kubevirt(): Stored<KubeVirt> | undefined {
+    return this.kubevirts.values().next().value;
+  }
+
+  get stores(): Store<never>[] {
+    const { machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts } = this;
+    const all = [machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts];
+    return all as unknown as Store<never>[];
+  }
+
+  #store<T extends KubeObject>(resource: ConstructorParameters<typeof Store<T>>[1]): Store<T> {
+    return new Store<T>(this.client, resource, (error) =>
+      this.log.warn(`the watch of ${resource.plural} broke: ${error.message}`),
+    );
+  }
+}

@@ -1,0 +1,32 @@
+import type { OwnerReference } from '../../api/objects.ts';
+import type { Tracked } from './owner-graph.ts';
+
+export const ORPHAN = 'orphan';
+export const FOREGROUND = 'foregroundDeletion';
+
+/** What garbage collection does about one object. */
+export type Collection =
+  | { do: 'nothing' }
+  /** Delete it: all its owners are gone. */
+  | { do: 'delete' }
+  /** Keep only these of its owners: the others are gone. */
+  | { do: 'disown'; keep: OwnerReference[] }
+  /** Take it off its dependents' owners, then let it go. */
+  | { do: 'orphan' }
+  /** Delete these of its dependents, and let it go once `waitFor` of them are no more. */
+  | { do: 'foreground'; remove: Tracked[]; waitFor: number };
+
+/** `gone`: UIDs of its owners that are known not to be there any more. */
+export function collect(object: Tracked, dependents: readonly Tracked[], gone: ReadonlySet<string>): Collection {
+  if (object.deleting) {
+    if (object.finalizers.includes(ORPHAN)) return { do: 'orphan' };
+    if (!object.finalizers.includes(FOREGROUND)) return { do: 'nothing' };
+    const blocking = dependents.filter((dependent) =>
+      dependent.owners.some(({ uid, blockOwnerDeletion }) => uid === object.uid && blockOwnerDeletion),
+    );
+    return { do: 'foreground', remove: dependents.filter(({ deleting }) => !deleting), waitFor: blocking.length };
+  }
+  if (gone.size === 0) return { do: 'nothing' };
+  const keep = object.owners.filter(({ uid }) => !gone.has(uid));
+  return keep.length === 0 ? { do: 'delete' } : { do: 'disown', keep };
+}

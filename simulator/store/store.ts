@@ -1,0 +1,76 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { keyOf, ListWatch } from '../../kubernetes/list-watch.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Resource } from '../../api/resources.ts';
+
+export type StoreListener<T extends KubeObject> = (
+  key: string,
+  before: Stored<T> | undefined,
+  after: Stored<T> | undefined,
+) => void;
+
+/** All objects of a kind as the watch shows them, and what this process wrote since: a decision sees its own acts. */
+export class Store<T extends KubeObject> {
+  readonly resource: Resource;
+  readonly #watch: ListWatch<T, Stored<T>>;
+  readonly #written = new Map<string, Stored<T>>();
+  readonly #listeners: StoreListener<T>[] = [];
+
+  constructor(client: KubeClient, resource: Resource, onError: (error: Error) => void) {
+    this.resource = resource;
+    this.#watch = new ListWatch<T, Stored<T>>({
+      client,
+      resource,
+      view: withoutManagedFields,
+      onError,
+      onChange: (key, before, after) => {
+        this.#forget(key, before, after);
+        for (const listener of this.#listeners) listener(key, before, after);
+      },
+    });
+  }
+
+  subscribe(listener: StoreListener<T>): void {
+    this.#listeners.push(listener);
+  }
+
+  async start(): Promise<void> {
+    await this.#watch.start().ready();
+  }
+
+  stop(): Promise<void> {
+    return this.#watch.stop();
+  }
+
+  get(key: string): Stored<T> | undefined {
+    const shown = this.#watch.get(key);
+    const written = this.#written.get(key);
+    return written !== undefined && (shown === undefined || versionOf(written) > versionOf(shown)) ? written : shown;
+  }
+
+  *values(): Generator<Stored<T>> {
+    for (const object of this.#watch.values()) yield this.get(keyOf(object)) ?? object;
+  }
+
+  /** Keeps what a write was answered with, until the watch shows it. An answer may come after that, or after the object's end. */
+  remember(object: Stored<T>): Stored<T> {
+    const kept = withoutManagedFields(object);
+    if (versionOf(kept) > this.#watch.version) this.#written.set(keyOf(kept), kept);
+    return kept;
+  }
+
+  #forget(key: string, before: Stored<T> | undefined, after: Stored<T> | undefined): void {
+    const written = this.#written.get(key);
+    if (written === undefined) return;
+    const overtaken =
+      after === undefined ? before?.metadata.uid === written.metadata.uid : versionOf(after) >= versionOf(written);
+    if (overtaken) this.#written.delete(key);
+  }
+}
+
+const versionOf = (object: Stored): bigint => BigInt(object.metadata.resourceVersion);
+
+function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
+  const { managedFields: _managedFields, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,64 @@
+import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { isDeleting } from '../vmi/vmi.ts';
+import { mayAdopt } from '../store/may-adopt.ts';
+import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../types.ts';
+import { vmOwner } from '../store/vm-owner.ts';
+
+const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
+
+export interface VolumesState {
+  /** All DataVolumes of the VM's templates are there and filled. */
+  ready: boolean;
+  failure?: { reason: string; message: string };
+}
+
+/** Creates the DataVolumes that a VM's templates ask for, and adopts those of the right name that have no controller. */
+export async function claimDataVolumes(cluster: Cluster, machine: Stored<VirtualMachine>): Promise<VolumesState> {
+  const { client, dataVolumes } = cluster;
+  const { namespace } = machine.metadata;
+  let ready = true;
+  for (const template of machine.spec.dataVolumeTemplates ?? []) {
+    const found = dataVolumes.get(`${namespace}/${template.metadata.name}`);
+    try {
+      if (found === undefined)
+        dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, machine)));
+      else if (controllerOf(found) === undefined && !isDeleting(found)) {
+        if (!(await mayAdopt(cluster, machine))) return { ready: false };
+        await adopt(cluster, found, machine);
+      }
+    } catch (error) {
+      if (isAlreadyExists(error)) return { ready: false };
+      if (!(error instanceof KubeError) || error.reason === 'Conflict') throw error;
+      const message = `Error encountered while creating DataVolumes: failed to create DataVolume: ${error.message}`;
+      return { ready: false, failure: { reason: 'FailedCreate', message } };
+    }
+    if (!USABLE.has(found?.status?.phase ?? '')) ready = false;
+  }
+  return { ready };
+}
+
+export function fromTemplate({ metadata, spec }: DataVolumeTemplate, machine: Stored<VirtualMachine>): DataVolume {
+  const { namespace, uid } = machine.metadata;
+  return {
+    metadata: {
+      name: metadata.name,
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...metadata.labels, 'kubevirt.io/created-by': uid },
+      annotations: { ...metadata.annotations, 'cdi.kubevirt.io/allowClaimAdoption': 'true' },
+      ownerReferences: [vmOwner(machine.metadata)],
+    },
+    spec,
+  };
+}
+
+async function adopt(
+  { client, dataVolumes }: Cluster,
+  found: Stored<DataVolume>,
+  machine: Stored<VirtualMachine>,
+): Promise<void> {
+  const { namespace, name, resourceVersion, ownerReferences = [] } = found.metadata;
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };
+  dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch));
+}

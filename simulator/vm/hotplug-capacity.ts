@@ -1,0 +1,61 @@
+import { amountOf, binary } from '../quantity.ts';
+import type { Domain, InstanceSpec, KubeVirt, Quantity } from '../types.ts';
+
+const MOST_VCPUS = 512;
+const LEAST_GUEST = 2 ** 30;
+
+export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
+  (kubevirt?.spec?.configuration?.vmRolloutStrategy ?? 'LiveUpdate') === 'LiveUpdate';
+
+/**
+ * What admission fills in of a guest that starts now: its topology and its memory where they are left open, and under
+ * LiveUpdate how far both may grow while it runs.
+ */
+export function withRoomToGrow(spec: InstanceSpec, kubevirt: KubeVirt | undefined): InstanceSpec {
+  const domain = withSize(spec.domain);
+  return { ...spec, domain: isLiveUpdate(kubevirt) ? withMost(domain, kubevirt) : domain };
+}
+
+function withSize(domain: Domain): Domain {
+  const { cpu, memory, resources: { requests, limits } = {} } = domain;
+  const bare = !cpu?.sockets && !cpu?.cores && !cpu?.threads;
+  const sockets = Math.ceil(amountOf(limits?.['cpu'] ?? requests?.['cpu'] ?? 1));
+  const guest = memory?.guest ?? requests?.['memory'] ?? limits?.['memory'] ?? memory?.hugepages?.pageSize;
+  return {
+    ...domain,
+    ...(bare ? { cpu: { ...cpu, sockets, cores: 1, threads: 1 } } : {}),
+    ...(guest === undefined ? {} : { memory: { ...memory, guest } }),
+  };
+}
+
+function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
+  const { maxHotplugRatio: ratio = 4, maxCpuSockets, maxGuest } = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
+  const { cpu, memory } = domain;
+  const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
+  const most = maxCpuSockets ? Math.max(maxCpuSockets, sockets) : sockets * ratio;
+  const capped = !maxCpuSockets && most * cores * threads > MOST_VCPUS ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets) : most;
+  const guest = memory?.guest;
+  const room = memory?.maxGuest ?? maxGuest ?? (guest === undefined ? undefined : binary(amountOf(guest) * ratio));
+  const growing = memory?.maxGuest !== undefined || whyFixed(domain, room) === undefined;
+  return {
+    ...domain,
+    cpu: { ...cpu, maxSockets: cpu?.maxSockets || capped },
+    ...(growing && room !== undefined ? { memory: { ...memory, maxGuest: room } } : {}),
+  };
+}
+
+/** Why memory can't be plugged into such a guest while it runs; undefined where it can. */
+export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quantity | undefined): string | undefined {
+  const numa = cpu?.['numa'] as { guestMappingPassthrough?: unknown } | undefined;
+  if (cpu?.['realtime'] !== undefined) return 'Memory hotplug is not compatible with realtime VMs';
+  if (numa?.guestMappingPassthrough !== undefined) return 'Memory hotplug is not compatible with guest mapping passthrough';
+  if (launchSecurity !== undefined) return 'Memory hotplug is not compatible with encrypted VMs';
+  if (memory?.guest === undefined) return 'Guest memory must be configured when memory hotplug is enabled';
+  if (maxGuest === undefined) return 'Max guest memory must be configured when memory hotplug is enabled';
+  const [guest, most] = [amountOf(memory.guest), amountOf(maxGuest)];
+  const block = memory.hugepages?.pageSize === '1Gi' ? 2 ** 30 : 2 ** 21;
+  if (guest > most) return 'Guest memory is greater than the configured maxGuest memory';
+  if (guest % block !== 0) return `Guest memory must be ${binary(block)} aligned`;
+  if (most % block !== 0) return `MaxGuest must be ${binary(block)} aligned`;
+  return guest < LEAST_GUEST ? 'Memory hotplug is only available for VMs with at least 1Gi of guest memory' : undefined;
+}

@@ -1,0 +1,130 @@
+import { isTrue } from '../store/conditions.ts';
+import { isFinal, isPaused, phaseOf } from '../vmi/vmi.ts';
+import { runStrategyOf } from './run-strategy.ts';
+import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+/** What a call of a subresource comes to: changes as merge patches, or a refusal with KubeVirt's code and words. */
+export interface Answer {
+  /** On the VM's spec. */
+  spec?: Record<string, unknown>;
+  /** On the VM's status. */
+  status?: Record<string, unknown>;
+  /** On the VMI's spec. */
+  instanceSpec?: Record<string, unknown>;
+}
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: number;
+  readonly reason: string;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+    this.reason = REASONS[code] ?? 'InternalError';
+  }
+}
+
+const REASONS: Record<number, string> = { 400: 'BadRequest', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict' };
+
+interface Body {
+  paused?: unknown;
+  gracePeriod?: unknown;
+  gracePeriodSeconds?: unknown;
+}
+
+export function start(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
+  if (instance !== undefined && !isFinal(instance) && phaseOf(instance) !== undefined)
+    throw new Refusal(409, 'VM is already running');
+  const data = body.paused === true ? { data: { paused: 'true' } } : {};
+  const request: StateChangeRequest = { action: 'Start', ...data };
+  const strategy = runStrategyOf(machine);
+  switch (strategy) {
+    case 'Halted':
+      return body.paused === true ? requested(machine, [request]) : switched(machine, true);
+    case 'RerunOnFailure':
+    case 'Manual': {
+      if (strategy === 'RerunOnFailure' && instance !== undefined && phaseOf(instance) === 'Failed') {
+        throw new Refusal(409, 'RerunOnFailure does not support starting VM from failed state');
+      }
+      return requested(machine, [...(instance === undefined ? [] : [stopOf(instance)]), request]);
+    }
+    case 'Always':
+    case 'Once':
+      throw new Refusal(409, `${strategy} does not support manual start requests`);
+    case 'WaitAsReceiver':
+      return {};
+  }
+}
+
+export function stop(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
+  const running = instance !== undefined && !isFinal(instance);
+  const grace = typeof body.gracePeriod === 'number' ? body.gracePeriod : undefined;
+  const instanceSpec = running && grace !== undefined ? { instanceSpec: { terminationGracePeriodSeconds: grace } } : {};
+  const strategy = runStrategyOf(machine);
+  switch (strategy) {
+    case 'Halted': {
+      if (!running) throw new Refusal(409, 'VM is not running');
+      const before = instance.spec.terminationGracePeriodSeconds;
+      if (grace === undefined || (before !== undefined && grace >= before)) {
+        throw new Refusal(409, 'Halted only supports manual stop requests with a shorter graceperiod');
+      }
+      return { ...requested(machine, [stopOf(instance)]), ...instanceSpec };
+    }
+    case 'RerunOnFailure':
+    case 'Manual':
+      if (!running) throw new Refusal(409, 'VM is not running');
+      return { ...requested(machine, [stopOf(instance)]), ...instanceSpec };
+    case 'Always':
+    case 'Once':
+      return { ...switched(machine, false), ...instanceSpec };
+    case 'WaitAsReceiver':
+      return {};
+  }
+}
+
+export function restart(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
+  const grace = body.gracePeriodSeconds;
+  if (typeof grace === 'number' && grace > 0)
+    throw new Refusal(400, 'For force restart, only gracePeriod=0 is supported for now');
+  if (typeof grace === 'number' && grace < 0) throw new Refusal(400, 'gracePeriod has to be greater or equal to 0');
+  if (isTrue(machine, 'VolumesChange')) throw new Refusal(409, 'VM recovery required: Volume migration failed');
+  const strategy = runStrategyOf(machine);
+  if (strategy === 'Halted' || strategy === 'Once')
+    throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
+  if (instance === undefined) throw new Refusal(409, 'VM is not running: Halted');
+  // One second is the shortest time in which a guest can be shut down in order.
+  const instanceSpec = grace === 0 ? { instanceSpec: { terminationGracePeriodSeconds: 1 } } : {};
+  return { ...requested(machine, [stopOf(instance), { action: 'Start' }]), ...instanceSpec };
+}
+
+/** Refuses what can't be done to a guest in this state. */
+export function checkGuest(action: string, instance: VirtualMachineInstance): void {
+  if (phaseOf(instance) !== 'Running') throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
+  if (action === 'pause' && isPaused(instance)) throw new Refusal(409, 'VMI is already paused');
+  if (action === 'unpause' && !isPaused(instance)) throw new Refusal(409, 'VMI is not paused');
+  if (action === 'softreboot' && isPaused(instance)) throw new Refusal(409, 'VMI is paused');
+}
+
+const stopOf = (instance: VirtualMachineInstance): StateChangeRequest => ({
+  action: 'Stop',
+  ...(instance.metadata.uid === undefined ? {} : { uid: instance.metadata.uid }),
+});
+
+/** Requests under way make way only for a lone stop. Whoever asks by hand need not wait for a backoff. */
+function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answer {
+  const under = machine.status?.stateChangeRequests ?? [];
+  if (under.length > 0 && !(changes.length === 1 && changes[0]!.action === 'Stop')) {
+    throw new Refusal(500, 'unable to complete request: stop/start already underway');
+  }
+  return { status: { stateChangeRequests: changes, ...(machine.status?.startFailure == null ? {} : { startFailure: null }) } };
+}
+
+/** Its own admission refuses virt-api what it refuses everybody, which the caller sees as an internal error. */
+function switched({ spec, status }: VirtualMachine, on: boolean): Answer {
+  const { snapshotInProgress, restoreInProgress } = status ?? {};
+  const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: Cannot update';
+  if (restoreInProgress !== undefined) throw new Refusal(500, `${denied} VM runStrategy until restore "${restoreInProgress}" completes`);
+  if (snapshotInProgress !== undefined) throw new Refusal(500, `${denied} vm running state until snapshot "${snapshotInProgress}" completes`);
+  return { spec: spec.runStrategy === undefined ? { running: on } : { runStrategy: on ? 'Always' : 'Halted' } };
+}

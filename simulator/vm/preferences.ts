@@ -1,0 +1,79 @@
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { apiVersionOf, ControllerRevisions, type Resource } from '../../api/resources.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../store/resources.ts';
+import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../types.ts';
+import { vmOwner } from '../store/vm-owner.ts';
+
+const LABEL = 'instancetype.kubevirt.io/object-';
+const NAME_LABEL = `${LABEL}name`;
+
+interface Revision extends KubeObject {
+  revision: number;
+  data?: Preference;
+}
+
+/** Of which kind the preference is that a VM names. Throws where KubeVirt knows no such kind. */
+export function kindOf({ kind = '' }: PreferenceMatcher): Resource {
+  const plural = kind.toLowerCase().replace(/s?$/, 's');
+  if (plural === VirtualMachinePreferences.plural) return VirtualMachinePreferences;
+  if (kind === '' || plural === VirtualMachineClusterPreferences.plural) return VirtualMachineClusterPreferences;
+  throw new Error(`got unexpected kind in PreferenceMatcher: ${kind}`);
+}
+
+/**
+ * The preference of a VM, or undefined where it names none: the copy that was kept when the VM was first seen with it goes
+ * before what it says now. Throws where it is not to be had.
+ */
+export async function preferenceOf(client: KubeClient, { metadata: { namespace }, spec: { preference }, status }: VirtualMachine): Promise<Preference | undefined> {
+  if (preference === undefined) return undefined;
+  const kept = preference.revisionName || status?.preferenceRef?.controllerRevisionRef?.name;
+  if (kept) {
+    const revision = await client.get<Revision>(ControllerRevisions, { namespace, name: kept });
+    if (preference.revisionName || revision.metadata.labels?.[NAME_LABEL] === preference.name) return revision.data;
+  }
+  const resource = kindOf(preference);
+  return client.get<Preference>(resource, { ...(resource.namespaced ? { namespace } : {}), name: preference.name ?? '' });
+}
+
+/** What the VM's status is to say of its preference: undefined where it says so already, or there is none. Keeps a copy of one that is new. */
+export async function keepPreference(client: KubeClient, machine: Stored<VirtualMachine>): Promise<PreferenceRef | undefined> {
+  const { preference } = machine.spec;
+  if (preference === undefined) return undefined;
+  const { name = '', kind, revisionName } = preference;
+  const before = machine.status?.preferenceRef;
+  const same = before?.name === name && (kind === undefined || before.kind === kind);
+  const known = same ? before.controllerRevisionRef?.name : undefined;
+  if (known !== undefined && (!revisionName || revisionName === known)) return undefined;
+  const { status: _status, ...bare } = machine;
+  const revision = revisionName || (await keep(client, machine, (await preferenceOf(client, bare))!));
+  return { ...before, name, ...(kind === undefined ? {} : { kind }), controllerRevisionRef: { name: revision } };
+}
+
+async function keep(client: KubeClient, { metadata: vm, spec }: Stored<VirtualMachine>, preference: Preference): Promise<string> {
+  const resource = kindOf(spec.preference!);
+  const { name, uid = '', generation = 1 } = preference.metadata;
+  const revision: Revision = {
+    metadata: {
+      name: `${vm.name}-${name}-${resource.version}-${uid}-${generation}`,
+      ...(vm.namespace === undefined ? {} : { namespace: vm.namespace }),
+      labels: {
+        [`${LABEL}generation`]: String(generation),
+        [`${LABEL}kind`]: resource.kind,
+        [NAME_LABEL]: name,
+        [`${LABEL}uid`]: uid,
+        [`${LABEL}version`]: resource.version,
+      },
+      ownerReferences: [vmOwner(vm)],
+    },
+    revision: 0,
+    data: { ...preference, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, uid, generation } },
+  };
+  try {
+    await client.create(ControllerRevisions, revision);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  return revision.metadata.name;
+}

@@ -1,0 +1,50 @@
+import { conditionOf } from '../store/conditions.ts';
+import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../vmi/vmi.ts';
+import { runStrategyOf } from './run-strategy.ts';
+import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+export interface Shown {
+  machine: VirtualMachine;
+  instance: VirtualMachineInstance | undefined;
+  startFailure: StartFailure | undefined;
+  /** Phases of the DataVolumes that the VM's volumes name, as far as they exist. */
+  dataVolumePhases: readonly (string | undefined)[];
+  /** A claim of the VM's exists and has no volume yet. */
+  unboundClaim: boolean;
+  /** Its VMI has just been made, and is not in sight yet. */
+  starting?: boolean;
+}
+
+const FILLED = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation', 'Failed']);
+const COUNTING = new Set(['Always', 'RerunOnFailure', 'Once']);
+
+/** The first that holds, in KubeVirt's order, is what the VM shows. */
+const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
+  ['Terminating', ({ machine }) => isDeleting(machine)],
+  ['Stopping', ({ instance }) => instance !== undefined && !isFinal(instance) && isDeleting(instance)],
+  ['Migrating', ({ instance }) => instance !== undefined && isMigrating(instance)],
+  ['Paused', ({ instance }) => instance !== undefined && phaseOf(instance) === 'Running' && isPaused(instance)],
+  ['Running', ({ instance }) => instance !== undefined && phaseOf(instance) === 'Running'],
+  ['ErrorPvcNotFound', ({ instance }) => isFalse(instance, 'Synchronized', 'FailedPvcNotFound')],
+  ['DataVolumeError', ({ dataVolumePhases }) => dataVolumePhases.includes('Failed')],
+  ['ErrorUnschedulable', ({ instance }) => isFalse(instance, 'PodScheduled', 'Unschedulable')],
+  ['Provisioning', ({ dataVolumePhases }) => dataVolumePhases.some((phase) => !FILLED.has(phase ?? ''))],
+  ['WaitingForVolumeBinding', (shown) => shown.unboundClaim && isSetToStart(shown)],
+  ['ImagePullBackOff', ({ instance }) => isFalse(instance, 'Synchronized', 'ImagePullBackOff')],
+  ['Starting', ({ instance, starting }) => (instance === undefined ? starting === true : !isFinal(instance))],
+  ['CrashLoopBackOff', ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine))],
+  ['Stopped', () => true],
+];
+
+export const printableStatus = (shown: Shown): string => order.find(([, holds]) => holds(shown))![0];
+
+const isFalse = (instance: VirtualMachineInstance | undefined, type: string, reason: string): boolean => {
+  const condition = conditionOf(instance, type);
+  return condition?.status === 'False' && condition.reason === reason;
+};
+
+function isSetToStart({ machine, instance }: Shown): boolean {
+  const strategy = runStrategyOf(machine);
+  if (strategy === 'Always') return true;
+  return strategy !== 'Halted' && (instance === undefined ? strategy === 'Once' : !isFinal(instance));
+}

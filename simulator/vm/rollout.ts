@@ -1,0 +1,97 @@
+import { isDeepStrictEqual } from 'node:util';
+import { conditionOf, isTrue } from '../store/conditions.ts';
+import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
+import type { RestartRequired } from './status.ts';
+import { amountOf } from '../quantity.ts';
+import { whyFixed } from './hotplug-capacity.ts';
+import { isChanged } from './started-from.ts';
+import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+/** What becomes of a change in a running VM's template. */
+export interface Rollout {
+  restartRequired: RestartRequired;
+  /** The instance's spec with what can change under its guest; undefined where nothing of that differs. */
+  live: InstanceSpec | undefined;
+  /** What can't be done in this moment, and is tried again. */
+  failure?: { reason: string; message: string };
+}
+
+/** What becomes of one field, or of some that go together. */
+type Step = { spec: InstanceSpec } | { why: string } | { failure: { reason: string; message: string } };
+type Take = (wanted: InstanceSpec, instance: VirtualMachineInstance, now: InstanceSpec) => Step;
+
+export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
+const MEMORY = 'memory updated in template spec';
+
+export function planRollout({ spec: { template } }: VirtualMachine, instance: VirtualMachineInstance, liveUpdate: boolean): Rollout {
+  if (isChanged(instance, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
+  if (!liveUpdate || isDeleting(instance) || isFinal(instance)) return { restartRequired: 'none', live: undefined };
+  let { spec } = instance;
+  let why: string | undefined;
+  for (const take of [takeSockets, takePlacement, takeTolerations, takeMemory]) {
+    const step = take(template.spec, instance, spec);
+    if ('failure' in step) return { restartRequired: required(why), live: changed(instance, spec), failure: step.failure };
+    if ('why' in step) why ??= step.why;
+    else spec = step.spec;
+  }
+  return { restartRequired: required(why), live: changed(instance, spec) };
+}
+
+/** KubeVirt takes this condition away and sets it anew each time that it looks at the VM, with the time of that moment. */
+const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, anew: true });
+
+const changed = ({ spec }: VirtualMachineInstance, now: InstanceSpec): InstanceSpec | undefined =>
+  isDeepStrictEqual(spec, now) ? undefined : now;
+
+const takeSockets: Take = (wanted, instance, now) => {
+  const { cpu } = now.domain;
+  if (wanted.domain.cpu === undefined || cpu === undefined) return { spec: now };
+  const { sockets = 0 } = wanted.domain.cpu;
+  const { sockets: current = 0, maxSockets = 0 } = cpu;
+  if (sockets === current) return { spec: now };
+  const failure = busy(instance, 'HotVCPUChange', 'CPU');
+  if (failure !== undefined) return { failure: { reason: 'HotPlugCPUError', message: `Error encountered while handling CPU change request: ${failure}` } };
+  if (sockets > maxSockets) return { why: "CPU sockets updated in template spec to a value higher than what's available" };
+  if (sockets < current) return { why: 'Reduction of CPU socket count requires a restart' };
+  return { spec: { ...now, domain: { ...now.domain, cpu: { ...cpu, sockets } } } };
+};
+
+const takePlacement: Take = (wanted, instance, now) => {
+  const { nodeSelector: _nodeSelector, affinity: _affinity, ...rest } = now;
+  const { nodeSelector, affinity } = wanted;
+  const spec = { ...rest, ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(affinity === undefined ? {} : { affinity }) };
+  if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
+  const message = 'Error encountered while handling node affinity change request: Node affinity should not be changed during VMI migration';
+  return { failure: { reason: 'AffinityChangeError', message } };
+};
+
+const takeTolerations: Take = (wanted, instance, now) => {
+  const { tolerations: _tolerations, ...rest } = now;
+  const { tolerations } = wanted;
+  const spec = { ...rest, ...(tolerations === undefined ? {} : { tolerations }) };
+  if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
+  const message = 'Error encountered while handling tolerations change request: tolerations should not be changed during VMI migration';
+  return { failure: { reason: 'TolerationsChangeError', message } };
+};
+
+const takeMemory: Take = (wanted, instance, now) => {
+  const guest = wanted.domain.memory?.guest;
+  const { guest: current, maxGuest } = now.domain.memory ?? {};
+  const { guestCurrent, guestAtBoot } = instance.status?.memory ?? {};
+  if (guest === undefined || current === undefined || guestCurrent === undefined) return { spec: now };
+  if (conditionOf(instance, 'HotMemoryChange')?.status === 'False') return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
+  if (amountOf(guest) === amountOf(current)) return { spec: now };
+  if (!isTrue(instance, 'LiveMigratable')) return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
+  if (maxGuest === undefined) return { why: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
+  const failure = busy(instance, 'HotMemoryChange', 'memory');
+  if (failure !== undefined) return { failure: { reason: 'HotPlugMemoryError', message: `error encountered while handling memory hotplug requests: ${failure}` } };
+  const fixed = whyFixed(wanted.domain, maxGuest);
+  if (fixed !== undefined) return { why: `memory hotplug not supported, ${fixed}` };
+  if (guestAtBoot !== undefined && amountOf(guest) < amountOf(guestAtBoot)) return { why: `${MEMORY} to a value lower than what the VM started with` };
+  return { spec: { ...now, domain: { ...now.domain, memory: { ...now.domain.memory, guest } } } };
+};
+
+function busy(instance: VirtualMachineInstance, condition: string, what: string): string | undefined {
+  if (isTrue(instance, condition)) return `another ${what} hotplug is in progress`;
+  return isMigrating(instance) ? `${what} hotplug is not allowed while VMI is migrating` : undefined;
+}

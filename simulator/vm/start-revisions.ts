@@ -1,0 +1,51 @@
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
+import type { Stored } from '../../api/objects.ts';
+import { ControllerRevisions } from '../../api/resources.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { vmOwner } from '../store/vm-owner.ts';
+
+/** The copies of its spec that KubeVirt makes of a VM as it starts it: one a VM, owned by it, of the generation that its guest is of. */
+export class StartRevisions {
+  readonly #client: KubeClient;
+  /** By the VM's UID. */
+  readonly #kept = new Map<string, string>();
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  /** An earlier run of this process may have made it. */
+  note(machine: Stored<VirtualMachine>, instance: VirtualMachineInstance): void {
+    const name = instance.status?.virtualMachineRevisionName;
+    if (name !== undefined && !this.#kept.has(machine.metadata.uid)) this.#kept.set(machine.metadata.uid, name);
+  }
+
+  forget(machine: Stored<VirtualMachine>): void {
+    this.#kept.delete(machine.metadata.uid);
+  }
+
+  /** The name of the copy that a guest which starts now is of. */
+  async keep({ metadata: { name, namespace, uid, generation = 1 }, spec }: Stored<VirtualMachine>): Promise<string> {
+    const copy = `revision-start-vm-${uid}-${generation}`;
+    const before = this.#kept.get(uid);
+    if (before === copy) return copy;
+    if (before !== undefined) await this.#remove(namespace, before);
+    const metadata = { name: copy, ...(namespace === undefined ? {} : { namespace }), ownerReferences: [vmOwner({ name, uid })] };
+    try {
+      await this.#client.create(ControllerRevisions, { metadata, revision: generation, data: { spec } });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+    this.#kept.set(uid, copy);
+    return copy;
+  }
+
+  async #remove(namespace: string | undefined, name: string): Promise<void> {
+    try {
+      await this.#client.delete(ControllerRevisions, { namespace, name });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { STARTED_FROM } from '../knobs.ts';
+import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+
+type Template = VirtualMachine['spec']['template'];
+
+/**
+ * Hashes of the template that a VMI is started from, by which a later change of it is told. They are kept on the VMI, for its
+ * own spec also changes by other ways than its VM's template.
+ */
+interface Hashes {
+  /** Of the spec without what may change under a running guest. */
+  rest: string;
+  memory: string;
+  spec: string;
+  /** Of the spec and of the metadata. */
+  all: string;
+}
+
+export const startedFrom = (template: Template): string => Object.values(hashesOf(template)).join('-');
+
+/** True where the spec holds a change that a running guest can't take. */
+export function isChanged(instance: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
+  const before = hashesBefore(instance);
+  if (before === undefined) return false;
+  const now = hashesOf({ ...template, spec: withUuid(template.spec, instance.spec.domain.firmware?.uuid) });
+  if (!liveUpdate) return before.spec !== now.spec;
+  // Memory that is taken out of the template altogether is no other size.
+  return before.rest !== now.rest || (template.spec.domain.memory?.guest === undefined && before.memory !== now.memory);
+}
+
+/** True where nothing of the template is another, labels and annotations included. */
+export const isTheSame = (instance: VirtualMachineInstance, template: Template): boolean =>
+  hashesBefore(instance)?.all === hashesOf(template).all;
+
+function hashesOf({ metadata = {}, spec }: Template): Hashes {
+  return { rest: hash(withoutLiveFields(spec)), memory: hash(spec.domain.memory), spec: hash(spec), all: hash({ metadata, spec }) };
+}
+
+function hashesBefore({ metadata }: VirtualMachineInstance): Hashes | undefined {
+  const [rest, memory, spec, all] = metadata.annotations?.[STARTED_FROM]?.split('-') ?? [];
+  return rest === undefined || memory === undefined || spec === undefined || all === undefined ? undefined : { rest, memory, spec, all };
+}
+
+function withoutLiveFields(spec: InstanceSpec): InstanceSpec {
+  const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, ...rest } = spec;
+  const { cpu, memory, ...domain } = rest.domain;
+  const { sockets: _sockets, ...otherCpu } = cpu ?? {};
+  const { guest: _guest, ...otherMemory } = memory ?? {};
+  // A template that names no CPU at all can't be given sockets under a running guest.
+  return { ...rest, domain: { ...domain, ...(cpu === undefined ? {} : { cpu: otherCpu }), memory: otherMemory } };
+}
+
+function withUuid(spec: InstanceSpec, uuid: string | undefined): InstanceSpec {
+  if (uuid === undefined || spec.domain.firmware?.uuid) return spec;
+  return { ...spec, domain: { ...spec.domain, firmware: { ...spec.domain.firmware, uuid } } };
+}
+
+const hash = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('hex').slice(0, 16);
+
+/** JSON with its keys in order, so that equal objects give equal text. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value ?? null, (_key, part: unknown) =>
+    part !== null && typeof part === 'object' && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );

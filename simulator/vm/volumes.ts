@@ -1,0 +1,50 @@
+import type { InstanceSpec, Volume } from '../types.ts';
+
+/** Names of the claims that a guest's volumes need, a DataVolume's claim having its name. */
+export function claimsOf(spec: InstanceSpec): string[] {
+  const names: string[] = [];
+  for (const { persistentVolumeClaim, dataVolume } of spec.volumes ?? []) {
+    if (persistentVolumeClaim !== undefined) names.push(persistentVolumeClaim.claimName);
+    if (dataVolume !== undefined) names.push(dataVolume.name);
+  }
+  return names;
+}
+
+export const dataVolumesOf = (spec: InstanceSpec): string[] =>
+  (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
+
+/** What the pod of a guest reads beside claims. */
+export interface Source {
+  kind: 'Secret' | 'ConfigMap';
+  name: string;
+}
+
+interface Reference {
+  name?: string;
+  secretName?: string;
+  secretRef?: Reference;
+  networkDataSecretRef?: Reference;
+  secret?: Reference;
+  configMap?: Reference;
+  optional?: boolean;
+}
+
+/** The Secrets and ConfigMaps that a guest's volumes can't do without. */
+export const sourcesOf = (spec: InstanceSpec): Source[] => (spec.volumes ?? []).flatMap(sourcesOfVolume);
+
+function sourcesOfVolume(volume: Volume): Source[] {
+  const sources = volume as Partial<Record<string, Reference>>;
+  const { secret, configMap, sysprep } = sources;
+  const clouds = [sources['cloudInitNoCloud'], sources['cloudInitConfigDrive']];
+  const ofClouds = clouds.flatMap((cloud) => [cloud?.secretRef, cloud?.networkDataSecretRef]);
+  const secrets = [secret, sysprep?.secret, ...ofClouds];
+  const configMaps = [configMap, sysprep?.configMap];
+  return [
+    ...secrets.flatMap((one) => sourceIn('Secret', one)),
+    ...configMaps.flatMap((one) => sourceIn('ConfigMap', one)),
+  ];
+}
+
+function sourceIn(kind: Source['kind'], { name, secretName = name, optional }: Reference = {}): Source[] {
+  return secretName === undefined || optional === true ? [] : [{ kind, name: secretName }];
+}

@@ -1,0 +1,77 @@
+import type { Stored } from '../../api/objects.ts';
+import { timestamp } from '../store/conditions.ts';
+import { plugged } from '../vm/hotplug.ts';
+import { durationOf, Knob } from '../knobs.ts';
+import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
+
+type Instance = Stored<VirtualMachineInstance>;
+
+/** What happens next to an instance that may be asked to move to another node. */
+export type MigrationStep =
+  | { do: 'nothing' }
+  | { do: 'begin'; migration: Stored<Migration> }
+  | { do: 'wait'; until: number }
+  /** Ends the move that is under way; `migration` is undefined where it was taken back. */
+  | { do: 'end'; migration: Stored<Migration> | undefined; succeeded: boolean }
+  /** Notes down how a move went that has ended already, or could not begin. */
+  | { do: 'note'; migration: Stored<Migration>; phase: MigrationPhase };
+
+const MIGRATION_MS = 1000;
+
+export const isOver = ({ status }: Migration): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** `migrations`: those of the instance that are not over, the oldest first. */
+export function migrationStep(
+  instance: Instance | undefined,
+  migrations: readonly Stored<Migration>[],
+  now: number,
+): MigrationStep {
+  const state = instance?.status?.migrationState;
+  if (instance !== undefined && state !== undefined && isMigrating(instance)) {
+    const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
+    const possible = phaseOf(instance) === 'Running' && !isDeleting(instance);
+    if (migration === undefined || isDeleting(migration) || !possible) return { do: 'end', migration, succeeded: false };
+    const until = Date.parse(state.startTimestamp ?? timestamp(now)) + (durationOf(instance.metadata, Knob.migrationTime) ?? MIGRATION_MS);
+    return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded: true };
+  }
+  const [migration] = migrations;
+  if (migration === undefined) return { do: 'nothing' };
+  if (state?.migrationUid === migration.metadata.uid)
+    return { do: 'note', migration, phase: state.failed === true ? 'Failed' : 'Succeeded' };
+  if (instance === undefined || phaseOf(instance) !== 'Running' || isDeleting(instance))
+    return { do: 'note', migration, phase: 'Failed' };
+  return { do: 'begin', migration };
+}
+
+export function begun(instance: Instance, migration: Stored<Migration>, targetNode: string, now: number): Instance {
+  const sourceNode = instance.status?.nodeName;
+  const migrationState = {
+    migrationUid: migration.metadata.uid,
+    ...(sourceNode === undefined ? {} : { sourceNode }),
+    targetNode,
+    startTimestamp: timestamp(now),
+    mode: 'PreCopy',
+  };
+  return { ...instance, status: { ...instance.status, migrationState } };
+}
+
+export function ended(instance: Instance, succeeded: boolean, now: number): Instance {
+  const { metadata, status } = instance;
+  const migrationState = {
+    ...status?.migrationState,
+    endTimestamp: timestamp(now),
+    completed: true,
+    ...(succeeded ? {} : { failed: true }),
+  };
+  const target = migrationState.targetNode;
+  if (!succeeded || target === undefined) return { ...instance, status: { ...status, migrationState } };
+  const labels = { ...metadata.labels, [NODE_LABEL]: target };
+  return plugged({ ...instance, metadata: { ...metadata, labels }, status: { ...status, migrationState, nodeName: target } });
+}
+
+export function inPhase(migration: Stored<Migration>, phase: MigrationPhase, now: number): Stored<Migration> {
+  const passed = migration.status?.phaseTransitionTimestamps ?? [];
+  const transitions = [...passed, { phase, phaseTransitionTimestamp: timestamp(now) }];
+  return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions } };
+}

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest';
+import type { Fleet, FleetChange } from '../../../activities/cache/cluster-cache.ts';
+import { POOL_LABEL } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
+import { aPicture } from './a-snapshot.ts';
+
+const cluster = aFleet({ simulator: false, workers: 0 });
+
+async function started(): Promise<Fleet> {
+  const { fleet } = await aPicture(cluster().stack.kubeconfig);
+  await fleet.start();
+  return fleet;
+}
+
+const createVm = (namespace: string): Promise<Stored> => cluster().kube.create<KubeObject>(VirtualMachines, { metadata: { namespace, name: 'web-1' }, spec: haltedTemplate.spec });
+
+const instanceOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject => ({
+  metadata: { namespace: namespace!, name, ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }] },
+  spec: { domain: { devices: {}, cpu: { sockets: 2, maxSockets: 8 }, memory: { guest: '1Gi', maxGuest: '4Gi' } } },
+  status: {
+    phase: 'Running',
+    nodeName: 'node-1',
+    conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: '2026-01-02T03:04:05Z' }],
+    currentCPUTopology: { sockets: 1, cores: 1, threads: 1 },
+    memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '1Gi' },
+    machine: { type: 'q35' },
+    migrationState: { migrationUid: 'one', completed: true },
+  },
+});
+
+test('a VM has its own instance, and not the one that an earlier VM of its name has left behind', async () => {
+  const namespace = await cluster().namespace();
+  const fleet = await started();
+  const vm = await createVm(namespace);
+  await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
+  await until(async () => expect(fleet.vmis.get(`${namespace}/web-1`)).toBeDefined());
+  const view = { namespace, name: 'web-1', uid: vm.metadata.uid };
+  expect(fleet.vmiOf(view)).toMatchObject({
+    ready: true,
+    readySince: Date.UTC(2026, 0, 2, 3, 4, 5),
+    node: 'node-1',
+    migrating: false,
+    machineType: 'q35',
+    cpu: { sockets: 2, maxSockets: 8, current: 1 },
+    memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
+  });
+
+  // Nobody collects garbage here: the instance stays.
+  await cluster().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
+  const later = await createVm(namespace);
+  await fleet.catchUp({ vms: later.metadata.resourceVersion });
+  expect(fleet.vms.get(`${namespace}/web-1`)).toMatchObject({ uid: later.metadata.uid });
+  expect(fleet.vmis.get(`${namespace}/web-1`)).toBeDefined();
+  expect(fleet.vmiOf({ ...view, uid: later.metadata.uid })).toBeUndefined();
+});
+
+test('who has seen a newer instance than the watch has told is not answered with an older one', async () => {
+  const namespace = await cluster().namespace();
+  const { fleet } = await aPicture(cluster().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  await fleet.start();
+  const vm = await createVm(namespace);
+  const { metadata } = await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
+  expect(await fleet.catchUp({})).toMatchObject({ vmis: expect.stringMatching(/^\d+$/) as string });
+  expect(fleet.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeUndefined();
+  const reached = await fleet.catchUp({ vmis: metadata.resourceVersion });
+  expect(Number(reached.vmis)).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
+  expect(fleet.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeDefined();
+});
+
+test('the picture is complete only with the instances, and does not wait for a kind that the cluster has not', async () => {
+  const listed = Promise.withResolvers<void>();
+  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, async (_method, path) => {
+    if (path.includes('/kubevirts')) return { status: 404 };
+    if (path.includes('/virtualmachineinstances')) await listed.promise;
+    return 'pass';
+  });
+  let complete = false;
+  const start = fleet.start().then(() => (complete = true));
+  await until(async () => {
+    const { virtualmachineinstances, ...others } = fleet.caches;
+    expect(Object.values(others).every(({ synced }) => synced)).toBe(true);
+    expect(calls).toContainEqual(expect.stringMatching(/kubevirts 404$/));
+    expect(virtualmachineinstances!.synced).toBe(false);
+  });
+  expect(complete).toBe(false);
+  listed.resolve();
+  await start;
+  expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true);
+  expect(fleet.rolloutStrategy()).toBe('LiveUpdate');
+});
+
+test('a KubeVirt that is only out of reach is waited for', async () => {
+  let away = true;
+  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, (_method, path) => (away && path.includes('/kubevirts') ? { status: 503 } : 'pass'));
+  let complete = false;
+  const start = fleet.start().then(() => (complete = true));
+  await until(async () => expect(calls.filter((call) => call.endsWith('kubevirts 503')).length).toBeGreaterThan(1));
+  await until(async () => expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true));
+  expect(complete).toBe(false);
+  away = false;
+  await start;
+});
+
+test("KubeVirt's rollout strategy is followed as the cluster's configuration changes, and told once a change", async () => {
+  const fleet = await started();
+  const told: FleetChange[] = [];
+  fleet.subscribe((change) => void (change.kind === 'strategy' && told.push(change)));
+  expect(fleet.rolloutStrategy()).toBe('LiveUpdate');
+  const namespace = await cluster().namespace();
+  const key = { namespace, name: 'kubevirt' };
+  const follows = (strategy: string) => until(async () => expect(fleet.rolloutStrategy()).toBe(strategy));
+
+  await cluster().kube.create(KubeVirts, { metadata: key, spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
+  await follows('Stage');
+  await cluster().kube.patch(KubeVirts, key, 'merge', { metadata: { labels: { some: 'label' } } });
+  await cluster().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: null } } });
+  await follows('LiveUpdate');
+  await cluster().kube.patch(KubeVirts, key, 'merge', { status: { observedKubeVirtVersion: 'v1.5.2' } }, { subresource: 'status' });
+  await follows('Stage');
+  await cluster().kube.patch(KubeVirts, key, 'merge', { status: { observedKubeVirtVersion: 'v1.6.0' } }, { subresource: 'status' });
+  await follows('LiveUpdate');
+  expect(told.map((change) => change.after)).toEqual(['Stage', 'LiveUpdate', 'Stage', 'LiveUpdate']);
+  await cluster().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
+  await follows('Stage');
+  await cluster().kube.delete(KubeVirts, key);
+  await follows('LiveUpdate');
+});
+
+test("only drover's ControllerRevisions are held, and only a pool's count", async () => {
+  const namespace = await cluster().namespace();
+  const fleet = await started();
+  const create = (name: string, object: Record<string, unknown>, metadata = {}) =>
+    cluster().kube.create<KubeObject>(ControllerRevisions, { metadata: { namespace, name, ...metadata }, revision: 1, ...object });
+  const labels = { [POOL_LABEL]: 'web', 'drover.dev/revision': 'abc' };
+  const ownerReferences = [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true }];
+  await create('of-a-stateful-set', { data: { template: {} } });
+  await create('of-nobody', { data: { template: {} } }, { labels });
+  await create('without-template', { data: { spec: {} } }, { labels, ownerReferences });
+  await create('right', { data: { template: haltedTemplate } }, { labels, ownerReferences });
+  await until(async () => expect(fleet.revisionsOf('pool-uid').map(({ name }) => name)).toEqual(['right']));
+  expect(fleet.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
+  expect(fleet.revisions.size).toBe(3);
+  expect(fleet.revisionsOf('pool-uid')[0]).toMatchObject({ revision: 'abc', number: 1, template: haltedTemplate, askedBy: null, changeCause: null });
+});

@@ -1,0 +1,43 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { expect, test } from 'vitest';
+import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import { longLook, type Look } from '../../../activities/cache/long-look.ts';
+import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
+import type { PlanRequest } from '../../../activities/pool/types.ts';
+
+const stopping = new AbortController().signal;
+const logger = new DefaultLogger('ERROR');
+const nothing: Look<null> = { found: null, worth: 'nothing', isNews: false, times: [] };
+const givenUp = { type: 'ApiServerLost' };
+
+/** Caches that never change. */
+const cachesOf = (lost: AbortSignal): Fleet =>
+  ({ lost, catchUp: async () => ({}), subscribe: () => () => {} }) as unknown as Fleet;
+
+/** A wait that finds nothing, and tells `onLook` of each look. */
+const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
+  const options = { fleet: cachesOf(lost), stopping, seen: {}, concerns: () => true };
+  const look = (): Look<null> => {
+    onLook();
+    return nothing;
+  };
+  return new MockActivityEnvironment(undefined, { logger }).run(() => longLook(options, look));
+};
+
+test('a wait is given up at once when its worker loses the API server', async () => {
+  const server = new AbortController();
+  const waiting = wait(server.signal, () => setImmediate(() => server.abort()));
+  await expect(waiting).rejects.toMatchObject(givenUp);
+});
+
+test('a worker that has lost the API server waits for nothing, and never looks', async () => {
+  let looks = 0;
+  await expect(wait(AbortSignal.abort(), () => void looks++)).rejects.toMatchObject(givenUp);
+  expect(looks).toBe(0);
+});
+
+test('a worker that has lost the API server makes no plan', async () => {
+  const activities = createPoolActivities({ fleet: cachesOf(AbortSignal.abort()) } as PoolActivityOptions);
+  await expect(activities.plan({} as PlanRequest)).rejects.toMatchObject(givenUp);
+});

@@ -1,0 +1,288 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test, vi } from 'vitest';
+import { createHealActivities, type Removal } from '../../../activities/healing/replace-vm.ts';
+import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
+import { healingRules } from '../../../api/pool-defaults.ts';
+import type { Autohealing } from '../../../api/pool/pool.ts';
+import type { SickVm } from '../../../decisions/healing/state.ts';
+import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { Fate } from '../../integration/chaos-proxy.ts';
+import { aFleet } from '../../integration/fleet.ts';
+import { withDisk } from '../../integration/healing/healings.ts';
+import { aPicture, type Picture } from '../cache/a-snapshot.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+
+const cluster = aFleet({ simulator: false, workers: 0 });
+
+/** A worker that begins to watch now, behind a server that does with each call what `fate` says. */
+async function aWorker(fate?: (method: string, path: string) => Fate | Promise<Fate>): Promise<Picture> {
+  const picture = await aPicture(cluster().stack.kubeconfig, fate);
+  await picture.fleet.start();
+  return picture;
+}
+
+/** A pool with one VM, `web-1`, that has failed to start three times; nobody but the test acts on it. */
+class Scene {
+  readonly pool: StoredPool;
+  readonly vm: Stored<VirtualMachine>;
+  readonly replaced: string[] = [];
+  /** A worker that watches since before the VM was made. */
+  readonly worker: Picture;
+
+  private constructor(pool: StoredPool, vm: Stored<VirtualMachine>, worker: Picture) {
+    this.pool = pool;
+    this.vm = vm;
+    this.worker = worker;
+  }
+
+  static async make({ autohealing = {}, prepare }: { autohealing?: Autohealing; prepare?: (namespace: string) => Promise<unknown> } = {}): Promise<Scene> {
+    const worker = await aWorker();
+    const namespace = await cluster().namespace();
+    const pool = (await cluster().createPool(namespace, 'web', { autohealing, template: withDisk() })) as unknown as StoredPool;
+    await prepare?.(namespace);
+    const made = await cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(pool, pool.spec.template, 1));
+    const scene = new Scene(pool, made, worker);
+    await vi.waitFor(() => expect(worker.fleet.witnessOf(made.metadata.uid)).not.toBeNull());
+    await scene.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
+    return scene;
+  }
+
+  async say(status: object): Promise<void> {
+    await cluster().kube.patch(VirtualMachines, this.vm.metadata, 'merge', { status }, { subresource: 'status' });
+  }
+
+  /** Its guest is ready, which KubeVirt has yet to write to the VM. */
+  async comeUp(): Promise<void> {
+    const { namespace, name, uid } = this.vm.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
+    const guest = await cluster().kube.create(VirtualMachineInstances, { metadata: { namespace: namespace!, name, ownerReferences: [owner] }, spec: { domain: { devices: {} } } });
+    await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } });
+  }
+
+  async change(patch: object): Promise<void> {
+    await cluster().kube.patch(VirtualMachines, this.vm.metadata, 'merge', patch);
+  }
+
+  async changePool(patch: object): Promise<void> {
+    await cluster().kube.patch(VirtualMachinePools, this.pool.metadata, 'merge', patch);
+  }
+
+  /** What a worker does that is asked to remove it: the one that has watched all the time, if none is given. */
+  async remove(sick: Partial<SickVm> = {}, worker = this.worker): Promise<Removal> {
+    const activities = createHealActivities({ ...worker, concurrency: 8, onReplaced: ({ name }) => void this.replaced.push(name) });
+    const { name, namespace, uid } = this.pool.metadata;
+    const rules = healingRules({});
+    const whole: SickVm = { name: 'web-1', uid: this.vm.metadata.uid, attempt: 1, why: 'it is sick', rules, holdsData: false, earlyEnds: 0, ...sick };
+    return new MockActivityEnvironment().run((): Promise<Removal> => activities.removeSickVm({ name, namespace, uid }, whole, Date.now()));
+  }
+
+  now(): Promise<Stored<VirtualMachine>> {
+    return cluster().kube.get<VirtualMachine>(VirtualMachines, this.vm.metadata);
+  }
+
+  async expectUntouched(): Promise<void> {
+    const { metadata, spec } = await this.now();
+    expect(metadata).toMatchObject({ uid: this.vm.metadata.uid });
+    expect(metadata).not.toHaveProperty('deletionTimestamp');
+    expect(metadata.annotations ?? {}).not.toHaveProperty('drover.dev/removing');
+    expect(spec?.dataVolumeTemplates).toHaveLength(1);
+    expect(this.replaced).toEqual([]);
+  }
+
+  /** Deleted after what it owns; or halted, to be deleted without its disks. */
+  async became(): Promise<'deleted' | 'halted' | 'neither'> {
+    const { metadata, spec } = await this.now();
+    if (metadata.finalizers?.includes('foregroundDeletion') === true) return 'deleted';
+    return spec?.runStrategy === 'Halted' && metadata.annotations?.['drover.dev/removing'] === 'healing' ? 'halted' : 'neither';
+  }
+}
+
+test('a sick VM is deleted after what it owns; the pool says so once, and the worker counts it', async () => {
+  const scene = await Scene.make();
+  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
+  expect(await scene.became()).toBe('deleted');
+  // Asked again, since its answer was lost: it goes already.
+  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
+  expect(scene.replaced).toEqual(['web']);
+  const { items } = await cluster().kube.list(Events, { namespace: scene.pool.metadata.namespace });
+  expect(items).toMatchObject([{ reason: 'Healing', note: 'Replaces web-1 with its disks (replacement 1): it is sick' }]);
+});
+
+test.each<[string, (scene: Scene) => Promise<void>, string]>([
+  ['has recovered', (scene) => scene.say({ startFailure: null }), 'it is no longer sick'],
+  ['was stopped', (scene) => scene.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer sick'],
+  ['waits for a node with room', (scene) => scene.say({ printableStatus: 'ErrorUnschedulable' }), 'it is no longer sick'],
+  ['was detached from its pool', (scene) => scene.change({ metadata: { ownerReferences: [] } }), 'it has left the pool'],
+  ['is not to be disrupted', (scene) => scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }), 'it is not to be touched now'],
+  ['is being restored', (scene) => scene.say({ restoreInProgress: 'nightly' }), 'it is not to be touched now'],
+  ['is of a pool that heals no more', (scene) => scene.changePool({ spec: { autohealing: null } }), 'the pool heals no more'],
+  ['is of a pool that heals after more failures', (scene) => scene.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }), 'it is no longer sick'],
+])('a VM that meanwhile %s is left as it is', async (_what, meanwhile, why) => {
+  const scene = await Scene.make();
+  await meanwhile(scene);
+  const before = await scene.now();
+  expect(await scene.remove()).toEqual({ end: 'Kept', why });
+  expect((await scene.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+});
+
+test('a VM whose guest comes up while it is found out whether its disks hold something is left as it is', async () => {
+  const scene = await Scene.make();
+  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': 'the-last' } } });
+  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
+  let hasAsked = false;
+  const worker = await aWorker(async (method, path): Promise<Fate> => {
+    if (method !== 'GET' || !path.includes('/persistentvolumeclaims/') || hasAsked) return 'pass';
+    hasAsked = true;
+    await scene.comeUp();
+    return 'pass';
+  });
+  expect(await scene.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer sick' });
+  expect(hasAsked).toBe(true);
+  await scene.expectUntouched();
+});
+
+test('a VM of a pool that is being deleted is left to that', async () => {
+  const scene = await Scene.make();
+  await scene.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
+  await cluster().kube.delete(VirtualMachinePools, scene.pool.metadata);
+  expect(await scene.remove()).toEqual({ end: 'Kept', why: 'the pool heals no more' });
+  await scene.expectUntouched();
+});
+
+test('a VM that may not be deleted is left as it is, and nobody waits for that: why is the answer', async () => {
+  const scene = await Scene.make();
+  const why = 'deletion is denied by a policy';
+  const protectedBy = await aWorker((method, path) => (['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass'));
+  expect(await scene.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
+  expect(await scene.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
+  await scene.expectUntouched();
+});
+
+test('another VM of its name, made since, is not touched', async () => {
+  const scene = await Scene.make();
+  expect(await scene.remove({ uid: 'that-of-the-one-before' })).toMatchObject({ end: 'Removed', events: [] });
+  await scene.expectUntouched();
+});
+
+test.each([
+  ['deleted', false],
+  ['halted', true],
+] as const)('a VM that changes in the moment before it is %s is looked at once more', async (_act, holdsData) => {
+  const scene = await Scene.make();
+  let met = 0;
+  const fate = async (method: string, path: string): Promise<Fate> => {
+    const isAct = ['DELETE', 'PATCH'].includes(method) && path.includes('/virtualmachines/web-1');
+    if (isAct && ++met === 1) await scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+    return 'pass';
+  };
+  expect(await scene.remove({ holdsData }, await aWorker(fate))).toEqual({ end: 'Kept', why: 'it is not to be touched now' });
+  expect(met).toBe(1);
+  await scene.expectUntouched();
+});
+
+const aClaim = (namespace: string): Promise<unknown> =>
+  cluster().kube.create(PersistentVolumeClaims, {
+    metadata: { namespace, name: 'disk-1' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  });
+
+test.each<[string, Autohealing, boolean, 'deleted' | 'halted']>([
+  ['has run keeps its disks', {}, true, 'halted'],
+  ['has run loses its disks where the pool says so', { preserveStorage: false }, true, 'deleted'],
+  ['has never run keeps its disks where the pool says so', { preserveStorage: true }, false, 'halted'],
+])('a VM that %s', async (_what, autohealing, holdsData, became) => {
+  const scene = await Scene.make({ autohealing });
+  expect(await scene.remove({ holdsData })).toMatchObject({ end: 'Removed' });
+  expect(await scene.became()).toBe(became);
+});
+
+test('a VM that has never run keeps a disk that is older than itself, and loses one of its own', async () => {
+  const older = await Scene.make({
+    prepare: async (namespace) => {
+      await aClaim(namespace);
+      // Kubernetes' times have no fractions.
+      await sleep(1_100);
+    },
+  });
+  await older.remove();
+  expect(await older.became()).toBe('halted');
+  const own = await Scene.make();
+  await aClaim(own.pool.metadata.namespace);
+  await own.remove();
+  expect(await own.became()).toBe('deleted');
+});
+
+test.each<[string, object, 'deleted' | 'halted']>([
+  ['keeps its disks: nobody was there to see it run', {}, 'halted'],
+  ['keeps its disks, where starts have failed since that nobody followed', { mark: 'first', lastFailedVMIUID: 'third' }, 'halted'],
+  ['loses them, where KubeVirt still speaks of the start up to which nothing had run', { mark: 'third', lastFailedVMIUID: 'third' }, 'deleted'],
+])('a VM of a time in which no worker watched %s', async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
+  const scene = await Scene.make();
+  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
+  await scene.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
+  await scene.remove({}, await aWorker());
+  expect(await scene.became()).toBe(became);
+});
+
+test('a VM keeps its disks where the worker has not heard of the guest that KubeVirt speaks of', async () => {
+  const scene = await Scene.make();
+  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
+  await scene.remove();
+  expect(await scene.became()).toBe('halted');
+});
+
+test.each<[string, object, 'deleted' | 'halted']>([
+  ['ran keeps its disks, though nobody has noted that', [{ phase: 'Running', phaseTransitionTimestamp: '2026-01-02T03:04:05Z' }], 'halted'],
+  ['never came to run loses them', [], 'deleted'],
+])('a VM whose guest, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
+  const scene = await Scene.make();
+  const { namespace, name, uid } = scene.vm.metadata;
+  const guest = await cluster().kube.create(VirtualMachineInstances, {
+    metadata: { namespace: namespace!, name, ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }] },
+    spec: { domain: { devices: {} } },
+  });
+  await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Scheduled', phaseTransitionTimestamps } });
+  await cluster().kube.delete(VirtualMachineInstances, guest.metadata);
+  await vi.waitFor(() => expect(scene.worker.fleet.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
+  await scene.remove();
+  expect(await scene.became()).toBe(became);
+});
+
+const markOf = async (scene: Scene): Promise<string | undefined> => (await scene.now()).metadata.annotations?.['drover.dev/not-yet-run'];
+
+test('a VM that runs well is noted to have, and another that took its name is not', async () => {
+  const scene = await Scene.make();
+  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const note = (uid: string): Promise<void> => {
+    const notes = [{ name: 'web-1', uid, start: null }, { name: 'gone', uid, start: null }];
+    return new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
+  };
+  await note('that-of-the-one-before');
+  expect(await markOf(scene)).toBe('');
+  await note(scene.vm.metadata.uid);
+  expect(await markOf(scene)).toBeUndefined();
+});
+
+test('a VM that has left its pool since it was seen gets no note', async () => {
+  const scene = await Scene.make();
+  const { name, uid, resourceVersion } = scene.vm.metadata;
+  await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', { metadata: { ownerReferences: null } });
+  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const notes = [{ name, uid, resourceVersion, start: null }];
+  await new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
+  expect(await markOf(scene)).toBe('');
+});
+
+test('a note that is refused for one VM holds up no other', async () => {
+  const scene = await Scene.make();
+  const { namespace } = scene.pool.metadata;
+  const others = await Promise.all([2, 3].map((number) => cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(scene.pool, scene.pool.spec.template, number))));
+  const worker = await aWorker((method, path) => (method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass'));
+  const notes = [scene.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
+  await new MockActivityEnvironment().run(() => createHealActivities({ ...worker, concurrency: 8 }).noteRuns(scene.pool.metadata, notes));
+  const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run']);
+  expect(marks).toEqual(['', undefined, undefined]);
+});

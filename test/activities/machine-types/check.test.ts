@@ -1,0 +1,28 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test } from 'vitest';
+import { preflight, type CheckOptions, type Preflight, type PreflightRequest } from '../../../activities/machine-types/check.ts';
+import type { Seen } from '../../../decisions/lib/resource-versions.ts';
+import { aTransition } from '../../decisions/machine-types/scenes.ts';
+
+/** What the preflight asks of a worker's caches, in which there is nothing, before it looks at them. */
+async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | Seen)[]> {
+  const asked: (string | Seen)[] = [];
+  const cache = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
+  const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, cache(name)]));
+  const fleet = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)), versionsOf: () => ({}) };
+  const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
+  const others = { refresh: () => Promise.resolve(), runs: () => false };
+  const options = { client, fleet, others } as unknown as CheckOptions;
+  const whole: PreflightRequest = { ref: { cluster: 'default', id: '1f0c92ab' }, transition: aTransition(), ...request };
+  await new MockActivityEnvironment().run((): Promise<Preflight> => preflight(options, whole));
+  return asked;
+}
+
+test('what has been read for a plan is not read again: the caches are to be as new as that', async () => {
+  const seen = { pools: '5', vms: '6', vmis: '7' };
+  expect(await askedOfCaches({ seen })).toEqual([seen]);
+});
+
+test('where nobody has read anything, all is read', async () => {
+  expect(await askedOfCaches({})).toEqual(['pools', 'vms', 'vmis']);
+});

@@ -1,0 +1,85 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import { Places } from '../../../activities/disruption-budget/places.ts';
+import { createPoolActivities } from '../../../activities/pool/pool.ts';
+import { Revisions } from '../../../activities/rollout/revisions.ts';
+import { POOL_FINALIZER } from '../../../api/names.ts';
+import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { KubeClient } from '../../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../../kubernetes/config.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { chaosProxy } from '../../integration/chaos-proxy.ts';
+import { aFleet } from '../../integration/fleet.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+
+const fleet = aFleet({ simulator: false, workers: 0 });
+
+/** The activities of a worker whose watches never tell it anything after the first list. */
+async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
+  const picture = new Fleet({ client });
+  await picture.start();
+  onTestFinished(async () => {
+    await picture.stop();
+    await client.close();
+  });
+  return createPoolActivities({ places: new Places(client, picture), client, fleet: picture, revisions: new Revisions({ client, fleet: picture }), burst: 250, concurrency: 8 });
+}
+
+const request = (namespace: string, seen = {}, inDoubt = false) => ({
+  namespace,
+  name: 'web',
+  seen,
+  inDoubt,
+  underWay: { creating: [], deleting: [] },
+  allowance: null,
+  failure: null,
+  rollout: null,
+  batches: [],
+  healing: null,
+  batchesNotBefore: 0,
+  now: Date.now(),
+});
+
+test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
+  const worker = await behindTheTimes();
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const pools = held.metadata.resourceVersion;
+  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
+
+  const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
+  const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
+  expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
+});
+
+test('after a step of which nobody knows what it has done, a plan lists anew', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 1 });
+  const worker = await behindTheTimes();
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const pools = held.metadata.resourceVersion;
+  const stored = held as unknown as StoredPool;
+  await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
+  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
+  // Nothing is left to create; the test's hand has not kept the template that its VM is made from.
+  expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [{ kind: 'keep' }] });
+});
+
+test('a pool that the watch does not show yet is not taken for gone', async () => {
+  const namespace = await fleet().namespace();
+  const worker = await behindTheTimes();
+  expect(await worker.plan(request(namespace))).toEqual({ gone: true });
+  await fleet().createPool(namespace, 'web');
+  expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
+});
+
+test('what a plan says of healing is in it once: its status leaves it out', async () => {
+  const namespace = await fleet().namespace();
+  const pool = await fleet().createPool(namespace, 'web', { autohealing: {} });
+  const worker = await behindTheTimes();
+  const plan = worker.plan(request(namespace, { pools: pool.metadata.resourceVersion }));
+  expect(await plan).toMatchObject({ status: { healing: null }, healing: { state: { cycles: [], spent: [] } } });
+});

@@ -1,0 +1,58 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test } from 'vitest';
+import { Places } from '../../../activities/disruption-budget/places.ts';
+import { createPoolActivities } from '../../../activities/pool/pool.ts';
+import { Revisions } from '../../../activities/rollout/revisions.ts';
+import type { WrittenStatus } from '../../../activities/pool/status.ts';
+import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import type { Fate } from '../../integration/chaos-proxy.ts';
+import { aFleet } from '../../integration/fleet.ts';
+import { aPicture } from '../cache/a-snapshot.ts';
+import type { PoolKey } from '../../../activities/pool/types.ts';
+
+const cluster = aFleet({ simulator: false, workers: 0 });
+
+const noWatch = (_method: string, path: string): Fate => (path.includes('watch=true') ? 'hang' : 'pass');
+const claim: DisruptedVm = { vm: 'web-1', by: 'restart/default/one', at: '2026-01-01T00:00:00Z' };
+
+/** A pool with a status of drover's, and a worker that has seen both and was suspended since. */
+async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) => Promise<WrittenStatus> }> {
+  const namespace = await cluster().namespace();
+  const { metadata } = await cluster().createPool(namespace, 'web');
+  const key = { namespace, name: 'web', uid: metadata.uid };
+  await write(key, { replicas: 1, readyReplicas: 1, writes: 1 });
+  const picture = await aPicture(cluster().stack.kubeconfig, noWatch);
+  await picture.fleet.start();
+  const places = new Places(picture.client, picture.fleet);
+  const options = { ...picture, places, revisions: new Revisions(picture), burst: 250, concurrency: 8 };
+  const { writeStatus } = createPoolActivities(options);
+  return { key, goOn: (status) => new MockActivityEnvironment().run(() => writeStatus(key, status)) };
+}
+
+/** Another worker, or who disrupts VMs, writes to the status. */
+const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs'>) =>
+  cluster().kube.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
+const statusOf = async ({ namespace, name }: PoolKey) => (await cluster().pool(namespace, name))!.status;
+
+test('a status that is written late gives way to that which another worker has written since', async () => {
+  const { key, goOn } = await suspended();
+  const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
+  expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });
+  expect(await statusOf(key)).toEqual({ replicas: 3, readyReplicas: 3, writes: 2 });
+});
+
+test('a status is written beside claims of which the worker has not heard, and leaves them', async () => {
+  const { key, goOn } = await suspended();
+  await write(key, { disruptedVMs: [claim] });
+  expect(await goOn({ replicas: 2, writes: 2 })).not.toHaveProperty('isLate');
+  expect(await statusOf(key)).toEqual({ replicas: 2, writes: 2, disruptedVMs: [claim] });
+});
+
+test('a status that is written late says nothing of a pool that was made anew under the name', async () => {
+  const { key, goOn } = await suspended();
+  await cluster().kube.delete(VirtualMachinePools, key);
+  await cluster().createPool(key.namespace, key.name);
+  expect(await goOn({ replicas: 2, writes: 2 })).toEqual({});
+  expect(await statusOf(key)).toBeUndefined();
+});

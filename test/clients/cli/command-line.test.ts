@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { VARIABLES } from '../../../workers/variables.ts';
+import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
+
+const COMMANDS = ['apply', 'get', 'describe', 'status', 'scale', 'rollout', 'history', 'delete', 'vm', 'setup', 'worker', 'dev'];
+
+describe('help', () => {
+  test('of drover names every command', async () => {
+    const { code, stdout } = await drover(['--help']);
+    expect(code).toBe(0);
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'));
+  });
+
+  test('of worker names every variable that one reads, with its default', async () => {
+    const { stdout } = await drover(['worker', '--help']);
+    const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(/^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm);
+    const documented = [...table].map(([, name = '', value]) => ({ name, value }));
+    expect(documented.map(({ name }) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
+    for (const { name, value } of documented) expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
+  });
+
+  test('is what drover alone says', async () => {
+    const [alone, asked] = await Promise.all([drover([]), drover(['--help'])]);
+    expect(alone).toEqual(asked);
+  });
+
+  test.each(COMMANDS)('of %s has examples and the global flags', async (command) => {
+    const { code, stdout, stderr } = await drover([command, '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover ${command}`));
+    expect(stdout).toContain('--kubeconfig');
+  });
+});
+
+test.runIf(existsSync('/dev/full'))('what can not be written is told in one sentence', async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const child = spawn(process.execPath, [BIN, '--help'], { env: nowhere, stdio: ['ignore', full, 'pipe'] });
+  let stderr = '';
+  child.stderr!.on('data', (data: Buffer) => (stderr += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  expect({ code, stderr }).toEqual({ code: 1, stderr: "error: standard output can't be written: ENOSPC: no space left on device, write\n" });
+});
+
+const SELECTOR_FAULT =
+  '--selector: "=,=" is no label selector: a label is missing before "="; write it as in app=web,tier!=db,size in (s,m),!old';
+
+describe('wrong usage has exit code 2 and one sentence', () => {
+  test.each([
+    [['gett', 'pools'], "unknown command 'gett'; did you mean get?"],
+    [['scale', 'pool', 'web', '--replica', '3'], "unknown option '--replica'; did you mean --replicas?"],
+    [
+      ['scale', 'pool', 'web', '--replicas', 'many'],
+      "option '--replicas <count>' argument 'many' is invalid. Give a whole number, 0 or more.",
+    ],
+    [['scale', 'pool', 'web'], 'how many VMs? Give --replicas'],
+    [['scale', 'pool', '--replicas', '3'], 'which pool? Give its name'],
+    [['get'], "missing required argument 'kind': pools, vms or disks, or KIND/NAME"],
+    [['describe'], "missing required argument 'kind': pool, or pool/NAME"],
+    [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
+    [['history'], "missing required argument 'kind': pool or vm, or KIND/NAME"],
+    [['vm', 'restarts', 'status'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
+    [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
+    [
+      ['get', 'pools', '-o', 'jsn'],
+      "option '-o, --output <format>' argument 'jsn' is invalid. Allowed choices are json, yaml, name, wide.",
+    ],
+    [['get', 'pools', '-l', '=,='], SELECTOR_FAULT],
+    [['get', 'vms', '--selector==,='], SELECTOR_FAULT],
+    [['vm', 'pending', '-l', '=,='], SELECTOR_FAULT],
+    [['vm', 'restart', '--pending', '-l', '=,='], SELECTOR_FAULT],
+    [['get', 'pools', '-l', ''], '--selector: "" is no label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old'],
+    [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
+    [['get', 'pools', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
+    [
+      ['delete', 'pool', 'web', '--cascade=never'],
+      "option '--cascade <how>' argument 'never' is invalid. Allowed choices are background, foreground, orphan.",
+    ],
+    [
+      ['delete', 'pool', 'web', '--timeout', 'soon'],
+      "option '--timeout <duration>' argument 'soon' is invalid. Give a duration such as 30s, 5m or 1h30m.",
+    ],
+    [
+      ['delete', 'pool', 'web', '--timeout', '5'],
+      "option '--timeout <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['rollout', 'status', '--watch', '--timeout', '5'],
+      "option '--timeout <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['vm', 'restart', '--pending', '--deadline', '5'],
+      "option '--deadline <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['disks', 'prune', '--pool', 'web', '--older-than', '5'],
+      "option '--older-than <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [
+      ['machine-types', 'update', '--which-matches-glob', '*', '--restart-now', '--deadline', '5'],
+      "option '--deadline <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
+    ],
+    [['delete'], 'which pools? Give pool NAME, or -f FILE'],
+    [['delete', 'pool'], 'which pool? Give its name'],
+    [['delete', 'pool', 'web', '-f', 'x'], 'pool web: give either names or -f; each file has an -f of its own'],
+    [['delete', 'pool', 'web', '-R'], '-R looks into folders that -f names: give -f, or leave -R out'],
+    [['apply'], 'which manifests? Give -f FILE, a folder, or -'],
+    [['apply', '--filenames', 'x'], "unknown option '--filenames'; did you mean --filename?"],
+    [
+      ['apply', '-f', 'x', '--dry-run=maybe'],
+      "option '--dry-run[=client|server]' argument 'maybe' is invalid. Give none, client or server.",
+    ],
+    [
+      ['get', 'pools', '--cluster', 'A b'],
+      "option '--cluster <name>' argument 'A b' is invalid. Give lower-case letters, digits, - and ., with a letter or digit at both ends.",
+    ],
+  ])('%j', async (args, sentence) => {
+    expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
+  });
+});
+
+describe('a failure has exit code 1 and one sentence', () => {
+  test.each([
+    [
+      ['get', 'pools'],
+      /^error: no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`\n$/,
+    ],
+    [['get', 'pools', '--kubeconfig', '/nonexistent'], /^error: kubeconfig \/nonexistent: no such file; [^\n]+\n$/],
+    [['get', 'pools', '--state', '/nonexistent'], /^error: no embedded stack runs in \/nonexistent; [^\n]+\n$/],
+    [['apply', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
+    [['delete', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
+  ])('%j', async (args, stderr) => {
+    expect(await drover(args)).toEqual({ code: 1, signal: null, stdout: '', stderr: expect.stringMatching(stderr) as string });
+  });
+
+  test.each([[['dev']], [['dev', '--detach']]])('%j with a file of CRDs that is not there, and leaves no state folder', async (words) => {
+    const state = join(folder(), 'state');
+    const { code, stderr } = await drover([...words, '--state', state, '--kubevirt-crds', '/nosuch']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "error: /nosuch can't be read as CustomResourceDefinitions: no such file\n" });
+    expect(existsSync(state)).toBe(false);
+  });
+
+  test.each([[['dev']], [['dev', '--detach']]])('%j with a state folder that can not be', async (words) => {
+    const { code, stderr } = await drover([...words, '--state', '/dev/null/state']);
+    const sentence = "error: the state folder /dev/null/state can't be written (ENOTDIR); give another with --state\n";
+    expect({ code, stderr }).toEqual({ code: 1, stderr: sentence });
+  });
+
+  test('where the API server is away', async () => {
+    const kubeconfig = join(folder(), 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
+    const { code, stderr } = await drover(['get', 'pools', '--kubeconfig', kubeconfig]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: the Kubernetes API server does not answer: .*127\.0\.0\.1:1.*\n$/);
+  });
+
+  test.each([
+    [429, 'storage is (re)initializing', "can't do it now (429): storage is (re)initializing"],
+    [503, 'the server is currently unable to handle the request', "can't do it now (503): the server is currently unable to handle the request"],
+    [401, 'Unauthorized', 'does not know these credentials; give others with --kubeconfig or --context'],
+  ])('where the API server answers %i', async (status, message, sentence) => {
+    const server = createServer((_request, response) => response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const kubeconfig = join(folder(), 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
+    const stderr = `error: the Kubernetes API server at ${url} ${sentence}\n`;
+    expect(await drover(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({ code: 1, signal: null, stdout: '', stderr });
+  });
+
+  test('where Temporal is away', async () => {
+    const kubeconfig = join(folder(), 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
+    const { code, stderr } = await drover(['setup', '--kubeconfig', kubeconfig, '--address', '127.0.0.1:1']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: Temporal at 127\.0\.0\.1:1 does not answer \(.*\): start it .*\n$/);
+  });
+
+  test('with the whole of it for whoever looks for the cause', async () => {
+    const { code, stderr } = await drover(['get', 'pools'], { ...nowhere, DROVER_DEBUG: '1' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\n {4}at .*session\.ts/);
+  });
+});
+
+describe('an older Node', () => {
+  /** Makes this Node say that it is 20: what is started from there says what it is. */
+  const old =
+    'data:text/javascript,' +
+    encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })");
+  const runOld = (bin: string, args: string[], env: NodeJS.ProcessEnv = nowhere) =>
+    spawn(process.execPath, ['--import', old, bin, ...args], { env });
+
+  test("gives way to the clone's own, which gets the arguments and gives its output and exit code", async () => {
+    const [passed, failed] = await Promise.all([outcomeOf(runOld(BIN, ['--version'])), outcomeOf(runOld(BIN, ['gett']))]);
+    expect(passed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string, stderr: '' });
+    expect(failed).toMatchObject({ code: 2, stderr: "error: unknown command 'gett'; did you mean get?\n" });
+  });
+
+  test('passes a signal on, and ends as the other one does', async () => {
+    const child = runOld(BIN, ['apply', '-f', '-']);
+    const outcome = outcomeOf(child);
+    // It waits for its standard input: there is time to find the Node that it has started.
+    await expect.poll(() => childrenOf(child.pid!), { timeout: 20_000 }).not.toHaveLength(0);
+    child.kill('SIGTERM');
+    expect(await outcome).toMatchObject({ code: null, signal: 'SIGTERM' });
+  });
+
+  test('without such a clone says which Node is needed', async () => {
+    const root = folder();
+    mkdirSync(join(root, 'clients'));
+    copyFileSync(BIN, join(root, 'clients/bin.js'));
+    writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+    const { code, stderr } = await outcomeOf(runOld(join(root, 'clients/bin.js'), ['--version']));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: drover needs Node 22\.19 or newer and this is v[\d.]+: run `npm ci` in .*\n$/);
+  });
+
+  test('is found through a link, too, as npx makes it', async () => {
+    const link = join(folder(), 'drover');
+    symlinkSync(BIN, link);
+    expect(await outcomeOf(runOld(link, ['--version']))).toMatchObject({ code: 0 });
+  });
+});
+
+function folder(): string {
+  const root = mkdtempSync(join(tmpdir(), 'drover-cli-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  return root;
+}
+
+const kubeconfigFor = (server: string) => ({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } }],
+  users: [{ name: 'u', user: {} }],
+  contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  'current-context': 'x',
+});

@@ -1,0 +1,495 @@
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { askedByStamp, askerOf } from '../../../api/asked-by.ts';
+import { ASKED_BY_ANNOTATION } from '../../../api/names.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { needs } from '../../cluster/given/needs.ts';
+import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';
+import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+
+const fleet = aFleet();
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env });
+const drover = (...args: string[]): Promise<Outcome> => run(args, env());
+/** A command that must work; what it printed, by lines. */
+async function lines(...args: string[]): Promise<string[]> {
+  const outcome = await drover(...args);
+  expect(outcome).toMatchObject({ code: 0 });
+  return outcome.stdout.split('\n').filter((line) => line !== '');
+}
+
+const manifest = (name: string, spec: object = {}): string =>
+  JSON.stringify({
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name },
+    spec: { replicas: 2, template: haltedTemplate, ...spec },
+  });
+const applied = (namespace: string, text: string, ...flags: string[]): Promise<Outcome> =>
+  run(['apply', '-n', namespace, '-f', '-', ...flags], env(), text);
+const WEB = 'virtualmachinepool.drover.dev/web';
+
+describe('apply', () => {
+  test('says what it made, changed, and left', async () => {
+    const namespace = await fleet().namespace();
+    expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} unchanged\n` });
+    expect(await applied(namespace, manifest('web', { replicas: 3 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  });
+
+  test('with --dry-run asks the server and changes nothing', async () => {
+    const namespace = await fleet().namespace();
+    expect(await applied(namespace, manifest('web'), '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} created (server dry run)\n`,
+    });
+    expect(await applied(namespace, manifest('web'), '--dry-run=client')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} would be applied (dry run)\n`,
+    });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+  });
+
+  test('writes nothing where one of many manifests is wrong, whether drover finds it or the server', async () => {
+    const namespace = await fleet().namespace();
+    const typo = await applied(namespace, `${manifest('web')}\n---\n${manifest('db', { replicas: undefined, replica: 3 })}`);
+    expect(typo).toMatchObject({ code: 1, stdout: '' });
+    expect(typo.stderr).toMatch(/^error: standard input:3 \(document 2\): spec\.replica: .*did you mean replicas\?\n$/);
+    const elsewhere = JSON.stringify({
+      ...(JSON.parse(manifest('db')) as object),
+      metadata: { name: 'db', namespace: 'nowhere' },
+    });
+    const refused = await run(
+      ['apply', '-f', '-'],
+      { ...env(), KUBECONFIG: inNamespace(namespace) },
+      `${manifest('web')}\n---\n${elsewhere}`,
+    );
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: 'error: standard input:3: namespaces "nowhere" not found\n' });
+    expect(await fleet().kube.list(VirtualMachinePools, { namespace })).toMatchObject({ items: [] });
+  });
+
+  test('refuses a template of which KubeVirt would make no VM, before anything is written', async () => {
+    const namespace = await fleet().namespace();
+    const template = { spec: { runStrategy: 'Halted', template: { spec: { domian: {}, domain: { devices: {} } } } } };
+    const refused = await applied(namespace, manifest('web', { template }));
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/^error: standard input:1: no VM can be made from spec\.template of pool web: .*domian.*\n$/);
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+    expect(await applied(namespace, manifest('web', { template }), '--no-vm-check')).toMatchObject({ code: 0 });
+  });
+
+  test('tells with --dry-run and `diff` what a change would do to VMs', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web'));
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    const changed = manifest('web', { replicas: 5 });
+    expect((await applied(namespace, changed, '--dry-run')).stderr).toBe('pool web: 3 VMs would be added, 2 to 5\n');
+    const { stdout } = await run(['diff', '-n', namespace, '-f', '-'], env(), changed);
+    expect(stdout).toContain('-replicas: 2\n+replicas: 5\n');
+    expect(stdout).toContain('pool web: 3 VMs would be added, 2 to 5\n');
+    expect((await fleet().pool(namespace, 'web'))?.spec.replicas).toBe(2);
+  });
+
+  test('says who has scaled a pool, and does as it is told about that', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web'));
+    await lines('scale', 'pool', 'web', '-n', namespace, '--replicas', '4');
+    const conflict = await applied(namespace, manifest('web', { paused: true }));
+    expect(conflict).toMatchObject({ code: 1, stdout: '' });
+    expect(conflict.stderr).toBe(
+      'error: standard input:1: pool web has spec.replicas 4 by drover-scale, and 2 in this manifest: ' +
+        '--keep-replicas leaves 4, --force-conflicts sets 2\n',
+    );
+    await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');
+    expect((await fleet().pool(namespace, 'web'))!.spec).toMatchObject({ replicas: 4, paused: true });
+    await applied(namespace, manifest('web'), '--force-conflicts');
+    expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(2);
+  });
+
+  test('names who asks for other VMs, and nobody for the rest', async () => {
+    const namespace = await fleet().namespace();
+    const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
+      run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: name }, text);
+    /** Who asked for the template that the pool has. */
+    const askedBy = async (): Promise<string | undefined> => {
+      const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
+      return askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template));
+    };
+    const other = manifest('web', { template: runningTemplate });
+
+    expect(await by('ann', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
+    expect(await askedBy()).toBe('ann');
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    expect(await by('ben', manifest('web'), '--dry-run')).toMatchObject({ stdout: `${WEB} unchanged (server dry run)\n`, stderr: '' });
+    expect(await by('ben', manifest('web'))).toMatchObject({ stdout: `${WEB} unchanged\n` });
+    expect(await by('ben', manifest('web', { replicas: 1 }))).toMatchObject({ stdout: `${WEB} configured\n` });
+    expect(await askedBy()).toBe('ann');
+    expect(await by('ben', other, '--dry-run')).toMatchObject({
+      stdout: `${WEB} configured (server dry run)\n`,
+      stderr: expect.stringMatching(/^pool web: drover.dev\/asked-by would be ben$/m),
+    });
+    expect(await askedBy()).toBe('ann');
+    expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
+    expect(await askedBy()).toBe('ben');
+
+    // By other means somebody else has become the last one who asked, and now nobody has to take over their field by force.
+    const annotations = { [ASKED_BY_ANNOTATION]: askedByStamp('cleo', revisionOf(runningTemplate)) };
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
+    expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
+    expect(await askedBy()).toBe('cleo');
+    expect(await by('dan', manifest('web'))).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
+    expect(await askedBy()).toBe('dan');
+  });
+
+  test('names the user as the API server knows them if nobody else is named', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web'));
+    const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
+    expect(askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template))).toBe('admin');
+  });
+
+  test('says what it converted, apart from what it did', async () => {
+    const namespace = await fleet().namespace();
+    const proposed = JSON.stringify({ ...(JSON.parse(manifest('web')) as object), apiVersion: 'kubevirt.io/v1' });
+    const outcome = await applied(namespace, proposed);
+    expect(outcome).toMatchObject({ code: 0, stdout: `${WEB} created\n` });
+    expect(outcome.stderr).toMatch(/^standard input:1: kubevirt\.io\/v1 is read as drover\.dev\/v1alpha1/);
+  });
+
+  test('says so where no worker would act on it', async () => {
+    const outcome = await applied(await fleet().namespace(), manifest('web'), '--cluster', 'empty');
+    expect(outcome).toMatchObject({ code: 0, stdout: `${WEB} created\n` });
+    expect(outcome.stderr).toMatch(/^no drover worker polls the task queue drover\/empty: /);
+  });
+});
+
+/** Objects that `-o json --watch` prints one after the other. */
+const objectsOf = (text: string): PoolObject[] => text.split(/^(?=\{)/m).map((one) => JSON.parse(one) as PoolObject);
+
+describe('get', () => {
+  test('lists pools in a table, and as the server has them', async () => {
+    const namespace = await fleet().namespace();
+    expect(await drover('get', 'pools', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `No resources found in ${namespace} namespace.\n`,
+    });
+    await fleet().createPool(namespace, 'web', { replicas: 2 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    const [headers, row, ...more] = await lines('get', 'pools', '-n', namespace);
+    expect(headers).toBe('NAME   DESIRED   CURRENT   READY   UPDATED   ROLLOUT    AGE');
+    expect(row).toMatch(/^web {4}2 {9}2 {9}0 {7}2 {9}Complete {3}\d+s$/);
+    expect(more).toEqual([]);
+    expect(await lines('get', 'pools', '-A', '--no-headers')).toContainEqual(
+      expect.stringMatching(new RegExp(`^${namespace} +web +2 `)),
+    );
+    expect(await lines('get', 'pools', '-n', namespace, '-o', 'name')).toEqual([WEB]);
+    const { metadata, ...pool } = (await fleet().pool(namespace, 'web'))!;
+    const { managedFields: _managedFields, ...rest } = metadata;
+    expect(JSON.parse((await drover('get', 'pool/web', '-n', namespace, '-o', 'json')).stdout)).toEqual({
+      ...pool,
+      metadata: rest,
+    });
+    expect(
+      JSON.parse((await drover('get', 'pools', '-n', namespace, '-o', 'json', '--show-managed-fields')).stdout),
+    ).toMatchObject({ kind: 'List', items: [{ metadata }] });
+  });
+
+  test('shows beneath a pool the VMs that it owns, and no other that carries its label', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 11 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 11));
+    const stranger = {
+      metadata: { namespace, name: 'stranger', labels: { 'drover.dev/pool': 'web' } },
+      spec: haltedTemplate.spec,
+    };
+    await fleet().kube.create(VirtualMachines, stranger);
+    const tree = await lines('get', 'pool', 'web', '-n', namespace);
+    expect(tree.slice(3).map((line) => line.trim().split(/ +/)[0])).toEqual(namesUpTo('web', 11));
+    expect(await lines('get', 'vms', '--pool', 'web', '-n', namespace, '-o', 'name')).toHaveLength(11);
+    expect(await lines('get', 'vms', '-n', namespace, '-o', 'name')).toHaveLength(12);
+    expect(
+      await lines('get', 'vms', '-n', namespace, '-l', 'drover.dev/pool=web,drover.dev/revision', '-o', 'name'),
+    ).toHaveLength(11);
+  });
+
+  test('tells what is not there', async () => {
+    expect(await drover('get', 'pool', 'web')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
+    expect(await drover('get', 'vms', '--pool', 'web')).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
+  });
+
+  test('with --watch prints each change, and ends with Ctrl-C', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 1 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 1));
+    const child = start(['get', 'pools', '-n', namespace, '--watch', '-o', 'json'], env());
+    const outcome = outcomeOf(child);
+    let shown = '';
+    child.stdout!.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+    await until(async () => expect(shown).not.toBe(''));
+    await fleet().patchPool(namespace, 'web', { replicas: 3 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    // The watch may begin only now: nobody sees what has gone by before.
+    await until(async () => expect(objectsOf(shown).at(-1)!.status?.replicas).toBe(3));
+    await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+    await until(async () => expect(shown).toContain('deletionTimestamp'));
+    child.kill('SIGINT');
+    const { code, stdout } = await outcome;
+    expect(code).toBe(130);
+    const seen = objectsOf(stdout);
+    expect(seen[0]!.spec.replicas).toBe(1);
+    expect(seen.map(({ status }) => status?.replicas)).toContain(3);
+    expect(seen.at(-1)!.metadata.deletionTimestamp).toBeDefined();
+    expect(new Set(seen.map(({ metadata }) => metadata.resourceVersion)).size).toBeGreaterThanOrEqual(3);
+  });
+
+  test('ends without a word when nobody reads on', async () => {
+    const child = start(['get', 'pools', '-A', '--watch'], env());
+    const complaints = text(child.stderr!);
+    const ended = once(child, 'exit');
+    await once(child.stdout!, 'data');
+    child.stdout!.destroy();
+    await fleet().createPool(await fleet().namespace(), 'unread');
+    expect(await ended).toEqual([141, null]);
+    expect(await complaints).toBe('');
+  });
+});
+
+describe('scale', () => {
+  test('sets the number, and with --current-replicas only where nobody else has', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 1 });
+    const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
+    expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} scaled (server dry run)\n` });
+    expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({
+      code: 1,
+      stderr: 'error: pool web is meant to have 1 VM, not 2: left as it is\n',
+    });
+    expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
+    expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  });
+});
+
+describe('a description', () => {
+  test('tells what a pool is, has, and what became of it', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 2, maxUnavailable: '10%', template: runningTemplate });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(2));
+    await until(async () => expect((await fleet().kube.list(Events, { namespace })).items).not.toEqual([]));
+    let stdout = '';
+    // What the pool has come to by then may still be written down.
+    await until(async () => {
+      const described = await drover('describe', 'pool', 'web', '-n', namespace);
+      expect(described.code).toBe(0);
+      stdout = described.stdout;
+      expect(stdout).toMatch(/^Under way: +nothing$/m);
+    });
+    expect(stdout).toMatch(/^Name: +web$/m);
+    expect(stdout).toMatch(/^VMs: +2 desired, 2 total, 2 ready, 2 updated$/m);
+    expect(stdout).toMatch(/^ {2}maxUnavailable: 10%$/m);
+    expect(stdout).toMatch(/^States: +Running 2$/m);
+    expect(stdout).toContain(`pool/default/${namespace}/web`);
+    expect(stdout).toContain(`${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`);
+    expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
+    // kubectl sorts Events by their last timestamp, and tells their age by it.
+    const { items } = await fleet().kube.list<KubeObject & { deprecatedLastTimestamp?: string | null }>(Events, { namespace });
+    expect(items.filter(({ deprecatedLastTimestamp }) => !deprecatedLastTimestamp)).toEqual([]);
+  });
+
+  test('works without a workflow', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web');
+    const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace, '--cluster', 'empty');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Under way: +not known: no workflow (has taken it up yet|leads it now; .*)$/m);
+  });
+});
+
+describe('status', () => {
+  test('is a snapshot, and with --watch goes on with each change; no control codes off a terminal', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 2 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+    const once = await drover('status', '-n', namespace);
+    expect(once).toMatchObject({ code: 0, stderr: '' });
+    expect(once.stdout).toMatch(
+      new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 total, 2 updated\n {2}VMs: Stopped 2\n\n$`),
+    );
+
+    const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
+    let seen = '';
+    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const outcome = outcomeOf(child);
+    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/2 ready');
+    await fleet().patchPool(namespace, 'web', { replicas: 5 });
+    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/5 ready, 5 total, 5 updated');
+    child.kill('SIGINT');
+    expect(await outcome).toMatchObject({ code: 130, stderr: '' });
+    expect(seen).not.toContain('\u001B');
+  });
+
+  test('of a pool that is not there is a failure', async () => {
+    expect(await drover('status', 'pool', 'nope', '--watch')).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n',
+    });
+  });
+});
+
+describe('delete', () => {
+  test('comes back when the pool and its VMs are gone', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--dry-run')).toMatchObject({ code: 0 });
+    expect(await fleet().pool(namespace, 'web')).toBeDefined();
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: 'virtualmachinepool.drover.dev "web" deleted\n',
+    });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+    expect(await fleet().vms(namespace)).toEqual([]);
+    expect(await drover('delete', 'pool', 'web', '-n', namespace)).toMatchObject({
+      code: 1,
+      stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+    });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  test('with -f takes the pools that manifests name, and tells of those that are not there', async () => {
+    const namespace = await fleet().namespace();
+    const deleted = (text: string, ...flags: string[]): Promise<Outcome> =>
+      run(['delete', '-n', namespace, '-f', '-', ...flags], env(), text);
+    for (const name of ['web', 'db']) await fleet().createPool(namespace, name, { replicas: 1 });
+    const all = ['web', 'nope', 'db'].map((name) => manifest(name)).join('\n---\n');
+    expect(await deleted(`${all}\n---\n${manifest('bad', { replicas: -1 })}`)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: standard input:\d+ \(document 4\): [^\n]*replicas[^\n]*\n$/) as string,
+    });
+    expect(await fleet().pool(namespace, 'web')).toBeDefined();
+    expect(await deleted(all)).toMatchObject({
+      code: 1,
+      stdout: ['web', 'db'].map((name) => `virtualmachinepool.drover.dev "${name}" deleted\n`).join(''),
+      stderr: expect.stringMatching(/error: virtualmachinepools\.drover\.dev "nope" not found\n$/) as string,
+    });
+    for (const name of ['web', 'db']) expect(await fleet().pool(namespace, name)).toBeUndefined();
+    expect(await deleted(all, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  test('with --cascade=orphan leaves the VMs', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 3 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--cascade=orphan')).toMatchObject({ code: 0 });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+    expect(await fleet().vms(namespace)).toHaveLength(3);
+  });
+
+  test('waits no longer than told', async () => {
+    const namespace = await fleet().namespace();
+    const pool = await fleet().createPool(namespace, 'web', { replicas: 0 });
+    await fleet().settled(namespace, 'web', []);
+    const finalizers = [...(pool.metadata.finalizers ?? []), 'example.com/held'];
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers } });
+    const outcome = await drover('delete', 'pool', 'web', '-n', namespace, '--timeout', '1s');
+    expect(outcome).toMatchObject({ code: 1, stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--wait=false')).toMatchObject({ code: 0 });
+    expect(await applied(namespace, manifest('web'), '--force-conflicts')).toMatchObject({
+      code: 0,
+      stderr: 'pool web is being deleted, and what was applied goes with it: apply it again when it is gone\n',
+    });
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers: null } });
+    await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+  });
+});
+
+describe('the embedded stack', () => {
+  test('is found where nothing else is given, and said', async () => {
+    needs('an embedded stack');
+    const found = await run(['get', 'pools', '-A'], own());
+    expect(found).toMatchObject({ code: 0 });
+    expect(found.stderr).toContain(`using the embedded stack at ${fleet().stack.state}\n`);
+  });
+
+  test('is used without a remark where it is named, whatever the environment says', async () => {
+    needs('an embedded stack');
+    const elsewhere = { ...nowhere, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_API_KEY: 'of-another' };
+    expect(await run(['setup', '--state', fleet().stack.state], elsewhere)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('gives way to a kubeconfig that is given', async () => {
+    expect(await run(['get', 'pools'], { ...own(), KUBECONFIG: '/nonexistent' })).toMatchObject({ code: 1 });
+    const alone = await run(['get', 'pools', '-A'], { ...nowhere, KUBECONFIG: fleet().stack.kubeconfig });
+    expect(alone).toMatchObject({ code: 0, stderr: expect.not.stringContaining('embedded') as string });
+  });
+});
+
+/** A user's environment in which only the stack's folder is told. */
+const own = (): NodeJS.ProcessEnv => ({ ...nowhere, DROVER_STATE: fleet().stack.state });
+
+/** The stack's kubeconfig with another namespace in its context. */
+function inNamespace(namespace: string): string {
+  const file = join(fleet().stack.state, `kubeconfig-${namespace}`);
+  writeFileSync(file, readFileSync(fleet().stack.kubeconfig, 'utf8').replace('namespace: default', `namespace: ${namespace}`));
+  return file;
+}
+
+const aClaim = (namespace: string, number: number, poolUid: string): Promise<unknown> => {
+  const mark = keptDiskMark({ pool: 'web', poolUid, number, disk: 'data', revision: '0123456789', identity: 'x', size: '1Gi', keptBy: 'scale-in', keptAt: `2026-01-0${number}T00:00:00Z` });
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  return fleet().kube.create(PersistentVolumeClaims, { metadata: { namespace, name: `data-${number}`, ...mark }, spec });
+};
+const claims = async (namespace: string): Promise<string[]> =>
+  (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata: { name } }) => name);
+
+describe('disks', () => {
+  test('that VMs have left are listed, given to another pool of the name, and deleted; those in use are not', async () => {
+    const namespace = await fleet().namespace();
+    await applied(namespace, manifest('web', { replicas: 1 }));
+    await fleet().settled(namespace, 'web', ['web-1']);
+    const { uid } = (await fleet().pool(namespace, 'web'))!.metadata;
+    await aClaim(namespace, 1, uid);
+    await aClaim(namespace, 2, uid);
+    await aClaim(namespace, 3, 'of-an-earlier-pool');
+    await aClaim(namespace, 4, 'of-an-earlier-pool');
+    const in_ = ['-n', namespace];
+    const [header, ...rows] = await lines('get', 'disks', ...in_);
+    expect(header!.split(/\s+/)).toEqual(['NAME', 'POOL', 'NUMBER', 'SIZE', 'REVISION', 'KEPT', 'AGE']);
+    expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([2, 3, 4].map((number) => [`data-${number}`, 'web', String(number), '1Gi', '0123456789']));
+    expect(await lines('get', 'disks', '--pool', 'db', ...in_)).toEqual([]);
+    expect(await lines('get', 'disks', '--pool', 'web', '-o', 'name', ...in_)).toEqual([2, 3, 4].map((number) => `persistentvolumeclaim/data-${number}`));
+
+    expect(await drover('disks', 'prune', ...in_)).toMatchObject({ code: 2, stderr: expect.stringContaining('which kept disks?') });
+    expect(await drover('disks', 'prune', 'data-1', ...in_)).toMatchObject({ code: 1, stderr: expect.stringContaining('data-1: no kept disk of namespace') });
+    expect(await lines('disks', 'prune', '--orphaned', '--dry-run', ...in_)).toEqual(['persistentvolumeclaim/data-3 deleted (server dry run)', 'persistentvolumeclaim/data-4 deleted (server dry run)']);
+    expect(await claims(namespace)).toHaveLength(4);
+    expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual(['persistentvolumeclaim/data-3 is kept for pool web']);
+    expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
+    await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
+    // Of the one whose VM is there the worker has taken the mark: it is no kept disk, whatever becomes of the VM.
+    await until(async () => expect(keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata)).toBeNull());
+    const gone = await drover('delete', 'pool', 'web', ...in_);
+    expect(gone).toMatchObject({ code: 0, stderr: expect.stringContaining('pool web: 2 kept disks stay') });
+    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual([2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`));
+    expect(await claims(namespace)).toEqual(['data-1']);
+  });
+});

@@ -1,0 +1,62 @@
+import { PassThrough } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import { Live } from '../../../clients/cli/live.ts';
+
+function stream(terminal: { columns: number; rows: number } | undefined): { stream: NodeJS.WriteStream; written: () => string } {
+  const through = new PassThrough();
+  let written = '';
+  through.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const stream = Object.assign(
+    through,
+    terminal === undefined ? {} : { ...terminal, isTTY: true },
+  ) as unknown as NodeJS.WriteStream;
+  return { stream, written: () => written };
+}
+
+function live(terminal?: { columns: number; rows: number }): { live: Live; written: () => string } {
+  const { stream: target, written } = stream(terminal);
+  const live = new Live(target);
+  onTestFinished(() => live.end());
+  return { live, written };
+}
+
+test('off a terminal, snapshots follow each other with their times, only when something is new, without control codes', () => {
+  const { live: view, written } = live();
+  view.draw(['one']);
+  view.draw(['one']);
+  view.draw(['two', 'lines']);
+  expect(written()).toMatch(/^\d{4}-\d\d-\d\dT\S+Z\none\n\n\d{4}-\d\d-\d\dT\S+Z\ntwo\nlines\n\n$/);
+});
+
+test('on a terminal, what was drawn is drawn over', () => {
+  const { live: view, written } = live({ columns: 80, rows: 24 });
+  view.draw(['one', 'two']);
+  const before = written().length;
+  view.draw(['three']);
+  expect(written().slice(before)).toBe('\u001B[2F\u001B[0Jthree\n');
+});
+
+test('on a terminal, no line wraps and none scrolls away, or the next drawing would miss its place', () => {
+  const { live: view, written } = live({ columns: 10, rows: 3 });
+  view.draw(['0123456789abc', 'two', 'three', 'four']);
+  expect(written()).toContain('012345678…\ntwo\n');
+  expect(written()).not.toContain('three');
+});
+
+test('a sentence that is too long goes on in the next line, and is drawn over as a whole', () => {
+  const { live: view, written } = live({ columns: 16, rows: 6 });
+  view.draw(['  2/7 done, 3 waiting: Waiting', 'short', 'averyverylongword here', 'five', 'six']);
+  expect(written()).toContain('  2/7 done, 3\n      waiting:\n      Waiting\nshort\naveryverylongwo…\n');
+  expect(written()).not.toContain('here');
+  const before = written().length;
+  view.draw(['one']);
+  expect(written().slice(before)).toBe('\u001B[5F\u001B[0Jone\n');
+});
+
+test('at the end the cursor is there again', () => {
+  const { live: view, written } = live({ columns: 80, rows: 24 });
+  view.draw(['one']);
+  view.end();
+  expect(written().startsWith('\u001B[?25l')).toBe(true);
+  expect(written().endsWith('\u001B[?25h')).toBe(true);
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { UsageError } from '../../../clients/cli/failure.ts';
+import { namedTargetsOf, Pools, targetsOf, Vms } from '../../../clients/cli/targets.ts';
+import { count, duration, yesOrNo } from '../../../clients/cli/values.ts';
+
+test.each([
+  [['pools'], Pools, []],
+  [['pool', 'web', 'db'], Pools, ['web', 'db']],
+  [['VirtualMachinePool', 'web'], Pools, ['web']],
+  [['virtualmachinepools.drover.dev', 'web'], Pools, ['web']],
+  [['pool/web', 'pools/db'], Pools, ['web', 'db']],
+  [['vm/web-1'], Vms, ['web-1']],
+])('%j is understood', (words, kind, names) => expect(targetsOf(words, [Pools, Vms])).toEqual({ kind, names }));
+
+test.each([
+  [['polls'], /did you mean pools\?/],
+  [['virtualmachine pool'], /did you mean virtualmachinepool\?/],
+  [['secrets'], /did you mean pool or vm\?/],
+  [['pool/web', 'db'], /KIND\/NAME throughout/],
+  [['pool/web', 'vm/web-1'], /one kind/],
+  [['pool', 'Web!'], /"Web!" is no name/],
+  [['pool/'], /"" is no name/],
+  [['pool/a/b'], /"a\/b" is no name/],
+])('%j is refused with what would be right', (words, message) => {
+  expect(() => targetsOf(words, [Pools, Vms])).toThrow(UsageError);
+  expect(() => targetsOf(words, [Pools, Vms])).toThrow(message);
+});
+
+test('a command that acts on objects wants their names', () =>
+  expect(() => namedTargetsOf(['pool'], [Pools])).toThrow(/which pool\?/));
+
+test('durations, counts and choices are read strictly', () => {
+  expect([duration('0'), duration('90s'), duration('1h30m'), duration('1.5s'), duration('250ms')]).toEqual([
+    0, 90_000, 5_400_000, 1500, 250,
+  ]);
+  for (const wrong of ['', 'soon', '90', '5 m', '-5s', '5x']) expect(() => duration(wrong)).toThrow('Give a duration');
+  expect([count('0'), count('2147483647')]).toEqual([0, 2_147_483_647]);
+  for (const wrong of ['', '-1', '1.5', '1e3', '0x10', '2147483648']) expect(() => count(wrong)).toThrow('Give a whole number');
+  expect([yesOrNo('true'), yesOrNo('false')]).toEqual([true, false]);
+  expect(() => yesOrNo('maybe')).toThrow('Give true or false');
+});

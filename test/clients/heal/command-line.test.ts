@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { drover } from '../drover.ts';
+
+test.each(['status', 'pause', 'resume', 'now', 'skip'])('help of %s has examples', async (command) => {
+  const { code, stdout, stderr } = await drover(['heal', command, '--help']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover heal ${command}`));
+});
+
+test.each([
+  [['heal', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
+  [['heal', 'pause', 'pools'], 'which pool? Give its name'],
+  [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
+  [['heal', 'now', 'pool'], 'which pool? Give its name'],
+  [['heal', 'now', 'pool', 'web'], 'which VMs of pool web? Give their names'],
+  [['heal', 'skip', 'pool/web'], 'which VMs of pool web? Give their names'],
+  [['heal', 'skip', 'vm', 'web-1'], '"vm" is no kind that this command takes; did you mean pool?'],
+  [['heal', 'skip', 'pool', 'web', 'web_1'], '"web_1" is no name of an object: those have a-z, 0-9, - and . in them'],
+  [['heal', 'pause', 'pool', 'web', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
+])('%j is wrong usage', async (args, sentence) => {
+  expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
+});

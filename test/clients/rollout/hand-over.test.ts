@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { handedOver, type Fields, type ManagedFields } from '../../../clients/rollout/hand-over.ts';
+
+const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: Fields, more: Partial<ManagedFields> = {}): ManagedFields => ({
+  manager,
+  operation,
+  apiVersion: 'drover.dev/v1alpha1',
+  time: '2026-01-01T00:00:00Z',
+  fieldsType: 'FieldsV1',
+  fieldsV1,
+  ...more,
+});
+const annotation = (name: string): Fields => ({ 'f:annotations': { [`f:${name}`]: {} } });
+const restartedAt: Fields = { 'f:spec': { 'f:template': { 'f:spec': { 'f:template': { 'f:metadata': annotation('drover.dev/restarted-at') } } } } };
+const status = entry('drover', 'Update', { 'f:status': {} }, { subresource: 'status' });
+
+test('what a rollout has set is drover apply\'s, as if the last manifest had said it', () => {
+  const apply = entry('drover-apply', 'Apply', { 'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {} } } } });
+  const rollout = entry('drover-rollout', 'Update', { 'f:metadata': annotation('drover.dev/asked-by'), 'f:spec': { 'f:template': { 'f:spec': { 'f:x': {} } } } });
+  expect(handedOver([apply, rollout, status])).toEqual([
+    status,
+    entry('drover-apply', 'Apply', {
+      'f:metadata': annotation('drover.dev/asked-by'),
+      'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {}, 'f:x': {} } } },
+    }),
+  ]);
+});
+
+test('the wish to restart stays with the rollout: no manifest takes it back', () => {
+  const both = { ...structuredClone(restartedAt), 'f:metadata': annotation('drover.dev/asked-by') };
+  expect(handedOver([entry('drover-rollout', 'Update', both)])).toEqual([
+    entry('drover-apply', 'Apply', { 'f:metadata': annotation('drover.dev/asked-by') }),
+    entry('drover-rollout', 'Update', restartedAt),
+  ]);
+});
+
+test('nothing is handed over where nothing else was set', () => {
+  const entries = [entry('kubectl', 'Apply', { 'f:spec': {} }), entry('drover-rollout', 'Update', restartedAt)];
+  expect(handedOver(entries)).toBe(entries);
+  expect(handedOver([status])).toEqual([status]);
+});

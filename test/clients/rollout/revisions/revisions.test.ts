@@ -1,0 +1,145 @@
+import { applyPatch } from 'diff';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import type { VmTemplate } from '../../../../api/pool/pool.ts';
+import { effortInWords } from '../../../../clients/rollout/effort.ts';
+import { sidesOf, templateDiff } from '../../../../clients/rollout/revisions/diff.ts';
+import { history, historyTable } from '../../../../clients/rollout/revisions/history.ts';
+import { restarted } from '../../../../clients/rollout/restart.ts';
+import { findRevision } from '../../../../clients/rollout/revisions/revisions.ts';
+import { undoneInWords, undoTarget } from '../../../../clients/rollout/revisions/undo.ts';
+import { hashOf, poolWith, revisionWith, templateOf } from '../pools.ts';
+
+const revisions = [revisionWith(1, 8), revisionWith(3, 1), revisionWith(4, 2)];
+const sorted = (cores: number): string => stringify(templateOf(cores), { sortMapEntries: true });
+const titles = (from?: string, to?: string): string[] => sidesOf(poolWith(), revisions, { from, to }).map(({ title }) => title);
+const sockets = (count: number): VmTemplate => ({ spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { sockets: count }, devices: {} } } } } });
+
+describe('a revision', () => {
+  test('is found by its number or hash', () => {
+    expect(findRevision(revisions, '3', 'web')).toBe(revisions[1]);
+    expect(findRevision(revisions, hashOf(8), 'web')).toBe(revisions[0]);
+  });
+
+  test('whose hash is all digits is not taken for a number', () => {
+    const digits = revisionWith(7, 9, { hash: '3' });
+    expect(findRevision([...revisions, digits], '3', 'web')).toBe(digits);
+  });
+
+  test('that is not kept is refused with those that are', () => {
+    const words = `pool web has no revision 2; it has 1 (${hashOf(8)}), 3 (${hashOf(1)}), 4 (${hashOf(2)})`;
+    expect(() => findRevision(revisions, '2', 'web')).toThrow(words);
+    expect(() => findRevision([], '2', 'web')).toThrow('pool web has no revision 2: none are kept yet');
+  });
+});
+
+describe('an undo', () => {
+  test('goes back to what all VMs had last, while another template is rolled out or has failed', () =>
+    expect(undoTarget(poolWith({ status: { currentRevision: hashOf(8) } }), revisions)).toBe(revisions[0]));
+
+  test('goes back to the newest other revision once all VMs have the template', () =>
+    expect(undoTarget(poolWith({ status: { currentRevision: hashOf(2) } }), revisions)).toBe(revisions[1]));
+
+  test('goes to the one that is asked for, be it the present one', () =>
+    expect(undoTarget(poolWith(), revisions, '4')).toBe(revisions[2]));
+
+  test('tells where it goes, and the number that this has from then on', () => {
+    expect(undoneInWords(revisions[0]!, revisions)).toBe(`has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`);
+    expect(undoneInWords(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
+  });
+
+  test('has nowhere to go in a pool that never had another template', () =>
+    expect(() => undoTarget(poolWith(), [revisions[2]!])).toThrow('pool web has no other revision to go back to'));
+});
+
+test('a restart changes nothing but the wish for it', () => {
+  const before = templateOf(2);
+  const after = restarted(before, '2026-01-01T00:00:00Z');
+  expect(before).toEqual(templateOf(2));
+  expect(after.spec.template).toEqual({
+    ...before.spec.template,
+    metadata: { annotations: { 'drover.dev/restarted-at': '2026-01-01T00:00:00Z' } },
+  });
+  expect(restarted(after, '2027-01-01T00:00:00Z').spec.template).toMatchObject({
+    metadata: { annotations: { 'drover.dev/restarted-at': '2027-01-01T00:00:00Z' } },
+  });
+  expect(effortInWords(poolWith(), before, after, 'LiveUpdate')).toMatch(/^Restart/);
+});
+
+describe('a difference', () => {
+  test('is one that patch(1) would take', () => {
+    const [from, to] = sidesOf(poolWith(), revisions, {});
+    const lines = templateDiff(from, to).map(stripVTControlCharacters);
+    expect(lines.slice(0, 2)).toEqual([`--- revision 3 (${hashOf(1)})`, `+++ the template now, revision 4 (${hashOf(2)})`]);
+    expect(lines).toContain('-          cores: 1');
+    expect(lines).toContain('+          cores: 2');
+    expect(applyPatch(sorted(1), lines.join('\n'))).toBe(sorted(2));
+  });
+
+  test('does not come of the order of keys', () => {
+    const [one, other] = [
+      { title: 'a', template: templateOf(2, { example: { a: 1, b: 2 } }) },
+      { title: 'b', template: templateOf(2, { example: { b: 2, a: 1 } }) },
+    ];
+    expect(templateDiff(one, other)).toEqual([]);
+  });
+
+  test('is between those asked for', () => {
+    expect(titles('1', '3')).toEqual([`revision 1 (${hashOf(8)})`, `revision 3 (${hashOf(1)})`]);
+    expect(titles(undefined, '1')).toEqual([`revision 3 (${hashOf(1)})`, `revision 1 (${hashOf(8)})`]);
+    expect(() => titles('5')).toThrow(/has no revision 5/);
+  });
+});
+
+describe('what a change takes', () => {
+  test.each([
+    ['LiveUpdate', 'Live: guests take it while they run'],
+    ['Stage', 'Restart: guests are restarted'],
+    [null, 'Live: guests take it while they run, or under vmRolloutStrategy Stage Restart: guests are restarted'],
+  ] as const)('under %s is told', (strategy, words) => expect(effortInWords(poolWith(), sockets(1), sockets(2), strategy)).toBe(words));
+
+  test('is told with what the pool allows', () => {
+    const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
+    expect(effortInWords(gentle, templateOf(1), templateOf(2), 'LiveUpdate')).toBe(
+      'Restart: guests are restarted, but the pool allows no more than Live',
+    );
+    const lazy = poolWith({ spec: { updateStrategy: { opportunistic: {} } } });
+    expect(effortInWords(lazy, templateOf(1), templateOf(2), null)).toMatch(/^Restart: .*, once they stop by themselves/);
+  });
+
+  test('may be a start or a stop', () =>
+    expect(effortInWords(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), 'Stage')).toBe(
+      'None: no guest is touched; KubeVirt starts or stops VMs for it',
+    ));
+});
+
+describe('the history', () => {
+  const vms = new Map([
+    [hashOf(1), 7],
+    [hashOf(2), 3],
+    ['lost', 1],
+  ]);
+  const entries = history(poolWith(), [revisions[1]!, revisionWith(4, 2, { askedBy: 'ada@desk', changeCause: 'more cores' })], vms, new Map([[hashOf(1), 6]]));
+
+  test('says who has what, also of what is not kept any more', () =>
+    expect(entries).toMatchObject([
+      { number: null, hash: 'lost', vms: 1, guests: 0, isCurrent: false, isTarget: false },
+      { number: 3, hash: hashOf(1), vms: 7, guests: 6, isCurrent: true, isTarget: false },
+      { number: 4, hash: hashOf(2), vms: 3, guests: 0, isCurrent: false, isTarget: true, askedBy: 'ada@desk' },
+    ]));
+
+  test('has the template that no batch has begun to bring', () => {
+    const pool = poolWith();
+    pool.metadata.annotations = { 'drover.dev/asked-by': `ada@desk ${hashOf(2)}` };
+    expect(history(pool, [revisions[1]!], new Map(), new Map()).at(-1)).toMatchObject({ number: null, hash: hashOf(2), isTarget: true, askedBy: 'ada@desk' });
+  });
+
+  test('is a table for people', () =>
+    expect(historyTable(entries, Date.parse('2026-01-01T01:00:00Z')).map((line) => stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '))).toEqual([
+      'REVISION | HASH | FIRST USED | VMS | GUESTS | STATE | ASKED BY | CHANGE CAUSE',
+      '<gone> | lost | <unknown> | 1 | 0 | <unknown> | <none>',
+      `3 | ${hashOf(1)} | 60m ago | 7 | 6 | current | <unknown> | <none>`,
+      `4 | ${hashOf(2)} | 60m ago | 3 | 0 | target | ada@desk | more cores`,
+    ]));
+});

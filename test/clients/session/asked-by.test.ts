@@ -1,0 +1,27 @@
+import { hostname, userInfo } from 'node:os';
+import { expect, test } from 'vitest';
+import { askedBy } from '../../../clients/session/asked-by.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+
+const here = `${userInfo().username}@${hostname()}`;
+const clusterOf = (username: string | undefined) => async () =>
+  ({ create: async () => ({ status: { userInfo: { username } } }) }) as unknown as KubeClient;
+const noCluster = () => Promise.reject(new Error('no cluster to talk to'));
+
+test('the asker is the user that the API server knows', async () => {
+  expect(await askedBy(clusterOf('ada@example.com'), {})).toBe('ada@example.com');
+});
+
+test('the environment names another asker', async () => {
+  expect(await askedBy(clusterOf('ada@example.com'), { DROVER_ASKED_BY: 'ci: deploy of 42\n' })).toBe('ci: deploy of 42');
+  expect(await askedBy(clusterOf('ada@example.com'), { DROVER_ASKED_BY: ' ' })).toBe('ada@example.com');
+});
+
+test('the asker is the user of this machine if the API server does not say', async () => {
+  expect(await askedBy(clusterOf(undefined), {})).toBe(here);
+  expect(await askedBy(noCluster, {})).toBe(here);
+});
+
+test('a name is no longer than a status takes', async () => {
+  expect(await askedBy(noCluster, { DROVER_ASKED_BY: 'x'.repeat(300) })).toHaveLength(256);
+});

@@ -1,0 +1,41 @@
+import { resolve } from 'node:path';
+import { defaultPayloadConverter, type PayloadCodec } from '@temporalio/common';
+import { expect, test } from 'vitest';
+import { decodePayloads } from '../../../clients/history/decoded.ts';
+import { valuesOf } from '../../../clients/history/events.ts';
+import { loadDataConverter } from '../../../workers/data-converter.ts';
+
+const CODEC = resolve(import.meta.dirname, '../../fixtures/codec.js');
+const STRICT = resolve(import.meta.dirname, '../../fixtures/strict-codec.js');
+
+test('a history is read through the codecs of the module that DROVER_DATA_CONVERTER names', async () => {
+  const { payloadCodecs: codecs } = (await loadDataConverter(CODEC)) as { payloadCodecs: PayloadCodec[] };
+  const plain = defaultPayloadConverter.toPayload({ vms: ['web-1'] });
+  let [stored] = await codecs[0]!.encode([plain]);
+  expect(() => defaultPayloadConverter.fromPayload(stored!)).toThrow('Unknown encoding');
+  const history = { events: [{ workflowExecutionSignaledEventAttributes: { input: { payloads: [stored!] } }, userMetadata: { summary: stored } }] };
+  await decodePayloads(history, codecs);
+  expect(valuesOf(history.events[0]!.workflowExecutionSignaledEventAttributes.input)).toEqual([{ vms: ['web-1'] }]);
+  stored = history.events[0]!.userMetadata.summary;
+  expect(defaultPayloadConverter.fromPayload(stored!)).toEqual({ vms: ['web-1'] });
+});
+
+test('a payload that the codec can not decode stays as it came, and harms no other', async () => {
+  const { payloadCodecs: codecs } = (await loadDataConverter(STRICT)) as { payloadCodecs: PayloadCodec[] };
+  const [stored] = await codecs[0]!.encode([defaultPayloadConverter.toPayload('mine')]);
+  const foreign = { metadata: { encoding: new TextEncoder().encode('binary/encrypted') }, data: new Uint8Array([1]) };
+  const [mine, other] = await codecs[0]!.decode([stored!, foreign]);
+  expect(defaultPayloadConverter.fromPayload(mine!)).toBe('mine');
+  expect(other).toBe(foreign);
+});
+
+test('without a module nothing is encoded', async () => {
+  expect(await loadDataConverter(undefined)).toBeUndefined();
+  expect(await loadDataConverter('')).toBeUndefined();
+});
+
+test('a module that is none, or has no codecs, is told with what would be right', async () => {
+  await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(/^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /);
+  const other = resolve(import.meta.dirname, 'data-converter.ts');
+  await expect(loadDataConverter(resolve(other, '../../../../workers/log.ts'))).rejects.toThrow(/must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode$/);
+});

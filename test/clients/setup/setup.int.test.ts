@@ -1,0 +1,158 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { connectTemporal } from '../../../clients/session/temporal.ts';
+import { startStack } from '../../../dev/stack.ts';
+import { KubeClient } from '../../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../../kubernetes/config.ts';
+import { CustomResourceDefinitions } from '../../../api/resources.ts';
+import { spawnLeashed } from '../../leashed.ts';
+import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
+import type { Stack } from '../../../dev/embedded-stack.ts';
+
+/** Servers that drover was never set up on. The tests follow each other. */
+let stack: Stack;
+let kube: KubeClient;
+
+beforeAll(async () => {
+  const state = mkdtempSync(join(tmpdir(), 'drover-setup-'));
+  stack = await startStack({ state, ephemeral: true, simulator: false, worker: false });
+  kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
+});
+
+afterAll(async () => {
+  await kube.close();
+  await stack.stop();
+  rmSync(stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+});
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...stack.env });
+const drover = (...args: string[]): Promise<Outcome> => run(args, env());
+const crds = async (): Promise<string[]> =>
+  (await kube.list(CustomResourceDefinitions)).items
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name.endsWith('drover.dev'));
+
+test('before it, every command says that it is missing', async () => {
+  const missing = /^error: .*drover is not set up in it, run `drover setup` first\n$/;
+  for (const args of [
+    ['get', 'pools'],
+    ['describe', 'pool', 'web'],
+    ['status'],
+    ['scale', 'pool', 'web', '--replicas', '1'],
+    ['delete', 'pool', 'web'],
+  ]) {
+    expect(await drover(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
+  }
+  const examples = join(import.meta.dirname, '../../../examples');
+  expect(await drover('apply', '-f', examples)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(missing) as string,
+  });
+});
+
+test('somebody who may not install custom resources is told, and nothing is done', async () => {
+  const { code, stdout, stderr } = await run(['setup'], { ...env(), KUBECONFIG: await ofServiceAccount('nobody') });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(
+    /^error: not allowed to install drover's custom resources \(.*"system:serviceaccount:default:nobody".*\): .*\n$/,
+  );
+  expect(await drover('setup', '--dry-run')).toMatchObject({
+    stdout: expect.stringContaining('DroverPool registered (server dry run)') as string,
+  });
+});
+
+test('a namespace that Temporal does not have is told, with the way to make it', async () => {
+  const { code, stdout, stderr } = await drover('setup', '--temporal-namespace', 'nope');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(
+    /^error: Temporal at .* has no namespace nope: create it with `temporal operator namespace create --namespace nope`, or .*\n$/,
+  );
+});
+
+test('a dry run says what it would do, and does nothing', async () => {
+  const { code, stdout } = await drover('setup', '--dry-run');
+  expect(code).toBe(0);
+  expect(stdout).toContain(
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev created (server dry run)\n',
+  );
+  expect(stdout).toContain('workflow watch/default started (server dry run)\n');
+  expect(await crds()).toEqual([]);
+});
+
+test('two at once both succeed, a third finds all of it, and one watch runs', async () => {
+  const both = await Promise.all([drover('setup'), drover('setup')]);
+  for (const outcome of both) expect(outcome).toMatchObject({ code: 0, stderr: '' });
+  const third = await drover('setup');
+  expect(third).toMatchObject({ code: 0, stderr: '' });
+  expect(
+    third.stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ').slice(-2).join(' ')),
+  ).toEqual([
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
+    'DroverCluster unchanged',
+    'DroverNamespace unchanged',
+    'DroverPool unchanged',
+    'DroverRevision unchanged',
+    'DroverPhase unchanged',
+    'is running',
+  ]);
+  expect(await crds()).toEqual(['virtualmachinepools.drover.dev']);
+  const { client, connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
+  onTestFinished(() => connection.close());
+  // Visibility follows a moment behind; the search attribute is on the workflow, or it would not be found.
+  await expect
+    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: 30_000 })
+    .toMatchObject({ count: 1 });
+});
+
+test('a second cluster has a watch of its own', async () => {
+  const { code, stdout } = await run(['setup'], { ...env(), DROVER_CLUSTER: 'east' });
+  expect(code).toBe(0);
+  expect(stdout).toContain('workflow watch/east started\n');
+});
+
+test.each([
+  ['SIGTERM', 0],
+  ['SIGINT', 130],
+] as const)('a worker serves the cluster until %s', async (signal, code) => {
+  const worker = spawnLeashed(process.execPath, [BIN, 'worker', '--state', stack.state], {
+    env: { ...nowhere, HOME: stack.state, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
+  onTestFinished(() => void worker.kill('SIGKILL'));
+  const ended = once(worker, 'exit');
+  await new Promise<void>((ready, failed) => {
+    createInterface({ input: worker.stderr! }).on('line', (line) => line.includes('"worker ready"') && ready());
+    void ended.then(([code]) => failed(new Error(`the worker ended with ${String(code)}`)));
+  });
+  worker.kill(signal);
+  expect(await ended).toEqual([code, null]);
+});
+
+/** A kubeconfig of somebody with no permission at all. */
+async function ofServiceAccount(name: string): Promise<string> {
+  const path = '/api/v1/namespaces/default/serviceaccounts';
+  await kube.request({ method: 'POST', path, body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } } });
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+  const { status } = await kube.request<{ status: { token: string } }>({ method: 'POST', path: `${path}/${name}/token`, body });
+  const file = join(stack.state, `kubeconfig-${name}`);
+  writeFileSync(file, readFileSync(stack.kubeconfig, 'utf8').replace(/token: \w+/, `token: ${status.token}`));
+  return file;
+}
+
+test('an older release takes nothing out of the custom resources of a newer one', async () => {
+  const name = (await crds())[0]!;
+  const stamped = async (release: string | null): Promise<void> =>
+    void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations: { 'drover.dev/release': release } } }));
+  await stamped('99.0.0');
+  expect(await drover('setup')).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: virtualmachinepools.drover.dev is of drover 99.0.0, and this is drover \d.*\n$/) as string });
+  await stamped(null);
+  expect(await drover('setup')).toMatchObject({ code: 0 });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
+import { pendingAmong } from '../../../clients/vm/pending.ts';
+import { endInWords, progressLines, shortfalls, wishes } from '../../../clients/vm/progress.ts';
+import type { Vmi, VmWithGuest } from '../../../clients/vm/running.ts';
+import type { Vm } from '../../../clients/pools/objects.ts';
+import type { Stored } from '../../../api/objects.ts';
+import type { RestartProgress } from '../../../workflows/messages.ts';
+import { drover } from '../drover.ts';
+
+const meta = (name: string, labels: Record<string, string> = {}) => ({
+  namespace: 'shop',
+  name,
+  uid: `uid-of-${name}`,
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  labels,
+});
+const owner = (apiVersion: string) => [{ apiVersion, kind: 'VirtualMachinePool', name: 'web', uid: 'pool', controller: true }];
+const required = (fields: object = {}): Pick<Vm, 'status'> => ({
+  status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
+});
+const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({ metadata: meta('guest', labels), status: { nodeName: 'node-1' } });
+const typedGuest = (type: string): Stored<Vmi> => ({ ...guestOf(), status: { machine: { type } } });
+const revision = (hash: string) => ({ 'drover.dev/revision': hash });
+
+const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({
+  phase: 'Restarting',
+  chosen: 10,
+  maxUnavailable: 1,
+  maxFailures: 0,
+  askedBy: 'ada',
+  reason: null,
+  restarted: ['shop/vm-1', 'shop/vm-2'],
+  failed: [],
+  inHand: [],
+  open: 0,
+  passedOver: [],
+  full: [],
+  paused: null,
+  aborted: null,
+  ...fields,
+});
+
+const one = (vm: Partial<Stored<Vm>>, guest: Stored<Vmi> | null = guestOf()): ReturnType<typeof pendingAmong> =>
+  pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, guest } satisfies VmWithGuest]);
+
+describe('what waits for a restart', () => {
+  test('what KubeVirt says, with or without a time and words', () => {
+    expect(one(required({ lastTransitionTime: '2026-01-02T00:00:00Z' }))).toEqual([
+      {
+        namespace: 'shop',
+        name: 'db',
+        owner: null,
+        since: '2026-01-02T00:00:00Z',
+        why: 'a field was changed',
+        runStrategy: 'Once',
+        node: 'node-1',
+        optedOut: false,
+        guest: 'uid-of-guest',
+      },
+    ]);
+    expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([{ since: null, why: 'KubeVirt does not say' }]);
+  });
+
+  test('not what does not run, or need not', () => {
+    expect(one(required(), null)).toEqual([]);
+    expect(one(required({ status: 'False' }))).toEqual([]);
+    expect(one({})).toEqual([]);
+  });
+
+  test('a guest of a drover pool that runs an older revision than the spec has', () => {
+    const vm = (apiVersion: string) => ({ metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) } });
+    expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('old')))).toMatchObject([
+      { owner: 'VirtualMachinePool/web', since: null, why: 'its guest runs revision old, its spec is of new' },
+    ]);
+    expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('new')))).toEqual([]);
+    expect(one(vm('drover.dev/v1alpha1'))).toEqual([]);
+    expect(one(vm('pool.kubevirt.io/v1beta1'), guestOf(revision('old')))).toEqual([]);
+  });
+
+  test('a guest with the machine type that a transition takes away, though KubeVirt says nothing', () => {
+    const record = { id: '1f0c92ab', from: 'q35', to: 'q35', guest: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
+    const vm = (mark: string) => ({
+      metadata: { ...meta('db', { 'drover.dev/machine-type-restart-required': mark }), annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) } },
+    });
+    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel8.2.0'))).toMatchObject([
+      { why: 'its guest has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
+    ]);
+    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel9.2.0'))).toEqual([]);
+    expect(one(vm('0a0a0a0a'), typedGuest('pc-q35-rhel8.2.0'))).toEqual([]);
+  });
+});
+
+function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
+  const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
+  const guests = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
+  return { guests, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
+}
+
+describe('one restart', () => {
+  test('has 10,000 VMs at most, and fewer if their names are long', () => {
+    expect(() => ensureNotTooMany(many(10_000, 30))).not.toThrow();
+    expect(() => ensureNotTooMany(many(10_001, 30))).toThrow('10001 VMs are more than the 10000 that');
+    expect(() => ensureNotTooMany(many(10_000, 63))).toThrow(
+      '10000 VMs with names so long are more than the 8600 that one restart may have: choose by namespace or -l',
+    );
+  });
+});
+
+describe('a restart in words', () => {
+  const later = { why: 'it is paused', isWish: false, count: 1, vms: ['shop/vm-5'] };
+  const wish = { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/vm-6'] };
+
+  test('how far it is, and what holds it', () => {
+    const lines = progressLines('restart/default/a', progress({ inHand: ['shop/vm-3'], open: 5, passedOver: [later, wish], full: ['1 at a time'] }));
+    expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
+    expect(lines.slice(1)).toEqual([
+      '  restarting: shop/vm-3',
+      '  no room for more: 1 at a time',
+      '  passed over: shop/vm-5: it is paused',
+      '  passed over: shop/vm-6: its owner asked that nothing disrupts it',
+    ]);
+    const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+    const held = progressLines('restart/default/a', progress({ phase: 'Paused', paused }));
+    expect(held).toEqual([expect.stringMatching(/to go: Paused$/), '  paused by bob: lunch']);
+  });
+
+  test('before its first look, all are to go', () => {
+    const begun = { restarted: [], open: 0 };
+    const line = (fields: Partial<RestartProgress>): string | undefined => progressLines('a', progress({ ...begun, ...fields }))[0];
+    expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
+    expect(line({ passedOver: [later] })).toMatch(/ 0 to go$/);
+    expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
+  });
+
+  test('its end, without anything that was not done', () => {
+    expect(endInWords(progress({ phase: 'Complete', passedOver: [wish] }))).toBe(
+      '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',
+    );
+    expect(shortfalls('a', progress({ phase: 'Complete', passedOver: [wish] }))).toEqual([]);
+    expect(wishes(progress({ passedOver: [later, wish] }))).toEqual(['left alone: shop/vm-6: its owner asked that nothing disrupts it']);
+  });
+
+  test.each<[string, Partial<RestartProgress>, string[]]>([
+    ['left', { phase: 'Complete', open: 1, passedOver: [later, wish] }, ['1 VM was left as it is: shop/vm-5: it is paused']],
+    [
+      'no room',
+      { phase: 'Complete', open: 2, full: ['1 at a time', 'shop/vm-9 not ready'] },
+      ['2 VMs were left as they are: no room: 1 at a time, shop/vm-9 not ready'],
+    ],
+    ['aborted', { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } }, ['4 VMs were left as they are: a was aborted by bob']],
+    [
+      'failed',
+      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: false }] },
+      ['shop/vm-3 failed: not ready in time', '4 VMs were left as they are: more than 0 have failed'],
+    ],
+    [
+      'failed, and was down before',
+      { phase: 'Failed', failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: true }] },
+      ['shop/vm-3 failed, and was not ready before: not ready in time'],
+    ],
+  ])('%s', (_words, fields, sentences) => {
+    expect(shortfalls('a', progress(fields)).map(({ message }) => message)).toEqual(sentences);
+  });
+});
+
+const BUDGET = "option '--max-unavailable <n>' argument";
+test.each([
+  [['restart'], 'which VMs? Give their names, or --pending for all that wait for a restart'],
+  [['restart', '-A'], 'which VMs? Give their names, or --pending for all that wait for a restart'],
+  [['restart', 'db', '-A'], '-A and -l choose among those that wait for a restart: give --pending'],
+  [['restart', 'db', '--pending'], 'give names or --pending, not both'],
+  [['restart', 'db', '--max-unavailable', '0'], `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
+  [['restart', 'db', '--max-unavailable', '120%'], `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
+  [['restarts', 'pause'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
+])('vm %s is wrong usage', async (words, sentence) => {
+  const { code, stdout, stderr } = await drover(['vm', ...words]);
+  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+});

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Connection } from '@temporalio/client';
+import { temporalConfig } from '../../../dev/environment.ts';
+import { Leash } from '../../../dev/process/leash.ts';
+import { defaultCache } from '../../../dev/paths.ts';
+import { choosePorts } from '../../../dev/process/ports.ts';
+import { Service } from '../../../dev/process/service.ts';
+import { temporal } from '../../../dev/services/temporal.ts';
+import { catalog } from '../../../dev/tools/catalog.ts';
+import { resolveTools } from '../../../dev/tools/resolve.ts';
+import { loadKubeConfig } from '../../../kubernetes/config.ts';
+import { Faults } from './faults.ts';
+import type { GivenCluster } from './given.ts';
+import { GuardedClient } from './guarded-client.ts';
+import { removeNamespaces } from './ownership.ts';
+import { skip } from './skip.ts';
+import { workerKubeconfig } from './worker-rights.ts';
+import type { Stack } from '../../../dev/embedded-stack.ts';
+
+/** A given cluster in the place of a test file's stack, with a Temporal, or a Temporal namespace, of the file's own. */
+export class GivenStack implements Stack {
+  readonly state = mkdtempSync(join(tmpdir(), 'drover-cluster-'));
+  readonly kubeconfig: string;
+  readonly kube: GuardedClient;
+  readonly temporalNamespace: string;
+  readonly processes = [];
+  readonly #given: GivenCluster;
+  readonly #faults: Faults;
+  readonly #leash = new Leash();
+  #workerKubeconfig = '';
+  #temporal: Service | undefined;
+  #address = '';
+  #ui = '';
+
+  private constructor(given: GivenCluster) {
+    this.#given = given;
+    this.kubeconfig = given.kubeconfig;
+    this.temporalNamespace = given.temporal === null ? 'default' : `drover-test-${given.run}-${randomBytes(3).toString('hex')}`;
+    this.kube = new GuardedClient(loadKubeConfig({ kubeconfig: given.kubeconfig }), given);
+    this.#faults = new Faults(this.kube.plain, given, (namespace) => this.kube.namespaces.includes(namespace));
+  }
+
+  static async start(given: GivenCluster): Promise<GivenStack> {
+    const stack = new GivenStack(given);
+    try {
+      await stack.#start();
+      return stack;
+    } catch (error) {
+      await stack.stop();
+      throw error;
+    }
+  }
+
+  get temporalAddress(): string {
+    return this.#address;
+  }
+
+  get temporalUi(): string {
+    return this.#ui;
+  }
+
+  get env(): Record<string, string> {
+    return {
+      KUBECONFIG: this.kubeconfig,
+      TEMPORAL_ADDRESS: this.#address,
+      TEMPORAL_NAMESPACE: this.temporalNamespace,
+      TEMPORAL_CONFIG_FILE: join(this.state, 'temporal.toml'),
+      TEMPORAL_UI: this.#ui,
+      DROVER_STATE: this.state,
+    };
+  }
+
+  /** What a worker has instead: the rights that are declared for it, and no more. */
+  get workerEnv(): Record<string, string> {
+    return { KUBECONFIG: this.#workerKubeconfig };
+  }
+
+  async #start(): Promise<void> {
+    mkdirSync(join(this.state, 'logs'));
+    this.#workerKubeconfig = await workerKubeconfig(this.kube.plain, this.#given, this.state);
+    if (this.#given.temporal === null) await this.#startTemporal();
+    else await this.#makeNamespace(this.#given.temporal);
+    writeFileSync(join(this.state, 'temporal.toml'), temporalConfig(this.#address).replace('"default"', JSON.stringify(this.temporalNamespace)));
+    await this.#faults.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#faults.stop();
+    await removeNamespaces(this.kube.plain, this.kube.namespaces);
+    await this.#temporal?.stop();
+    this.#leash.release();
+    if (this.#given.temporal !== null && this.#address !== '') await this.#removeNamespace(this.#address);
+  }
+
+  halt(name: string): Promise<void> {
+    return skip(`it stops ${name}`);
+  }
+
+  restart(name: string): Promise<void> {
+    return skip(`it starts ${name} again`);
+  }
+
+  kill(name: string): void {
+    skip(`it kills ${name}`);
+  }
+
+  async #startTemporal(): Promise<void> {
+    const tools = { temporal: catalog().temporal } as ReturnType<typeof catalog>;
+    const { temporal: binary } = await resolveTools({ cache: defaultCache(), onProgress: () => {}, tools });
+    const { temporal: port, ui: uiPort } = (await choosePorts(['temporal', 'ui'], {}, {})) as { temporal: number; ui: number };
+    this.#address = `127.0.0.1:${port}`;
+    this.#ui = `http://127.0.0.1:${uiPort}`;
+    const context = { logFile: join(this.state, 'logs', 'temporal.log'), leash: this.#leash, restarts: false, onProgress: () => {}, onChange: () => {} };
+    this.#temporal = new Service(temporal({ binary, data: this.state, port, uiPort, ephemeral: true }), context);
+    await this.#temporal.start();
+  }
+
+  async #makeNamespace(address: string): Promise<void> {
+    this.#address = address;
+    await withConnection(address, async (connection) => {
+      const workflowExecutionRetentionPeriod = { seconds: 24 * 3600 } as never;
+      await connection.workflowService.registerNamespace({ namespace: this.temporalNamespace, workflowExecutionRetentionPeriod });
+    });
+  }
+
+  async #removeNamespace(address: string): Promise<void> {
+    await withConnection(address, async (connection) => void (await connection.operatorService.deleteNamespace({ namespace: this.temporalNamespace })));
+  }
+}
+
+async function withConnection(address: string, act: (connection: Connection) => Promise<void>): Promise<void> {
+  const connection = await Connection.connect({ address });
+  try {
+    await act(connection);
+  } finally {
+    await connection.close();
+  }
+}

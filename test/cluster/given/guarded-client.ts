@@ -1,0 +1,87 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { KubeClient, type DeleteOptions, type ObjectKey, type PatchType, type WriteOptions } from '../../../kubernetes/client.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { Namespaces, type Resource } from '../../../api/resources.ts';
+import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import type { GivenCluster } from './given.ts';
+import { actionObjection, objection } from '../objection.ts';
+import { labelsOf } from './ownership.ts';
+import { skip } from './skip.ts';
+import { openNamespace } from './worker-rights.ts';
+
+/**
+ * A test's client on a cluster that is somebody's: it writes only in namespaces that it made, and marks these as the run's. A test that
+ * wants more, or a guest that only the simulator can play, is skipped.
+ */
+export class GuardedClient extends KubeClient {
+  readonly #given: GivenCluster;
+  readonly #plain: KubeClient;
+  readonly #own = new Set<string>();
+
+  constructor(config: KubeConfig, given: GivenCluster) {
+    super(config, { fieldManager: 'test' });
+    this.#given = given;
+    this.#plain = new KubeClient(config, { fieldManager: 'test' });
+  }
+
+  /** Of the namespaces that it made. */
+  get namespaces(): string[] {
+    return [...this.#own];
+  }
+
+  /** Without a guard: for what the harness itself makes and removes. */
+  get plain(): KubeClient {
+    return this.#plain;
+  }
+
+  override async create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    if (resource === Namespaces) return this.#createNamespace(object);
+    this.#guard(resource, object.metadata, object);
+    return super.create(resource, object, options);
+  }
+
+  override async update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    this.#guard(resource, object.metadata, object);
+    return super.update(resource, object, options);
+  }
+
+  override async patch<T extends KubeObject>(
+    resource: Resource,
+    key: ObjectKey,
+    type: PatchType,
+    patch: unknown,
+    options: WriteOptions & { force?: boolean } = {},
+  ): Promise<Stored<T>> {
+    this.#guard(resource, key, patch);
+    return super.patch(resource, key, type, patch, options);
+  }
+
+  override async delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+    this.#guard(resource, key, undefined);
+    return super.delete(resource, key, options);
+  }
+
+  /** Actions of KubeVirt's. */
+  override async request<T>(request: HttpRequest): Promise<T> {
+    const reason = request.method === 'GET' ? undefined : actionObjection(this.#given, this.#own, request.path);
+    if (reason !== undefined) skip(reason);
+    return super.request(request);
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#plain.close()]);
+  }
+
+  async #createNamespace<T extends KubeObject>(object: T): Promise<Stored<T>> {
+    const labels = { ...object.metadata.labels, ...labelsOf(this.#given.run) };
+    const created = await this.#plain.create(Namespaces, { ...object, metadata: { ...object.metadata, labels } });
+    this.#own.add(object.metadata.name);
+    await openNamespace(this.#plain, this.#given, object.metadata.name);
+    return created;
+  }
+
+  #guard(resource: Resource, key: ObjectKey, body: unknown): void {
+    const reason = objection(this.#given, this.#own, resource, key, body);
+    if (reason !== undefined) skip(reason);
+  }
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { isNotFound } from '../../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
+
+const RUN_LABEL = 'drover.dev/test-run';
+const GONE_WITHIN_MS = 120_000;
+
+const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', plural, kind, namespaced });
+export const ClusterRoles = rbac('clusterroles', 'ClusterRole', false);
+export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding', false);
+export const RoleBindings = rbac('rolebindings', 'RoleBinding', true);
+
+export const labelsOf = (run: string): Record<string, string> => ({ [RUN_LABEL]: run });
+export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
+
+/** Removes these namespaces of the run with all that is in them. Whoever would take off the finalizers may be gone. */
+export async function removeNamespaces(kube: KubeClient, names: readonly string[]): Promise<void> {
+  await Promise.all(names.map((name) => ignoringGone(kube.delete(Namespaces, { name }))));
+  const deadline = Date.now() + GONE_WITHIN_MS;
+  for (let left = [...names]; ; await sleep(500)) {
+    const there = await Promise.all(left.map((name) => isThere(kube, name)));
+    left = left.filter((_name, index) => there[index]);
+    if (left.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`still there after ${GONE_WITHIN_MS / 1000} s: namespaces ${left.join(', ')}; delete them by hand`);
+    await Promise.all(left.flatMap((name) => [VirtualMachinePools, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name))));
+  }
+}
+
+/** Everything that carries the run's label; what is cluster-wide last. */
+export async function removeAll(kube: KubeClient, run: string): Promise<void> {
+  const labelSelector = selectorOf(run);
+  const { items } = await kube.list(Namespaces, { labelSelector });
+  try {
+    await removeNamespaces(
+      kube,
+      items.map(({ metadata }) => metadata.name),
+    );
+  } finally {
+    for (const resource of [ClusterRoleBindings, ClusterRoles]) {
+      for (const { metadata } of (await kube.list(resource, { labelSelector })).items) await ignoringGone(kube.delete(resource, { name: metadata.name }));
+    }
+  }
+}
+
+const isThere = (kube: KubeClient, name: string): Promise<boolean> =>
+  kube.get(Namespaces, { name }).then(
+    () => true,
+    (error: unknown) => {
+      if (isNotFound(error)) return false;
+      throw error;
+    },
+  );
+
+/** Takes drover's and the tests' own finalizers off what is being deleted; KubeVirt takes off its own. */
+async function release(kube: KubeClient, resource: Resource, namespace: string): Promise<void> {
+  let items: Stored[] = [];
+  try {
+    ({ items } = await kube.list<KubeObject>(resource, { namespace }));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  for (const { metadata } of items) {
+    const { name, resourceVersion, deletionTimestamp, finalizers = [] } = metadata;
+    const left = finalizers.filter((finalizer) => !/^(drover\.dev|test)\//.test(finalizer));
+    if (deletionTimestamp === undefined || left.length === finalizers.length) continue;
+    await kube.patch(resource, { namespace, name }, 'merge', { metadata: { resourceVersion, finalizers: left } }).catch(() => undefined);
+  }
+}
+
+async function ignoringGone(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

@@ -1,0 +1,85 @@
+import { nodeView, type Node } from '../../../decisions/views/node-from-object.ts';
+import { droverCrds } from '../../../api/crd/crds.ts';
+import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
+import { installCrds } from '../../../dev/crds/crds.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { isNotFound } from '../../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { CustomResourceDefinitions, DataVolumes, KubeVirts, Nodes, StorageClasses, VirtualMachinePools, type Resource } from '../../../api/resources.ts';
+import type { Need } from './given.ts';
+
+const Deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true };
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
+type Deployment = KubeObject & { spec: { replicas?: number } };
+type KubeVirt = KubeObject & { status?: { observedKubeVirtVersion?: string } };
+
+/** What the tests may count on. */
+export interface Facts {
+  kubevirt: string;
+  lacks: Need[];
+  /** Definitions that were installed, and are the run's to remove. */
+  installed: string[];
+}
+
+/** Throws one sentence where tests could harm what is in the cluster, or prove nothing about it. */
+export async function preflight(kube: KubeClient): Promise<Facts> {
+  const kubevirt = (await listed<KubeVirt>(kube, KubeVirts))?.[0];
+  if (kubevirt === undefined) throw new Error(`the cluster at ${kube.server} has no KubeVirt: install it, or run \`npm test\`, which needs none`);
+  await refuseWorkers(kube);
+  await refusePools(kube);
+  const installed = await ensureDefinitions(kube);
+  return { kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version', lacks: await lacksOf(kube), installed };
+}
+
+async function lacksOf(kube: KubeClient): Promise<Need[]> {
+  const lacks: Need[] = [];
+  const nodes = (await kube.list<Node>(Nodes)).items;
+  if (nodes.every((node) => nodeView(node).machineTypes.length === 0)) lacks.push('machine types on nodes');
+  if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');
+  const classes = (await kube.list<StorageClass>(StorageClasses)).items;
+  const expands = classes.some(({ metadata, allowVolumeExpansion }) => metadata.annotations?.[DEFAULT_CLASS] === 'true' && allowVolumeExpansion === true);
+  if (!expands) lacks.push('a default storage class that expands');
+  return lacks;
+}
+
+async function refuseWorkers(kube: KubeClient): Promise<void> {
+  const { items } = await kube.list<Deployment>(Deployments, { labelSelector: 'app.kubernetes.io/name=drover' });
+  const running = items.find(({ spec }) => spec.replicas !== 0);
+  if (running === undefined) return;
+  const { namespace, name } = running.metadata;
+  throw new Error(`a drover worker runs in the cluster (Deployment ${namespace}/${name}) and would tend the tests' pools: scale it to 0 first`);
+}
+
+async function refusePools(kube: KubeClient): Promise<void> {
+  const pools = (await listed(kube, VirtualMachinePools)) ?? [];
+  if (pools[0] === undefined) return;
+  const { namespace, name } = pools[0].metadata;
+  throw new Error(`the cluster has ${pools.length} of drover's pools (${namespace}/${name}), which the tests' worker would tend: use a cluster without`);
+}
+
+async function ensureDefinitions(kube: KubeClient): Promise<string[]> {
+  const missing: KubeObject[] = [];
+  for (const crd of droverCrds()) {
+    const { name } = crd.metadata;
+    const before = await readIfThere(kube, CustomResourceDefinitions, { name });
+    if (before === undefined) {
+      missing.push(crd);
+      continue;
+    }
+    const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun: true });
+    if (outcomeOf(before, after) !== 'unchanged') throw new Error(`the cluster's ${name} is another version's: apply deploy/crds first`);
+  }
+  await installCrds(kube, missing);
+  return missing.map(({ metadata }) => metadata.name);
+}
+
+async function listed<T extends KubeObject>(kube: KubeClient, resource: Resource): Promise<Stored<T>[] | undefined> {
+  try {
+    return (await kube.list<T>(resource)).items;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

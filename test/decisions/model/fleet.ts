@@ -1,0 +1,1247 @@
+import { isDeepStrictEqual } from 'node:util';
+import { countOf } from '../../../api/int-or-percent.ts';
+import { withDefaults } from '../../../api/pool-defaults.ts';
+import type { DisruptedVm, PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../../api/pool/pool.ts';
+import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from '../../../decisions/disruption-budget/availability.ts';
+import { backoffMs } from '../../../decisions/lib/backoff.ts';
+import type { Batch, HeldVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import { claimPlaces, CLAIM_MS, standingClaims } from '../../../decisions/disruption-budget/claims.ts';
+import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
+import { beginningOf, unblocked, underWay, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../../decisions/healing/state.ts';
+import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { PlannedBatch } from '../../../decisions/rollout/next-batch.ts';
+import { failuresOfThisWay, halted, isGoingBack, paused, promoted, resumed, withFailures } from '../../../decisions/rollout/state.ts';
+import { healthOf, isLeftAlone } from '../../../decisions/healing/sickness.ts';
+import { standingOf } from '../../../decisions/vm-update/progress.ts';
+import { takeVm } from '../../../decisions/vm-update/recheck.ts';
+import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, quiet } from './fleets.ts';
+import { Clock } from './clock.ts';
+import { ModelCycle, type Signal } from './cycle.ts';
+import { isLive, ModelKubeVirt, Picture, Refused, type Machine } from './kubevirt.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
+
+/** What happens to a fleet from outside; VMs are named by any number, of which the remainder by their count is taken. */
+export type Happening =
+  | { what: 'template'; index: number }
+  | { what: 'spec'; spec: Partial<PoolSpec> }
+  | { what: 'pause' | 'resume' | 'abort' | 'heal pause' | 'heal resume' }
+  | { what: 'promote'; full: boolean }
+  | { what: 'stop' | 'start' | 'delete' | 'detach' | 'crash' | 'shut down' | 'stumble'; vm: number }
+  /** `lose`: the workflow of its healing is ended by a person. */
+  | { what: 'heal now' | 'heal skip' | 'heal lose'; vm: number }
+  | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause guest'; vm: number; on: boolean };
+
+export interface Scenario {
+  seed: number;
+  /** The first is that of the pool in the beginning. */
+  templates: VmTemplate[];
+  /** How likely a guest that is started from each never becomes ready: 0 to 1. */
+  failing: number[];
+  spec: Omit<PoolSpec, 'template'>;
+  strategy: 'Stage' | 'LiveUpdate';
+  burst: number;
+  /** How late workers' pictures may be, in milliseconds. */
+  lag: number;
+  /** Workers die in the middle of their acts. */
+  deaths: boolean;
+  /** Milliseconds after the one before. */
+  happenings: (Happening & { after: number })[];
+}
+
+/** How it ended, once nothing more can happen by itself. */
+export interface Ending {
+  plan: PoolPlan;
+  turns: number;
+  /** Guests that drover restarted. */
+  restarts: number;
+  /** VMs that were deleted to be made anew, because they were sick. */
+  replacements: number;
+}
+
+/** Drover did what it must never do. */
+export class Broken extends Error {}
+
+/** Temporal gives an activity to another worker when it has missed its heartbeats for so long. */
+const HEARTBEAT_MS = 10_000;
+const BEGINNING = Date.UTC(2026, 0, 1);
+const LANES = 3;
+const TRIES = 8;
+const MOST_TURNS = 3_000;
+const MOST_MOMENTS = 100_000;
+
+/** A VM whose name it is has been sick for so long that its owner looks into it. */
+const PATIENCE_MS = 24 * 3_600_000;
+
+type HealAsk = (healing: HealingState) => HealingState;
+type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
+interface Seen {
+  vms: number;
+  vmis: number;
+}
+
+/** A batch's workflow. */
+interface Child {
+  batch: Batch;
+  minReadyMs: number;
+  deadlineMs: number;
+  seen: Seen;
+  outcomes: UpdateOutcome[];
+  waiting: readonly HeldVm[];
+  superseded: boolean;
+  /** Null until it waits. */
+  deadline: number | null;
+  picture: Picture;
+  isLooking: boolean;
+  hasEnded: boolean;
+}
+
+/** One try of the activity that takes a batch's VMs. */
+interface Attempt {
+  child: Child;
+  picture: Picture;
+  template: VmTemplate;
+  isDead: boolean;
+  taken: Set<string>;
+  outcomes: UpdateOutcome[];
+  queue: HeldVm[];
+  lanes: number;
+  seen: Seen;
+}
+
+/**
+ * A pool, its workflow, its batches and their activities in memory, over a model of KubeVirt. Each call takes its time, and what
+ * comes between two calls comes between them here too. The order of things is that of `workflows/pool/pool.ts`, `workflows/rollout/rollouts.ts`,
+ * `workflows/rollout/update-batch.ts`, `activities/rollout/update-vms.ts` and `activities/rollout/await-vms.ts`; every decision is the very one that they take.
+ * Throws `Broken` where drover does what it must not.
+ */
+export class ModelFleet {
+  readonly clock: Clock;
+  /** Places in the pool's budget that are claimed: `status.disruptedVMs`. */
+  #claims: DisruptedVm[] = [];
+  readonly cluster: ModelKubeVirt;
+  readonly #scenario: Scenario;
+  readonly #trail: string[] = [];
+  readonly #pictures: Picture[];
+  readonly #kept = new Map<string, { number: number; template: VmTemplate }>();
+  readonly #children = new Set<Child>();
+  readonly #creating = new Set<string>();
+  readonly #deleting = new Set<string>();
+  #seen: Seen = { vms: 0, vmis: 0 };
+
+  // Of the pool's workflow.
+  #rollout: RolloutStatus | null = null;
+  #batches: Batch[] = [];
+  #notBefore = 0;
+  #deferrals = 0;
+  #steps = 0;
+  #asks: Ask[] = [];
+  #healing: HealingState | null = null;
+  #healAsks: HealAsk[] = [];
+  /** Workflows of healing cycles, by VM, until they are closed. */
+  readonly #cycles = new Map<string, ModelCycle>();
+  /** When the last signal to each cycle arrives: the next comes later. */
+  readonly #lines = new Map<string, number>();
+  #stirred = false;
+  #isPlanning = false;
+  #isNudged = false;
+  #waiting = 0;
+  #statusLane = false;
+  #lastStatus = 0;
+  #statusIsDue = false;
+  #turns = 0;
+  #last: PoolPlan | undefined;
+  /** The pool that the last plan was made for. */
+  #planned: StoredPool;
+
+  // What an onlooker knows.
+  #restarts = 0;
+  #replacements = 0;
+  /** Changes of the template, and times that people let a rollout go on. */
+  #generation = 0;
+  #resumes = 0;
+  /** How many VMs that were not down before have failed in each batch's revision, since people last had a hand in it. */
+  readonly #failures = new Map<string, number>();
+  /** VMs that have failed in this rollout, and were not down before. */
+  readonly #broughtDown = new Set<string>();
+  readonly #restarted = new Map<string, { generation: number; resumes: number }>();
+  /** VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before. */
+  readonly #disrupted = new Map<string, { child: Child; isDown: boolean; byItself: boolean }>();
+  #isUndisturbed = true;
+  /** VMs that a person wants left as they are, by name. */
+  readonly #skipped = new Set<string>();
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    const { seed, templates, failing, spec, strategy, happenings } = scenario;
+    this.clock = new Clock(BEGINNING, seed);
+    const bad = new Map(templates.map((template, index) => [revisionOf(template), failing[index] ?? 0]));
+    const first = templates[0]!;
+    this.cluster = new ModelKubeVirt({
+      clock: this.clock,
+      strategy,
+      pool: aPool({ ...spec, template: first }),
+      failing: (revision) => (this.#turns === 0 ? 0 : (bad.get(revision) ?? 0)),
+    });
+    this.#planned = this.cluster.pool;
+    this.#pictures = [new Picture(this.cluster), new Picture(this.cluster)];
+    this.#keep(first);
+    for (let number = 1; number <= spec.replicas; number++) this.cluster.create(number, first);
+    for (const machine of this.cluster.machines.values()) if (this.clock.chance() < 0.7) this.cluster.start(machine);
+    while (this.clock.next());
+    this.cluster.onChange = () => this.#changed();
+    this.cluster.onStart = (vm, guest) => this.#started(vm, guest);
+    let at = 0;
+    for (const happening of happenings) this.clock.in((at += happening.after), () => this.#happen(happening));
+    // Where too many are sick, or a person has paused it or a guest, healing waits for a person.
+    if (spec.autohealing !== undefined) {
+      this.clock.in(at + PATIENCE_MS, () => {
+        for (const machine of this.cluster.machines.values()) this.cluster.pause(machine, false);
+        this.#askedToHeal(({ paused: _paused, ...state }) => state);
+        this.#setSpec({ autohealing: { ...this.cluster.pool.spec.autohealing, maxUnhealthy: '100%' } });
+      });
+    }
+  }
+
+  /** Lets it go on until nothing more happens by itself. */
+  run(): Ending {
+    try {
+      this.#stir();
+      for (let moments = 0; this.clock.next(); moments++) if (moments > MOST_MOMENTS) this.#broken('it does not end');
+      this.#checkEnd(this.#last!);
+      return { plan: this.#last!, turns: this.#turns, restarts: this.#restarts, replacements: this.#replacements };
+    } catch (error) {
+      if (error instanceof Error) error.message += `\n${this.#trail.slice(-120).join('\n')}`;
+      throw error;
+    }
+  }
+
+  #say(words: () => string): void {
+    if (TELLS) this.#trail.push(`${((this.clock.now - BEGINNING) / 1000).toFixed(3)} ${words()}`);
+  }
+
+  #broken(words: string): never {
+    throw new Broken(words);
+  }
+
+  // From outside.
+
+  #happen(happening: Happening): void {
+    this.#say(() => `-- ${JSON.stringify(happening)}`);
+    const { cluster } = this;
+    const machines = [...cluster.machines.values()];
+    const machine = 'vm' in happening ? machines[happening.vm % machines.length] : undefined;
+    if ('vm' in happening && machine === undefined) return;
+    if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
+    // People ask about a VM that is healed, where there is one.
+    const healed = underWay(this.#healing?.cycles ?? []);
+    const name = CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0 ? healed[happening.vm % healed.length]!.vm : (machine?.view.name ?? '');
+    switch (happening.what) {
+      case 'template': {
+        const template = this.#scenario.templates[happening.index % this.#scenario.templates.length]!;
+        if (template.spec.runStrategy !== this.cluster.pool.spec.template.spec.runStrategy) this.#isUndisturbed = false;
+        if (revisionOf(template) !== revisionOf(this.cluster.pool.spec.template)) {
+          this.#generation++;
+        }
+        return this.#setSpec({ template });
+      }
+      case 'spec':
+        return this.#setSpec(happening.spec);
+      case 'pause':
+        return this.#asked((rollout) => paused(rollout, { by: 'anna' }, this.#at()));
+      case 'resume':
+        this.#resumes++;
+        this.#forgetFailures();
+        return this.#asked((rollout) => resumed(rollout, this.#at()));
+      case 'abort':
+        return this.#asked((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', { by: 'anna' }, this.#at()) : rollout));
+      case 'promote':
+        return this.#asked((rollout, steps) =>
+          happening.full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, happening.full) : rollout,
+        );
+      case 'heal pause':
+        return this.#askedToHeal((state) => ({ ...state, paused: { by: 'anna', at: this.#at() } }));
+      case 'heal resume':
+        return this.#askedToHeal(({ paused: _paused, ...state }) => state);
+      case 'heal now':
+        if (this.#isHealing(name)) this.#send(name, { signal: 'now' });
+        else this.#askedToHeal((state) => unblocked(state, name));
+        this.#skipped.delete(name);
+        return;
+      case 'heal skip':
+        if (this.#isHealing(name)) this.#send(name, { signal: 'skip' });
+        return;
+      case 'heal lose': {
+        const cycle = this.#cycles.get(name);
+        if (cycle === undefined || cycle.hasEnded) return;
+        cycle.terminate();
+        this.#cycles.delete(name);
+        // The pool's workflow hears that its child was ended.
+        const startedAt = beginningOf(this.#healing, name);
+        this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)));
+        return;
+      }
+      case 'stop':
+        return cluster.stop(machine!);
+      case 'start':
+        return cluster.start(machine!);
+      case 'delete':
+        this.#skipped.delete(name);
+        return cluster.deleteVm(machine!.view.name, machine!.view.uid);
+      case 'detach':
+        this.#skipped.delete(name);
+        return cluster.detach(machine!);
+      case 'crash':
+        return cluster.crash(machine!);
+      case 'shut down':
+        return cluster.shutDown(machine!);
+      case 'stumble':
+        return cluster.stumble(machine!, 3_000);
+      case 'opt out':
+        return cluster.optOut(machine!, happening.on);
+      case 'snapshot':
+        cluster.snapshot(machine!, happening.on);
+        // A snapshot ends by itself.
+        if (happening.on) this.clock.in(20_000, () => cluster.snapshot(machine!, false));
+        return;
+      case 'migrate':
+        cluster.migrate(machine!, happening.on);
+        if (happening.on) this.clock.in(20_000, () => cluster.migrate(machine!, false));
+        return;
+      case 'pause guest':
+        return cluster.pause(machine!, happening.on);
+    }
+  }
+
+  #setSpec(spec: Partial<PoolSpec>): void {
+    const { pool } = this.cluster;
+    const generation = (pool.metadata.generation ?? 0) + 1;
+    this.cluster.pool = { ...pool, metadata: { ...pool.metadata, generation }, spec: { ...pool.spec, ...spec } };
+    this.#nudge();
+  }
+
+  #asked(ask: Ask): void {
+    this.#ask(ask);
+    this.#stir();
+  }
+
+  // The pool's workflow.
+
+  #nudge(): void {
+    if (this.#isNudged) return;
+    this.#isNudged = true;
+    this.clock.in(this.clock.between(1, 250), () => {
+      this.#isNudged = false;
+      // A nudge says how new the picture must be that is looked at.
+      this.#stir({ vms: this.cluster.version, vmis: this.cluster.version });
+    });
+  }
+
+  #stir(seen?: Seen): void {
+    if (seen !== undefined) this.#seen = later(this.#seen, seen);
+    this.#stirred = true;
+    if (!this.#isPlanning) this.#turn();
+  }
+
+  #ask(ask: Ask): void {
+    if (this.#rollout !== null) this.#rollout = ask(this.#rollout, this.#steps);
+    this.#asks.push(ask);
+  }
+
+  #turn(): void {
+    if (++this.#turns > MOST_TURNS) this.#broken('it does not end');
+    this.#isPlanning = true;
+    this.#stirred = false;
+    if (this.#rollout !== null) this.#asks = [];
+    if (this.#healing !== null) this.#healAsks = [];
+    const picture = this.#lookUp(this.#seen);
+    const input = this.#input(picture);
+    this.#planned = input.pool;
+    const plan = planPool(input);
+    this.#checkPlan(input, plan);
+    this.clock.in(this.clock.between(0, 30), () => this.#taken(plan));
+  }
+
+  #input(picture: Picture): PoolPlanInput {
+    const { pool } = this.cluster;
+    const { uid, name } = pool.metadata;
+    return {
+      ...quiet,
+      pool,
+      vms: picture.ownedBy(uid),
+      vmiOf: picture.vmiOf,
+      isHeldByOther: (one) => picture.vms.has(one) && picture.vms.get(one)!.owner?.uid !== uid,
+      revisions: [...this.#kept].map(([revision, { number, template }]): KeptRevision => ({ name: `${name}-${revision}`, revision, number, template })),
+      strategy: this.#scenario.strategy,
+      underWay: { creating: [...this.#creating], deleting: [...this.#deleting] },
+      rollout: this.#rollout,
+      batches: [...this.#batches],
+      healing: this.#healing,
+      failedGuestsOf: (vm) => (this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : []),
+      batchesNotBefore: this.#notBefore,
+      now: this.clock.now,
+      burst: this.#scenario.burst,
+      allowance: this.#scenario.burst,
+      failure: null,
+    };
+  }
+
+  #taken(plan: PoolPlan): void {
+    this.#last = plan;
+    const { rollout } = plan;
+    const isCurrent = this.#asks.length === 0;
+    this.#steps = rollout.steps;
+    this.#rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
+    for (const n of rollout.superseded) this.#supersede(n);
+    for (const n of rollout.lost) this.#batches = this.#batches.filter((batch) => batch.n !== n);
+    for (const step of plan.steps) if (isCurrent || step.kind !== 'update') this.#begin(step);
+    this.#heal(plan);
+    this.#stirred ||= !isCurrent;
+    if (plan.status !== null) this.#writeStatus(plan.status);
+    else this.#statusIsDue ||= this.#statusLane;
+    this.#isPlanning = false;
+    if (this.#stirred) return this.#turn();
+    const turn = (this.#waiting = this.#turns);
+    if (plan.wakeAt === null) return;
+    this.clock.in(Math.max(plan.wakeAt - this.clock.now, 50), () => {
+      if (!this.#isPlanning && this.#waiting === turn && this.#turns === turn) this.#turn();
+    });
+  }
+
+  #begin(step: PoolStep): void {
+    const { cluster, clock } = this;
+    switch (step.kind) {
+      case 'update':
+        return this.#beginBatch(step);
+      case 'create':
+        return this.#inLane(step.numbers.map((number) => vmName('web', number)), this.#creating, (done) => {
+          this.#createVms(step.numbers, step.revision, done);
+        });
+      case 'delete':
+        return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
+          for (const { name } of step.vms) this.#skipped.delete(name);
+          for (const { name, uid, resourceVersion } of step.vms) this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
+          clock.in(clock.between(1, 600), done);
+        });
+      case 'keep':
+        return clock.in(10, () => {
+          this.#keep(cluster.pool.spec.template);
+          this.#nudge();
+        });
+      case 'prune':
+        return clock.in(10, () => {
+          const newest = revisionOf(cluster.pool.spec.template);
+          for (const name of step.revisions) if (name !== `web-${newest}`) this.#kept.delete(name.slice('web-'.length));
+          this.#nudge();
+        });
+      case 'mark':
+        return clock.in(clock.between(10, 50), () => {
+          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.mark(name, uid));
+        });
+      case 'halt':
+        return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
+          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.letLeave(name, uid));
+          clock.in(clock.between(1, 600), done);
+        });
+      case 'hold':
+      case 'discard':
+      case 'unmark':
+      case 'let-go':
+      case 'release':
+        this.#broken(`nobody asked for ${step.kind}`);
+    }
+  }
+
+  #inLane(names: string[], held: Set<string>, act: (done: () => void) => void): void {
+    for (const name of names) held.add(name);
+    act(() => {
+      for (const name of names) held.delete(name);
+      this.#stir({ vms: this.cluster.version, vmis: 0 });
+    });
+  }
+
+  #createVms(numbers: readonly number[], revision: string, done: () => void, halted: readonly number[] = []): void {
+    if (revisionOf(this.cluster.pool.spec.template) === revision) this.#keep(this.cluster.pool.spec.template);
+    const template = this.#templateOf(revision);
+    const queue = [...numbers];
+    const next = (): void => {
+      const number = queue.shift();
+      if (number === undefined || template === undefined) return done();
+      this.#say(() => `create ${number} of ${revision}`);
+      if (this.#cycles.get(vmName('web', number))?.mayBeMade === false) this.#broken(`web-${number} is made anew, and the delay of its cycle is not over`);
+      this.cluster.create(number, template, halted.includes(number));
+      this.clock.in(this.clock.between(1, 50), next);
+    };
+    this.clock.in(this.clock.between(1, 50), next);
+  }
+
+  #writeStatus(status: PoolStatus): void {
+    const { clock, cluster } = this;
+    const tooSoon = this.#creating.size + this.#deleting.size > 0 && clock.now - this.#lastStatus < 500;
+    this.#statusIsDue = tooSoon || this.#statusLane;
+    if (this.#statusIsDue) return;
+    this.#lastStatus = clock.now;
+    this.#statusLane = true;
+    clock.in(clock.between(1, 100), () => {
+      cluster.pool = { ...cluster.pool, status };
+      clock.in(clock.between(1, 50), () => {
+        this.#statusLane = false;
+        if (this.#statusIsDue || this.#isPlanning) this.#stir();
+      });
+    });
+  }
+
+  // Healing.
+
+  #askedToHeal(ask: HealAsk): void {
+    if (this.#healing !== null) this.#healing = ask(this.#healing);
+    this.#healAsks.push(ask);
+    this.#stir();
+  }
+
+  #isHealing(name: string): boolean {
+    return underWay(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
+  }
+
+  /** What `workflows/healing/healings.ts` does with a plan. */
+  #heal({ healing }: PoolPlan): void {
+    const before = this.#healing?.hold ?? 'None';
+    const isCurrent = this.#healAsks.length === 0;
+    const begin = isCurrent ? healing.begin : [];
+    const dropped = new Set(isCurrent ? [] : healing.begin.map(({ name }) => name));
+    const planned = { ...healing.state, cycles: healing.state.cycles.filter(({ vm }) => !dropped.has(vm)) };
+    this.#healing = this.#healAsks.splice(0).reduce((state, ask) => ask(state), planned);
+    const { hold } = planned;
+    for (const { vm, ...verdict } of healing.verdicts) this.#send(vm, { signal: 'verdict', verdict });
+    const begun = new Set(begin.map(({ name }) => name));
+    for (const { vm } of this.#healing.cycles) {
+      const report = healing.ask.includes(vm);
+      if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, { signal: 'hold', hold, report });
+    }
+    for (const sick of begin) this.#beginCycle(sick, hold);
+    this.#stirred ||= !isCurrent;
+  }
+
+  #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
+    const { name } = sick;
+    if (this.#isHeld(name, sick.uid)) this.#broken(`${name} is healed, and a batch has it in hand`);
+    this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
+    if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
+    this.#inOrder(name, () => {
+      // An earlier cycle of it has not closed yet: it tells how it stands.
+      if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true }, withoutBeginning);
+      const cycle = new ModelCycle({
+        clock: this.clock,
+        pool: this.cluster.pool.metadata.uid,
+        sick,
+        hold,
+        remove: (one, done) => this.#removeSick(one, this.clock.now, done),
+        tell: (news, done) => this.#heard(cycle, news, done),
+        onClosed: () => void this.#cycles.delete(name),
+      });
+      this.#cycles.set(name, cycle);
+    });
+  }
+
+  #send(vm: string, signal: Signal, forget = withoutCycle): void {
+    const startedAt = beginningOf(this.#healing, vm);
+    this.#inOrder(vm, () => {
+      const cycle = this.#cycles.get(vm);
+      if (cycle === undefined) this.#askedToHeal((state) => forget(state, vm, startedAt, this.clock.now));
+      else cycle.signal(signal);
+    });
+  }
+
+  #inOrder(vm: string, act: () => void): void {
+    const at = Math.max(this.clock.now + this.clock.between(1, 50), (this.#lines.get(vm) ?? 0) + 1);
+    this.#lines.set(vm, at);
+    this.clock.in(at - this.clock.now, act);
+  }
+
+  #heard(cycle: ModelCycle | undefined, news: CycleNews, done: () => void): void {
+    this.clock.in(this.clock.between(1, 50), () => {
+      if (cycle !== undefined && this.#cycles.get(news.vm) !== cycle) return;
+      this.#say(() => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`);
+      if (news.news === 'Ended' && news.end === 'Skipped') this.#skipped.add(news.vm);
+      this.#askedToHeal((state) => withNews(state, news, this.clock.now));
+      done();
+    });
+  }
+
+  /** What `activities/healing/replace-vm.ts` does. */
+  #removeSick(sick: SickVm, at: number, done: (kept: string | null) => void, tries = 0): void {
+    const { cluster, clock } = this;
+    const { name, uid } = sick;
+    const then = (act: () => void): void => clock.in(clock.between(1, 25), act);
+    then(() => {
+      const vm = cluster.machines.get(name)?.view;
+      if (vm === undefined || vm.uid !== uid) return done(null);
+      then(() => {
+        const guest = cluster.machines.get(name)?.guest?.view;
+        const vmi = guest?.vmUid === uid ? guest : undefined;
+        const { spec, metadata } = cluster.pool;
+        if (vm.owner?.uid !== metadata.uid) return done('it has left the pool');
+        if (vm.deleting || vm.removing) return done(null);
+        const rules = withDefaults(spec).autohealing;
+        if (rules === null) return done('the pool heals no more');
+        if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
+        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: vm.notYetRun === null || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
+        if (!health.sick) return done('it is no longer sick');
+        then(() => {
+          const machine = cluster.machines.get(name);
+          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion) this.#checkRemoval(machine, sick);
+          const keepDisks = rules.preserveStorage ?? sick.holdsData;
+          const act = (): void => (keepDisks ? cluster.letLeave(name, uid, vm.resourceVersion) : cluster.deleteVm(name, uid, vm.resourceVersion));
+          if (!this.#unlessRefused(act)) return this.#removeSick(sick, at, done, tries + 1);
+          this.#say(() => `delete the sick ${name}${keepDisks ? ' and keep its disks' : ''}`);
+          this.#replacements++;
+          // A worker that dies before it could tell is followed by another, which does it again.
+          if (this.#scenario.deaths && clock.chance() < 0.3) return clock.in(HEARTBEAT_MS, () => this.#removeSick(sick, at, done));
+          then(() => done(null));
+        });
+      });
+    });
+  }
+
+  #checkRemoval(machine: Machine, { why }: SickVm): void {
+    const { name, uid, ready, optedOut, owner } = machine.view;
+    if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
+    if (machine.guest?.isResuming === true && why.startsWith('it is not ready')) this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
+    if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
+    if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
+    if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
+    if (this.#isHeld(name, uid)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
+    if (this.cluster.pool.spec.autohealing === undefined) this.#broken(`${name} is deleted as sick, and its pool heals none`);
+  }
+
+  #beginBatch({ batch: planned, minReadyMs, deadlineMs }: PlannedBatch): void {
+    const batch: Batch = { ...planned, startedAt: this.clock.now };
+    this.#checkBatch(batch);
+    this.#batches = [...this.#batches, batch];
+    const child: Child = {
+      batch,
+      minReadyMs,
+      deadlineMs,
+      seen: this.#seen,
+      outcomes: [],
+      waiting: batch.vms,
+      superseded: false,
+      deadline: null,
+      picture: this.#worker(),
+      isLooking: false,
+      hasEnded: false,
+    };
+    this.#children.add(child);
+    this.#say(() => `batch ${batch.n} to ${batch.revision}: ${batch.vms.map(({ name, act, wasDown }) => `${name} ${act}${wasDown ? ' (down)' : ''}`).join(', ')}`);
+    this.clock.in(this.clock.between(5, 80), () => this.#updateVms(child));
+  }
+
+  #supersede(n: number): void {
+    this.#batches = this.#batches.map((batch) => (batch.n === n ? { ...batch, superseded: true } : batch));
+    for (const child of this.#children) {
+      if (child.batch.n !== n) continue;
+      this.clock.in(this.clock.between(1, 50), () => {
+        child.superseded = true;
+        if (child.deadline !== null) this.#end(child);
+      });
+    }
+  }
+
+  #forgetFailures(): void {
+    this.#failures.clear();
+    this.#broughtDown.clear();
+  }
+
+  #ended({ batch: { n }, outcomes, seen }: Child): void {
+    this.#say(() => `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`);
+    const batch = this.#batches.find((one) => one.n === n);
+    // On the way back, a VM that the rollout had brought down was not down by itself.
+    const isBack = batch !== undefined && batch.revision !== batch.rollout;
+    const failed = outcomes.filter(({ end }) => end === 'Failed').map(({ vm }) => vm);
+    const fresh = failed.filter((vm) => batch?.vms.find(({ name }) => name === vm)?.wasDown === false || (isBack && this.#broughtDown.has(vm)));
+    for (const vm of fresh) this.#broughtDown.add(vm);
+    if (batch !== undefined) this.#failures.set(batch.revision, (this.#failures.get(batch.revision) ?? 0) + fresh.length);
+    this.#batches = this.#batches.filter((one) => one.n !== n);
+    if (outcomes.some(({ end }) => end === 'Deferred')) {
+      this.#deferrals = outcomes.every(({ end }) => end === 'Deferred') ? this.#deferrals + 1 : 1;
+      this.#notBefore = this.clock.now + backoffMs(this.#deferrals);
+    } else this.#deferrals = 0;
+    if (batch !== undefined && batch.superseded !== true) {
+      const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
+      const at = this.#at();
+      const failures = outcomes
+        .filter(({ end }) => end === 'Failed')
+        .map(({ vm, why = '' }) => ({ vm, why, at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
+      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
+    }
+    this.#stir(seen);
+  }
+
+  // The batch's workflow and its activities.
+
+  #updateVms(child: Child): void {
+    const { revision, vms } = child.batch;
+    const { template: newest } = this.cluster.pool.spec;
+    if (revisionOf(newest) === revision) this.#keep(newest);
+    const template = this.#templateOf(revision);
+    if (template === undefined) {
+      this.#settle(child, vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: 'the template is not kept' })));
+      return this.#afterActs(child);
+    }
+    const picture = this.#lookUp(child.seen);
+    const attempt: Attempt = { child, picture, template, isDead: false, taken: new Set(), outcomes: [], queue: [...vms], lanes: 0, seen: { vms: 0, vmis: 0 } };
+    if (this.#scenario.deaths && this.clock.chance() < 0.3) {
+      this.clock.in(this.clock.between(0, 120), () => {
+        if (child.deadline !== null || attempt.isDead || (attempt.queue.length === 0 && attempt.lanes === 0)) return;
+        attempt.isDead = true;
+        for (const [name, disrupted] of this.#disrupted) if (disrupted.child === child && !disrupted.isDown) this.#disrupted.delete(name);
+        this.#say(() => `the worker of batch ${child.batch.n} dies`);
+        this.clock.in(HEARTBEAT_MS + this.clock.between(0, 1_000), () => this.#updateVms(child));
+      });
+    }
+    for (let lane = 0; lane < LANES; lane++) this.#nextVm(attempt);
+  }
+
+  /** Goes on with what follows a call, a little later; a worker that has died meanwhile does not. */
+  #then(attempt: Attempt, act: () => void): void {
+    this.clock.in(this.clock.between(0, 25), () => {
+      if (!attempt.isDead) act();
+    });
+  }
+
+  #nextVm(attempt: Attempt): void {
+    const held = attempt.queue.shift();
+    if (held !== undefined) {
+      attempt.lanes++;
+      return this.#take(attempt, held, 1);
+    }
+    if (attempt.lanes > 0 || attempt.isDead) return;
+    // Only now nothing of it can die any more.
+    attempt.isDead = true;
+    const { child } = attempt;
+    this.clock.in(this.clock.between(1, 30), () => {
+      child.seen = later(child.seen, attempt.seen);
+      this.#settle(child, attempt.outcomes);
+      this.#afterActs(child);
+    });
+  }
+
+  #take(attempt: Attempt, held: HeldVm, tries: number): void {
+    const { child } = attempt;
+    const { revision, rollout, startedAt } = child.batch;
+    const done = (outcome: UpdateOutcome | null): void => {
+      if (outcome !== null) attempt.outcomes.push(outcome);
+      attempt.lanes--;
+      this.#nextVm(attempt);
+    };
+    // The two reads are answered at different moments.
+    const vm = this.cluster.machines.get(held.name)?.view;
+    this.#then(attempt, () => {
+      const machine = this.cluster.machines.get(held.name);
+      const vmi = machine?.view.uid === held.uid ? machine.guest?.view : undefined;
+      const take = takeVm({ held, revision, rollout, startedAt, vm, vmi, pool: this.cluster.pool });
+      if (take.take === 'gone') return done({ vm: held.name, end: 'Gone' });
+      if (take.take === 'later') return done({ vm: held.name, end: 'Deferred', why: take.why });
+      if (take.take === 'nothing') return done(held.act === 'write' ? { vm: held.name, end: 'Updated' } : null);
+      this.#checkTake(vm!, child.batch);
+      if (take.disrupts) {
+        const full = this.#claim(attempt, vm!, vmi);
+        if (full !== null) return done({ vm: held.name, end: 'Deferred', why: full });
+        attempt.taken.add(held.name);
+        this.#grant(child, held);
+      }
+      if (held.act === 'replace') return done(null);
+      const again = (): void => {
+        if (tries === TRIES) throw new Error(`${held.name} changes all the time`);
+        this.#take(attempt, held, tries + 1);
+      };
+      const restart = (now: VmView): void => {
+        if (take.restarts !== null && !this.#unlessRefused(() => this.#restart(attempt, now, take.restarts!))) return again();
+        if (take.restarts === null) this.#release(held.name);
+        if (held.act !== 'write') return done(null);
+        const guest = liveVmi(vmi);
+        if (guest !== undefined) this.#labelUnlessRestarted(guest, attempt.template);
+        done({ vm: held.name, end: 'Updated' });
+      };
+      if (!take.writes) return this.#then(attempt, () => restart(vm!));
+      this.#then(attempt, () => {
+        if (!this.#unlessRefused(() => this.#write(attempt, vm!))) return again();
+        const written = this.cluster.machines.get(held.name)!.view;
+        this.#then(attempt, () => restart(written));
+      });
+    });
+  }
+
+  /** Claims a place in the pool's budget as `activities/disruption-budget` does; why there is none, if there is none. */
+  #claim({ child, picture }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
+    this.#catchUp(picture, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
+    const { pool } = this.cluster;
+    const status = { ...(pool.status ?? { replicas: 0 }), disruptedVMs: this.#claims };
+    const scene = { pool: { ...pool, status }, vms: picture.ownedBy(pool.metadata.uid), vmiOf: picture.vmiOf };
+    const { now } = this.clock;
+    const standing = standingClaims(scene, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
+    const { claims, answers } = claimPlaces(scene, standing, [{ vm, vmi, by: `batch ${child.batch.n}` }], new Date(now).toISOString());
+    this.#claims = claims;
+    return answers[0]!;
+  }
+
+  #release(name: string): void {
+    this.#claims = this.#claims.filter(({ vm }) => vm !== name);
+  }
+
+  #write(attempt: Attempt, read: VmView): void {
+    const { cluster } = this;
+    const machine = cluster.machines.get(read.name);
+    if (machine?.view.optedOut === true && machine.view.resourceVersion === read.resourceVersion) this.#broken(`${read.name} was written to, and its owner asked not to`);
+    const before = machine?.view.runStrategy;
+    const base = read.revision === null ? undefined : this.#templateOf(read.revision);
+    cluster.write(read.name, read, base, attempt.template);
+    this.#say(() => `write ${read.name}`);
+    attempt.seen = later(attempt.seen, { vms: cluster.version, vmis: 0 });
+    const after = machine!.view.runStrategy;
+    if (machine!.stopped === 'by spec' && after !== 'Halted') {
+      if (base?.spec.runStrategy !== 'Halted') this.#broken(`${read.name} was stopped by a person, and is started`);
+      // The template had it halted as well, and has it otherwise now.
+      machine!.stopped = null;
+    }
+    const isHalted = after === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
+    if (isHalted && !attempt.taken.has(read.name) && this.#isReady(machine!)) this.#broken(`${read.name} is stopped by a write that asked nobody`);
+  }
+
+  #restart(attempt: Attempt, vm: VmView, guest: VmiView): void {
+    const { cluster } = this;
+    const { revision } = attempt.child.batch;
+    const machine = cluster.machines.get(vm.name);
+    const isDeleted = STARTS_AGAIN.has(vm.runStrategy);
+    if (!isDeleted && (vm.changingState || vm.runStrategy === 'Halted')) {
+      attempt.seen = later(attempt.seen, { vms: Number(vm.resourceVersion), vmis: 0 });
+      return;
+    }
+    const wasReady = machine !== undefined && this.#isReady(machine);
+    const hasBegun = isDeleted ? cluster.deleteVmi(vm.name, guest.uid) : cluster.restart(vm.name);
+    if (!hasBegun) return;
+    this.#say(() => `restart ${vm.name}`);
+    const comesBack = machine!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(machine!.view.runStrategy);
+    if (!comesBack) this.#broken(`${vm.name} is taken down, and nothing starts it again`);
+    attempt.seen = later(attempt.seen, isDeleted ? { vms: 0, vmis: cluster.version } : { vms: cluster.version, vmis: 0 });
+    this.#restarts++;
+    if (machine!.stopped !== null && !isDeleted) this.#broken(`${vm.name} was stopped by a person, and is restarted`);
+    const key = `${vm.uid} ${revision}`;
+    const before = this.#restarted.get(key);
+    if (before?.generation === this.#generation && before.resumes === this.#resumes) this.#broken(`${vm.name} is restarted twice for ${revision}`);
+    this.#restarted.set(key, { generation: this.#generation, resumes: this.#resumes });
+    const disrupted = this.#disrupted.get(vm.name);
+    if (disrupted !== undefined) disrupted.isDown = true;
+    else if (wasReady && machine.view.owner !== null && isStaying(machine.view) && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
+  }
+
+  /** A guest that was started from another revision than its VM had been brought to must be restarted once more. */
+  #started(vm: VmView, guest: VmiView): void {
+    for (const key of this.#restarted.keys()) if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${guest.revision}`) this.#restarted.delete(key);
+  }
+
+  #labelUnlessRestarted(guest: VmiView, template: VmTemplate): void {
+    const before = guest.revision === null ? undefined : this.#templateOf(guest.revision);
+    if (before === undefined || effortBetween(before, template, this.#scenario.strategy) !== 'None') return;
+    this.cluster.label(guest.name, guest.uid, revisionOf(template));
+  }
+
+  #afterActs(child: Child): void {
+    const replaced = child.waiting.filter(({ act }) => act === 'replace');
+    if (replaced.length === 0) return this.#beginWait(child);
+    child.picture = this.#lookUp(child.seen);
+    for (const { name, uid } of replaced) {
+      if (child.picture.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
+      this.#say(() => `replace ${name}`);
+      this.#skipped.delete(name);
+      const machine = this.cluster.machines.get(name);
+      const wasStopped = machine?.view.uid === uid && machine.stopped === 'by spec' && child.batch.vms.every((held) => held.name !== name || held.halted !== true);
+      if (wasStopped && machine.stoppedAt < child.batch.startedAt) this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
+      const disrupted = this.#disrupted.get(name);
+      if (disrupted !== undefined) disrupted.isDown = true;
+      this.#unlessRefused(() => this.cluster.deleteVm(name, uid));
+    }
+    const create = (): void => {
+      if (replaced.some(({ name, uid }) => this.cluster.machines.get(name)?.view.uid === uid)) return this.clock.in(100, create);
+      const made = (): void => {
+        child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
+        this.#beginWait(child);
+      };
+      this.#createVms(numbersOf(replaced), child.batch.revision, made, numbersOf(replaced.filter(({ halted: stays }) => stays === true)));
+    };
+    this.clock.in(50, create);
+  }
+
+  #beginWait(child: Child): void {
+    child.deadline = this.clock.now + child.deadlineMs;
+    if (child.superseded || child.waiting.length === 0) return this.#end(child);
+    child.picture = this.#lookUp(child.seen);
+    this.clock.in(child.deadlineMs, () => this.#look(child));
+    this.#look(child);
+  }
+
+  #look(child: Child): void {
+    if (child.hasEnded || child.deadline === null) return;
+    const { cluster, clock } = this;
+    const { revision } = child.batch;
+    const picture = child.picture;
+    this.#catchUp(picture, child.seen);
+    const template = this.#templateOf(revision);
+    if (template === undefined) {
+      this.#settle(child, child.waiting.map(({ name }) => ({ vm: name, end: 'Gone' })));
+      return this.#end(child);
+    }
+    for (const held of child.waiting) {
+      const found = picture.vms.get(held.name);
+      const vm = found?.owner?.uid === cluster.pool.metadata.uid ? found : undefined;
+      const standing = standingOf({ held, revision, template, vm, vmiOf: picture.vmiOf, minReadyMs: child.minReadyMs, now: clock.now });
+      switch (standing.state) {
+        case 'well':
+          this.#settle(child, [{ vm: held.name, end: 'Updated' }]);
+          break;
+        case 'gone':
+          this.#settle(child, [{ vm: held.name, end: 'Gone' }]);
+          break;
+        case 'refused':
+          this.#settle(child, [{ vm: held.name, end: 'RestartRequired', why: standing.why }]);
+          break;
+        case 'applied':
+          this.#label(picture.vmiOf(vm!)!, revision);
+          break;
+        case 'waiting':
+          if (clock.now >= child.deadline) this.#settle(child, [{ vm: held.name, end: 'Failed', why: standing.for }]);
+          else if (standing.until !== undefined) this.#lookAgain(child, standing.until - clock.now);
+      }
+    }
+    if (child.waiting.length === 0) this.#end(child);
+    else if (this.#scenario.lag > 0) this.#lookAgain(child, this.#scenario.lag);
+  }
+
+  #lookAgain(child: Child, ms: number): void {
+    if (child.isLooking) return;
+    child.isLooking = true;
+    this.clock.in(Math.max(ms, 1), () => {
+      child.isLooking = false;
+      this.#look(child);
+    });
+  }
+
+  #label(guest: VmiView, revision: string): void {
+    this.clock.in(this.clock.between(1, 20), () => this.cluster.label(guest.name, guest.uid, revision));
+  }
+
+  #settle(child: Child, outcomes: UpdateOutcome[]): void {
+    const names = new Set(outcomes.map(({ vm }) => vm));
+    child.outcomes.push(...outcomes);
+    child.waiting = child.waiting.filter(({ name }) => !names.has(name));
+    for (const name of names) {
+      const disrupted = this.#disrupted.get(name);
+      if (disrupted?.child === child && !disrupted.isDown) this.#disrupted.delete(name);
+    }
+  }
+
+  #end(child: Child): void {
+    if (child.hasEnded) return;
+    this.#settle(child, child.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
+    child.hasEnded = true;
+    child.seen = later(child.seen, { vms: this.cluster.version, vmis: this.cluster.version });
+    this.clock.in(this.clock.between(1, 50), () => {
+      this.#children.delete(child);
+      this.#ended(child);
+    });
+  }
+
+  // What a worker sees.
+
+  #worker(): Picture {
+    return this.#pictures[this.clock.between(0, this.#pictures.length - 1)]!;
+  }
+
+  #lookUp(seen: Seen): Picture {
+    const picture = this.#worker();
+    this.#catchUp(picture, seen);
+    return picture;
+  }
+
+  #catchUp(picture: Picture, seen: Seen): void {
+    const { lag } = this.#scenario;
+    picture.catchUp('vm', this.clock.now - this.clock.between(0, lag), seen.vms);
+    picture.catchUp('vmi', this.clock.now - this.clock.between(0, lag), seen.vmis);
+  }
+
+  #changed(): void {
+    this.#nudge();
+    for (const child of this.#children) if (child.deadline !== null && !child.hasEnded) this.#lookAgain(child, 50);
+    this.#watch();
+  }
+
+  #keep(template: VmTemplate): void {
+    const revision = revisionOf(template);
+    const newest = Math.max(0, ...[...this.#kept.values()].map(({ number }) => number));
+    const known = this.#kept.get(revision);
+    if (known === undefined || known.number < newest) this.#kept.set(revision, { number: newest + 1, template });
+  }
+
+  #templateOf(revision: string): VmTemplate | undefined {
+    const { template } = this.cluster.pool.spec;
+    return this.#kept.get(revision)?.template ?? (revisionOf(template) === revision ? template : undefined);
+  }
+
+  #unlessRefused(act: () => void): boolean {
+    try {
+      act();
+      return true;
+    } catch (error) {
+      if (error instanceof Refused) return false;
+      throw error;
+    }
+  }
+
+  #at(): string {
+    return new Date(this.clock.now).toISOString();
+  }
+
+  // What an onlooker sees.
+
+  #isReady({ guest }: Machine): boolean {
+    return guest?.view.ready === true && !guest.view.deleting;
+  }
+
+  #members(): Machine[] {
+    return [...this.cluster.machines.values()].filter(({ view }) => view.owner !== null && isStaying(view));
+  }
+
+  /** VMs that should run and don't, and as many as are missing, with `more` counted as if they were down. */
+  #unavailable(more: Iterable<string>): number {
+    const { pool } = this.cluster;
+    const names = new Set(more);
+    const members = this.#members();
+    for (const machine of members) if (isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine)) names.add(machine.view.name);
+    const present = new Set(members.map(({ view }) => view.name));
+    const absent = [...names].filter((name) => !present.has(name)).length;
+    const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absent, 0) : 0;
+    return names.size + missing;
+  }
+
+  #forgetThoseBack(): void {
+    for (const [name, { child, isDown }] of this.#disrupted) {
+      const machine = this.cluster.machines.get(name);
+      const isDone = isDown || machine?.guest?.view.revision === child.batch.revision;
+      const isBack = machine !== undefined && isDone && machine.requests.length === 0 && this.#isReady(machine);
+      const isOut = machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
+      if (isOut) this.#disrupted.delete(name);
+      // What its new template has halted is not meant to run from then on, though its guest takes a moment to stop.
+      const isOver = machine === undefined ? !this.#isReplaced(name) : !isMeantToRun(machine.view, machine.guest?.view);
+      if (isBack || isOver) this.#disrupted.delete(name);
+    }
+  }
+
+  /** At each change: where nothing but drover has a hand in it, no more VMs are down than may be. */
+  #watch(): void {
+    this.#forgetThoseBack();
+    for (const name of this.#skipped) if (this.cluster.machines.get(name)?.view.ready === true) this.#skipped.delete(name);
+    if (!this.#isUndisturbed) return;
+    const most = maxUnavailableOf(this.cluster.pool);
+    const count = this.#unavailable([]);
+    if (count > most) this.#broken(`${count} are down, and ${most} may be`);
+  }
+
+  /** A batch is at this very VM, or replaces the VM of its name. */
+  #isHeld(name: string, uid: string): boolean {
+    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && (held.uid === uid || held.act === 'replace')));
+  }
+
+  #isReplaced(name: string): boolean {
+    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && held.act === 'replace'));
+  }
+
+  /** A VM is about to be disrupted: that must leave the pool within its budget. */
+  #grant(child: Child, { name }: HeldVm): void {
+    this.#forgetThoseBack();
+    const machine = this.cluster.machines.get(name)!;
+    const known = this.#disrupted.get(name);
+    this.#disrupted.set(name, { child, isDown: false, byItself: known?.byItself ?? !this.#isReady(machine) });
+    if (known !== undefined || !this.#isReady(machine)) return;
+    const most = maxUnavailableOf(this.cluster.pool);
+    // With late pictures only what drover does itself can be known.
+    const count = this.#scenario.lag === 0 ? this.#unavailable(this.#disrupted.keys()) : [...this.#disrupted.values()].filter(({ byItself }) => !byItself).length;
+    if (count > most) this.#broken(`${name} is taken, and with it ${count} are down or will be, of at most ${most}`);
+  }
+
+  #checkTake(read: VmView, { revision, startedAt }: Batch): void {
+    const { pool } = this.cluster;
+    const { halted: end, paused: pause, revision: told } = pool.status?.rollout ?? {};
+    if (pause !== undefined && Date.parse(pause.at) > startedAt) this.#broken(`${read.name} is taken in a pause`);
+    if (end !== undefined && told === revisionOf(pool.spec.template) && Date.parse(end.at) > startedAt) this.#broken(`${read.name} is taken for ${revision} when that is ${end.kind}`);
+    if (read.optedOut) this.#broken(`${read.name} is taken, and its owner asked not to`);
+    if (pool.spec.paused === true) this.#broken(`${read.name} is taken while spec.paused is true`);
+  }
+
+  #checkPlan(input: PoolPlanInput, plan: PoolPlan): void {
+    this.#say(() => `plan ${plan.phase}/${plan.rollout.phase}: ${plan.steps.map((step) => step.reason).join('; ') || 'nothing'} [${plan.rollout.waits.map(({ words }) => words).join('; ')}]`);
+    const { pool, vms, now } = input;
+    const { halted: end, startedAt } = plan.rollout.state;
+    // A template that was another for a moment only, which nobody saw, begins no rollout.
+    if (startedAt !== this.#last?.rollout.state.startedAt) this.#forgetFailures();
+    this.#checkRegressions(input, plan);
+    if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
+      const most = withDefaults(pool.spec).rollout.maxFailures;
+      const failures = this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
+      if (failures <= most) this.#broken(`it is ${end.kind}, and ${failures} have failed`);
+    }
+    const update = plan.steps.find((step) => step.kind === 'update');
+    if (update !== undefined) {
+      const { state } = plan.rollout;
+      const { rollout } = withDefaults(pool.spec);
+      if (pool.spec.paused === true || state.paused !== undefined) this.#broken('a batch begins in a pause');
+      if (state.halted !== undefined && state.halted.kind !== 'Undoing') this.#broken(`a batch begins after it was ${state.halted.kind}`);
+      if (!windowAt(rollout.windows, now).open) this.#broken('a batch begins outside of its windows');
+      if (update.batch.vms.length === 0) this.#broken('a batch of nothing');
+    }
+    if (this.clock.chance() > 0.1) return;
+    const other = planPool({ ...input, vms: vms.toReversed(), revisions: input.revisions.toReversed() });
+    if (!isDeepStrictEqual(other, plan)) this.#broken(`another order of the same VMs gives another plan: ${JSON.stringify([plan, other])}`);
+    // What is planned again at once has more to say.
+    if (update !== undefined || plan.wakeAt === now) return;
+    const status = plan.status ?? pool.status;
+    const again = planPool({ ...input, pool: { ...pool, ...(status === undefined ? {} : { status }) }, rollout: plan.rollout.state });
+    if (again.status !== null) this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);
+  }
+
+  /** Failures that no batch has told of: each VM has been down for the deadline, and nobody has it in hand. */
+  #checkRegressions({ pool, rollout, now }: PoolPlanInput, { rollout: { state, goal } }: PoolPlan): void {
+    const before = rollout ?? pool.status?.rollout;
+    const known = new Set(before?.failures.map(({ vm, at }) => `${vm} ${at}`));
+    const revision = isGoingBack(before ?? {}) ? goal : state.revision;
+    const { progressDeadlineSeconds } = withDefaults(pool.spec).rollout;
+    const at = new Date(now).toISOString();
+    for (const failure of state.failures) {
+      if (failure.at !== at || known.has(`${failure.vm} ${at}`)) continue;
+      this.#failures.set(revision, (this.#failures.get(revision) ?? 0) + 1);
+      this.#broughtDown.add(failure.vm);
+      if (this.#scenario.lag > 0) continue;
+      const vm = this.cluster.machines.get(failure.vm)?.view;
+      const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;
+      if (!isLate) this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
+    }
+  }
+
+  #checkBatch(batch: Batch): void {
+    const pool = this.#planned;
+    const names = batch.vms.map(({ name }) => name);
+    const uids = new Set(batch.vms.map(({ uid }) => uid));
+    const healed = names.find((name) => this.#cycles.get(name)?.hasEnded === false);
+    if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
+    for (const child of this.#children) {
+      const twice = child.batch.vms.find((held) => uids.has(held.uid) || (held.act === 'replace' && names.includes(held.name)));
+      if (twice !== undefined && !child.hasEnded) this.#broken(`${twice.name} is in batch ${child.batch.n} and in ${batch.n}`);
+    }
+    const { rollout, update } = withDefaults(pool.spec);
+    const state = this.#rollout!;
+    const step = rollout.steps[state.step];
+    if (update.kind !== 'proactive' || step === undefined || batch.revision !== state.revision || this.#scenario.lag > 0) return;
+    // All had it last: the way back is held by no step.
+    if (batch.revision === this.#last?.rollout.current) return;
+    const limit = countOf(step.to, pool.spec.replicas, 1);
+    const failed = new Set(state.failures.map(({ vm }) => vm));
+    const at = new Set(names);
+    const mayStop = !runsByItself(pool.spec.template);
+    for (const child of this.#children) {
+      if (child.batch.revision !== batch.revision) continue;
+      for (const { name } of child.waiting) {
+        const machine = this.cluster.machines.get(name);
+        if (machine !== undefined && machine.view.owner !== null && isStaying(machine.view) && (mayStop || isMeantToRun(machine.view, machine.guest?.view))) at.add(name);
+      }
+    }
+    for (const { view, guest } of this.#members()) {
+      const isOf = view.revision === batch.revision && (mayStop || isMeantToRun(view, guest?.view));
+      if (isOf && !failed.has(view.name) && this.#needOf(view, batch.revision).need !== 'act') at.add(view.name);
+    }
+    if (at.size > limit) this.#broken(`${at.size} VMs run the new revision or will, before a step to ${limit}`);
+  }
+
+  /** Where nothing more happens, all is well that could be, and of the rest the pool says why. */
+  #checkHealed({ healing }: PoolPlan): void {
+    const rules = withDefaults(this.cluster.pool.spec).autohealing;
+    if (this.#cycles.size > 0 || healing.state.cycles.length > 0) this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
+    if (rules === null) return;
+    for (const { view: vm, guest } of this.#members()) {
+      const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
+      const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.notYetRun === null, rules, now: this.clock.now });
+      const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
+      if (sick && !isTold && !isLeftAlone(vm, guest?.view)) this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
+    }
+  }
+
+  #needOf(vm: VmView, revision: string): UpdateNeed {
+    const { update, vmRolloutStrategy } = withDefaults(this.cluster.pool.spec);
+    return updateNeed(vm, (one) => this.cluster.machines.get(one.name)?.guest?.view, {
+      revision,
+      template: this.#templateOf(revision)!,
+      templateOf: (one: string) => this.#templateOf(one),
+      strategy: vmRolloutStrategy ?? this.#scenario.strategy,
+      clusterStrategy: this.#scenario.strategy,
+      limit: update.kind === 'proactive' ? update.disruption : null,
+    });
+  }
+
+  #checkEnd(plan: PoolPlan): void {
+    const { pool } = this.cluster;
+    const picture = this.#lookUp({ vms: this.cluster.version, vmis: this.cluster.version });
+    picture.catchUp('vm', Infinity, 0);
+    picture.catchUp('vmi', Infinity, 0);
+    const input = this.#input(picture);
+    const last = planPool({ ...input, now: this.clock.now + 1 });
+    const idle = last.steps.length === 0 && last.status === null && last.wakeAt === null;
+    if (!idle) this.#broken(`it stands still, and something is to be done: ${JSON.stringify([last.steps, last.status, pool.status, last.wakeAt])}`);
+    this.#checkHealed(last);
+    const { phase, goal, state, waits } = last.rollout;
+    if (this.#batches.length > 0 || this.#children.size > 0) this.#broken('a batch has not ended');
+    const ofThisWay = failuresOfThisWay(state);
+    const failed = new Set(ofThisWay.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
+    for (const { view } of this.#members()) {
+      const isBehind = failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
+      // What has failed in an undo stays told where that is aborted, and is of the revision before.
+      // An undo brings a VM back without a restart if its guest was ending by itself.
+      const { current } = last.rollout;
+      const isOfUndo = phase === 'Aborted' && (this.#restarted.has(`${view.uid} ${current}`) || this.cluster.machines.get(view.name)?.guest?.view.revision === current);
+      if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
+    }
+    const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
+    if (!over) {
+      const isHeld = ['Paused', 'Failed', 'Aborted'].includes(phase) || waits.some(({ kind, words }) => kind === 'Approval' || (kind === 'Step' && words.endsWith('not ready')));
+      const isFull = this.#unavailable([]) >= maxUnavailableOf(pool);
+      const broken = isHeld ? undefined : this.#members().find((machine) => isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine) && this.#needOf(machine.view, goal).need === 'act' && !failed.has(machine.view.name));
+      if (broken !== undefined) this.#broken(`${broken.view.name} is down, would cost nothing, and is not taken`);
+      const isLeft = waits.some(({ kind }) => kind === 'Vms');
+      if (!isHeld && !isFull && !isLeft) this.#broken(`it stands still as ${phase}, and nobody knows why: ${JSON.stringify(waits)}`);
+      return;
+    }
+    if (withDefaults(pool.spec).update.kind !== 'proactive') return;
+    for (const { view } of this.#members()) {
+      const { need } = this.#needOf(view, goal);
+      if ((need === 'act' && !failed.has(view.name)) || need === 'later') this.#broken(`it is ${phase}, and ${view.name} is not`);
+    }
+    if (plan.rollout.goal !== goal) this.#broken('the last plan was for another revision');
+  }
+}
+
+const ASKS = new Set(['pause', 'resume', 'abort', 'promote', 'heal pause', 'heal resume', 'heal now', 'heal skip', 'heal lose']);
+const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose']);
+/** Run strategies under which KubeVirt starts a VM again whose VMI is deleted. */
+const STARTS_AGAIN = new Set(['Always', 'Once']);
+/** Say what happened before a failure. */
+const TELLS = process.env['MODEL_TELLS'] !== undefined;
+
+const numbersOf = (vms: readonly HeldVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
+const later = (one: Seen, other: Seen): Seen => ({ vms: Math.max(one.vms, other.vms), vmis: Math.max(one.vmis, other.vmis) });
+
+const seenOf = ({ seen }: DisruptedVm): Seen => ({ vms: Number(seen?.vms ?? 0), vmis: Number(seen?.vmis ?? 0) });

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { POOL_FINALIZER } from '../../../api/names.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+
+/** Pools and VMs for the tests of decisions, with what a test doesn't care about filled in. */
+
+export function aPool(spec: Partial<PoolSpec> = {}, metadata: Partial<StoredPool['metadata']> = {}): StoredPool {
+  return {
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name: 'web', namespace: 'shop', uid: 'pool-uid', generation: 1, finalizers: [POOL_FINALIZER], ...metadata },
+    spec: { replicas: 3, template: { spec: { runStrategy: 'Always', template: { spec: { domain: {} } } } }, ...spec },
+  };
+}
+
+/** Of the template of `aPool()`. */
+export const REVISION = revisionOf(aPool().spec.template);
+
+export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
+  return {
+    namespace: 'shop',
+    name,
+    uid: `uid-of-${name}`,
+    resourceVersion: '1',
+    owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid' },
+    createdAt: 0,
+    deleting: false,
+    removing: false,
+    keepsDisks: false,
+    labels: {},
+    ownLabels: {},
+    annotated: true,
+    revision: REVISION,
+    runStrategy: 'Always',
+    machineType: 'pc-q35-rhel9.6.0',
+    architecture: null,
+    preference: null,
+    transition: null,
+    transitionMark: null,
+    placement: '{}',
+    hasVmi: true,
+    ready: true,
+    state: 'Running',
+    startFailures: 0,
+    notReadySince: null,
+    lastFailedVmi: null,
+    notYetRun: '',
+    optedOut: false,
+    restartRequired: null,
+    changingState: false,
+    specSeen: true,
+    snapshotting: false,
+    ...fields,
+  };
+}
+
+/** The VMI of a VM, as ready as the VM is and started from what the VM says. */
+export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
+  return {
+    namespace: vm.namespace,
+    name: vm.name,
+    uid: `vmi-of-${vm.uid}`,
+    resourceVersion: '1',
+    vmUid: vm.uid,
+    createdAt: vm.createdAt,
+    deleting: false,
+    phase: 'Running',
+    phaseSince: 0,
+    ready: vm.ready,
+    readySince: 0,
+    scheduledAt: 0,
+    runningSince: 0,
+    endedAt: null,
+    probationMs: null,
+    revision: vm.revision,
+    paused: false,
+    migrating: false,
+    migratable: true,
+    node: 'node-1',
+    nodeLost: false,
+    machineType: 'pc-q35-rhel9.6.0',
+    specMachineType: vm.machineType,
+    cpu: { sockets: null, maxSockets: null, current: null },
+    memory: { guest: null, maxGuest: null, atBoot: null, current: null },
+    placement: '{}',
+    trouble: null,
+    ...fields,
+  };
+}
+
+/** What a plan reads beside the pool and its VMs, where nothing is under way and every VM with a VMI has a good one. */
+export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
+  vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
+  isHeldByOther: () => false,
+  underWay: { creating: [], deleting: [] },
+  revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: aPool().spec.template }],
+  strategy: 'LiveUpdate',
+  rollout: null,
+  batches: [],
+  healing: null,
+  batchesNotBefore: 0,
+  now: 1_000_000,
+  failure: null,
+};
+
+/** Any VM of the pool `web`, by its number. */
+export const anyVm = (number: number): fc.Arbitrary<VmView> =>
+  fc
+    .record({
+      createdAt: fc.nat(1000),
+      deleting: fc.boolean(),
+      removing: fc.boolean(),
+      runStrategy: fc.constantFrom('Always', 'Halted', 'Manual'),
+      hasVmi: fc.boolean(),
+      ready: fc.boolean(),
+      state: fc.constantFrom('Running', 'Stopped', 'CrashLoopBackOff', 'Starting'),
+      startFailures: fc.nat(2),
+      labels: fc.record({ tier: fc.constantFrom('a', 'b') }, { requiredKeys: [] }),
+    })
+    .map((fields) => aVm(`web-${number}`, fields as Partial<VmView>));
+
+export const anyFleet: fc.Arbitrary<VmView[]> = fc
+  .uniqueArray(fc.integer({ min: 1, max: 40 }), { maxLength: 30 })
+  .chain((numbers) => fc.tuple(...numbers.map(anyVm)));

@@ -1,0 +1,111 @@
+import type { PoolSpec, PoolStatus, RolloutStatus, RolloutStep, VmTemplate } from '../../../api/pool/pool.ts';
+import type { Batch, HeldVm } from '../../../decisions/rollout/batch.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { planRollout, type RolloutPlan } from '../../../decisions/rollout/plan.ts';
+import type { RolloutInput } from '../../../decisions/rollout/context.ts';
+import { begun } from '../../../decisions/rollout/state.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi } from './fleets.ts';
+
+/** Pools in the middle of a rollout from `OLD` to `NEW`, for the tests of its decisions. */
+
+export interface TemplateFields {
+  runStrategy?: string;
+  /** A guest takes it only as it starts. */
+  cores?: number;
+  /** May be changed while it runs. */
+  sockets?: number;
+  /** Says nothing to the guest. */
+  color?: string;
+  /** The size of its own disk. */
+  disk?: string;
+}
+
+export const aTemplate = ({ runStrategy = 'Always', cores = 1, sockets = 1, color = 'red', disk }: TemplateFields = {}): VmTemplate => ({
+  spec: {
+    runStrategy,
+    ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } }] }),
+    template: { metadata: { labels: { color } }, spec: { domain: { cpu: { cores, sockets } } } },
+  },
+});
+
+export const OLD_TEMPLATE = aTemplate();
+export const NEW_TEMPLATE = aTemplate({ cores: 2 });
+export const OLD = revisionOf(OLD_TEMPLATE);
+export const NEW = revisionOf(NEW_TEMPLATE);
+
+export const NOW = Date.UTC(2026, 0, 1, 12);
+export const at = (ms: number): string => new Date(ms).toISOString();
+
+/** A step that waits for a person, or for its time. */
+// oxlint-disable-next-line unicorn/no-thenable
+export const aStep = (to: number | string, then: RolloutStep['then'] = { approval: {} }): RolloutStep => ({ to, then });
+
+/** `web-<number>` of the old revision, ready. */
+export const old = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, { revision: OLD, ...fields });
+/** One that has been updated. */
+export const fresh = (number: number, fields: Partial<VmView> = {}): VmView => old(number, { revision: NEW, ...fields });
+export const HALTED = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
+/** Its guest is there, and not ready. */
+export const DOWN = { ready: false, state: 'Starting' } as const;
+
+export const held = (vm: VmView, act: HeldVm['act'] = 'restart', fields: Partial<HeldVm> = {}): HeldVm => ({
+  name: vm.name,
+  uid: vm.uid,
+  act,
+  from: OLD,
+  wasDown: false,
+  ...fields,
+});
+
+export const aBatch = (vms: HeldVm[], fields: Partial<Batch> = {}): Batch => ({ n: 1, revision: NEW, rollout: NEW, vms, startedAt: NOW - 10_000, ...fields });
+
+/** A rollout to `NEW` that has begun a minute ago. */
+export const rolling = (fields: Partial<RolloutStatus> = {}): RolloutStatus => ({ ...begun(NEW, at(NOW - 60_000)), ...fields });
+
+export const failure = (vm: string, fields: Partial<RolloutStatus['failures'][number]> = {}): RolloutStatus['failures'][number] => ({
+  vm,
+  why: 'not ready in time',
+  at: at(NOW - 5_000),
+  ...fields,
+});
+
+export interface RolloutFields extends Partial<Omit<RolloutInput, 'pool' | 'templateOf' | 'vmiOf'>> {
+  spec?: Partial<PoolSpec>;
+  status?: Partial<PoolStatus>;
+  /** By name; else as the VM is. */
+  vmis?: Record<string, Partial<VmiView> | undefined>;
+  /** Kept beside that of the pool; the old one, if nothing is said. */
+  kept?: VmTemplate[];
+  deleted?: boolean;
+}
+
+export function rolloutInput({ spec, status, vms = [], vmis = {}, kept = [OLD_TEMPLATE], deleted = false, ...fields }: RolloutFields): RolloutInput {
+  const metadata = deleted ? { deletionTimestamp: at(NOW) } : {};
+  const pool = {
+    ...aPool({ replicas: vms.length, template: NEW_TEMPLATE, ...spec }, metadata),
+    status: { replicas: vms.length, currentRevision: OLD, updateRevision: NEW, ...status },
+  };
+  const templates = new Map([...kept, pool.spec.template].map((template) => [revisionOf(template), template]));
+  return {
+    pool,
+    vms,
+    vmiOf: (vm) => (vm.name in vmis ? vmis[vm.name] && aVmi(vm, vmis[vm.name]) : vm.hasVmi ? aVmi(vm) : undefined),
+    templateOf: (revision) => templates.get(revision),
+    strategy: 'LiveUpdate',
+    state: rolling(),
+    batches: [],
+    busy: new Set(),
+    isHealed: () => false,
+    notBefore: 0,
+    burst: 250,
+    now: NOW,
+    ...fields,
+  };
+}
+
+export const plan = (fields: RolloutFields): RolloutPlan => planRollout(rolloutInput(fields));
+/** Names of the VMs that a plan takes, in its order. */
+export const taken = ({ update }: RolloutPlan): string[] => update?.batch.vms.map(({ name }) => name) ?? [];
+export const waits = ({ waits: all }: RolloutPlan): string[] => all.map(({ words }) => words);

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
+import { canonical } from '../../../decisions/lib/canonical-json.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import { amountOf } from '../../../decisions/lib/quantity.ts';
+import { aPool, aVm, quiet } from '../model/fleets.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+
+const idle = {
+  ...quiet,
+  underWay: { creating: [], deleting: [] },
+  failure: null,
+  rollout: null,
+  batches: [],
+  healing: null,
+  batchesNotBefore: 0,
+  burst: 250,
+  allowance: 250,
+  vms: [],
+  vmiOf: () => undefined,
+  revisions: [],
+};
+const inputOf = (spec: Parameters<typeof aPool>[0], more: Partial<PoolPlanInput> = {}): PoolPlanInput => ({ ...idle, pool: aPool(spec), ...more });
+
+function nested(depth: number): object {
+  let value: object = {};
+  for (let level = 0; level < depth; level++) value = { a: value };
+  return value;
+}
+const deepTemplate = { spec: { x: nested(9_000), template: { spec: { domain: {} } } } } as never;
+
+/** A pool that a decision can't be made about: its replicas throw when they are asked for. */
+function poisoned(): PoolPlanInput {
+  const input = inputOf({ replicas: 2 });
+  Object.defineProperty(input.pool.spec, 'maxUnavailable', { get: () => { throw new TypeError('the next bug'); } });
+  return input;
+}
+
+describe('a pool whose template is nested too deep', () => {
+  test('is left as it is, and says where and why', () => {
+    const { plan, error } = containedPlan(inputOf({ replicas: 2, template: deepTemplate }));
+    expect(error).toBeNull();
+    expect(plan).toMatchObject({ steps: [], phase: 'Failed', healing: { begin: [], verdicts: [] } });
+    expect(plan.status?.conditions).toContainEqual({
+      type: 'Stalled',
+      status: 'True',
+      reason: 'SpecRefused',
+      message: 'spec.template.spec.x.a.a.a.a is nested deeper than 64 levels: drover takes no such template',
+      lastTransitionTime: expect.any(String),
+    });
+  });
+
+  test('says so once, and not again at each look', () => {
+    const input = inputOf({ replicas: 2, template: deepTemplate });
+    const { status } = containedPlan(input).plan;
+    expect(containedPlan({ ...input, pool: { ...input.pool, status: status! } }).plan.status).toBeNull();
+  });
+
+  test('can be deleted with its VMs', () => {
+    const input = inputOf({ replicas: 1, template: deepTemplate }, { vms: [aVm('web-1')] });
+    const pool = { ...input.pool, metadata: { ...input.pool.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    expect(containedPlan({ ...input, pool }).plan.steps).toMatchObject([{ kind: 'delete', vms: [{ name: 'web-1' }] }]);
+  });
+});
+
+test('an error in a decision about a pool is that pool\'s: nothing is done, and its status says it', () => {
+  expect(() => planPool(poisoned())).toThrow('the next bug');
+  const { plan, error } = containedPlan(poisoned());
+  expect(error?.message).toBe('the next bug');
+  expect(plan).toMatchObject({ steps: [], status: { conditions: [{ type: 'Stalled', status: 'True', reason: 'DecisionFailed' }] } });
+  expect(plan.status!.conditions![0]!.message).toContain('the next bug');
+});
+
+test('a pool that is well again is not said to be stalled any more', () => {
+  const input = inputOf({ replicas: 0 });
+  const stalled = { type: 'Stalled', status: 'True' as const, reason: 'DecisionFailed', message: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const pool = { ...input.pool, status: { replicas: 0, conditions: [stalled] } };
+  const { status } = containedPlan({ ...input, pool }).plan;
+  expect(status!.conditions!.map(({ type }) => type)).not.toContain('Stalled');
+});
+
+test('what is nested deeper than a stack has a canonical text all the same', () => {
+  expect(canonical(nested(100_000))).toHaveLength(100_000 * 6 + 2);
+  expect(canonical({ b: [1, { d: undefined, c: 'x' }], a: null })).toBe('{"a":null,"b":[1,{"c":"x"}]}');
+});
+
+test('a quantity of a million digits is none, and costs no time', () => {
+  const before = performance.now();
+  expect(amountOf('1'.repeat(1_000_000))).toBeNull();
+  expect(performance.now() - before).toBeLessThan(100);
+});

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
+import { whyNotMake, whyStay, type Departure } from '../../../decisions/pool/departure.ts';
+import { aPool, aVm } from '../model/fleets.ts';
+
+const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));
+const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
+const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
+
+const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, staying = vms) => whyStay({ departure, pool, vms: staying, leaving: new Set(['web-1']) });
+const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) => whyNotMake({ generation, pool, vms, name: 'web-5', made: new Set(made) });
+
+describe('a VM leaves', () => {
+  const surplus: Departure = { because: 'surplus', generation: 1, others: ['web-2'] };
+  test('as one too many, only for the spec that it was planned for', () => {
+    expect(stays(surplus, aPool({ replicas: 2 }))).toBeNull();
+    expect(stays(surplus, aPool({ replicas: 2 }, { generation: 3 }))).toMatch(/has changed/);
+    expect(stays(surplus, aPool({ replicas: 2 }, deleted))).toMatch(/has changed/);
+    expect(stays(surplus, undefined)).toMatch(/is gone/);
+  });
+
+  test('as one too many, only if as many stay as are wanted, whatever else is on its way out', () => {
+    expect(stays(surplus, aPool({ replicas: 3 }))).toMatch(/2 VMs of 3/);
+    expect(stays({ ...surplus, others: [] }, aPool({ replicas: 3 }))).toBeNull();
+    expect(stays(surplus, aPool({ replicas: 2 }), vms.map((vm) => (vm.name === 'web-4' ? { ...vm, deleting: true } : vm)))).toMatch(/1 VMs of 2/);
+    expect(stays(surplus, aPool({ replicas: 2 }), vms.filter((vm) => vm.name !== 'web-1' && vm.name !== 'web-2'))).toBeNull();
+  });
+
+  test('with its pool, only if that takes its VMs with it', () => {
+    expect(stays({ because: 'pool deleted' }, aPool({}, deleted))).toBeNull();
+    expect(stays({ because: 'pool deleted' }, aPool())).not.toBeNull();
+    expect(stays({ because: 'pool deleted' }, aPool({}, orphaned))).not.toBeNull();
+  });
+
+  test('once it is marked, whatever the pool wants by then, unless that lets its VMs go', () => {
+    expect(stays({ because: 'marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
+    expect(stays({ because: 'marked' }, aPool({}, orphaned))).not.toBeNull();
+  });
+});
+
+describe('a VM is made', () => {
+  test('for a number of VMs that is still wanted', () => {
+    expect(isLeftOut(aPool({ replicas: 5 }), 1)).toBeNull();
+    expect(isLeftOut(aPool({ replicas: 5 }, { generation: 2 }), 1)).toMatch(/has changed/);
+    expect(isLeftOut(aPool({ replicas: 5 }, deleted), 2)).toMatch(/gone/);
+    expect(isLeftOut(undefined, 1)).toMatch(/gone/);
+  });
+
+  test('in the place of another, while the pool has fewer than it wants', () => {
+    expect(isLeftOut(aPool({ replicas: 5 }, { generation: 9 }))).toBeNull();
+    expect(isLeftOut(aPool({ replicas: 4 }))).toMatch(/4 VMs of 4/);
+    expect(isLeftOut(aPool({ replicas: 5 }), undefined, ['web-6'])).toMatch(/5 VMs of 5/);
+    expect(isLeftOut(aPool({ replicas: 5 }), undefined, ['web-5'])).toBeNull();
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { inProgress, type InProgressInput } from '../../../decisions/pool/in-progress.ts';
+import type { HeldVm } from '../../../decisions/rollout/batch.ts';
+
+const idle: InProgressInput = { doing: [], batches: [], cycles: [], starting: 0 };
+const vm = (name: string): HeldVm => ({ name, uid: name, act: 'restart', from: 'old', wasDown: false });
+const cycle = (number: number) => ({ vm: `web-${number}`, attempt: 1, phase: 'Removing' as const });
+
+describe('what a pool has in progress', () => {
+  test('is nothing for a pool that only waits for changes', () => {
+    expect(inProgress(idle)).toEqual([]);
+  });
+
+  test('contains a batch until it ends, also while no activity runs', () => {
+    expect(inProgress({ ...idle, batches: [{ n: 3, revision: 'new', vms: [vm('web-1'), vm('web-2')] }] })).toEqual([
+      'batch 3: bring web-1, web-2 to revision new, and wait until they are ready',
+    ]);
+  });
+
+  test('contains a healing cycle with what it waits for', () => {
+    const waiting = { vm: 'web-3', attempt: 2, phase: 'Waiting' as const, nextAt: '2026-01-01T00:00:40Z' };
+    expect(inProgress({ ...idle, doing: ['create web-4'], cycles: [waiting] })).toEqual([
+      'create web-4',
+      'heal web-3 (replacement 2): wait until 2026-01-01T00:00:40Z, then make the VM anew',
+    ]);
+  });
+
+  test('names ten healing cycles, and counts the others', () => {
+    const sentences = inProgress({ ...idle, cycles: Array.from({ length: 13 }, (_, index) => cycle(index + 1)) });
+    expect(sentences).toHaveLength(11);
+    expect(sentences.at(-1)).toBe('heal 3 more VMs');
+  });
+
+  test('is the wait for VMs that come up if there is nothing else', () => {
+    expect(inProgress({ ...idle, starting: 2 })).toEqual(['wait until 2 VMs are ready']);
+    expect(inProgress({ ...idle, doing: ['create web-4'], starting: 2 })).toEqual(['create web-4']);
+  });
+});

@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
+import type { PoolStatus, ScaleInStrategy } from '../../../api/pool/pool.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { vmName } from '../../../decisions/pool/vm-names.ts';
+
+const plan = (input: Partial<PoolPlanInput>) =>
+  planPool({
+    pool: aPool(),
+    vms: [],
+    ...quiet,
+    burst: 250,
+    allowance: 250,
+    ...input,
+  });
+
+const stepOf = <K extends PoolStep['kind']>(steps: PoolStep[], kind: K) => steps.find((step) => step.kind === kind) as Extract<PoolStep, { kind: K }> | undefined;
+const created = (steps: PoolStep[]): number[] => stepOf(steps, 'create')?.numbers ?? [];
+const deleted = (steps: PoolStep[]): string[] => steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map((vm) => vm.name) : []));
+
+describe('scale-out', () => {
+  test('fills gaps before it goes on counting', () => {
+    const { steps } = plan({ pool: aPool({ replicas: 4 }), vms: [aVm('web-1'), aVm('web-3')] });
+    expect(created(steps)).toEqual([2, 4]);
+  });
+
+  test("skips a name that somebody else's VM holds", () => {
+    const { steps } = plan({ isHeldByOther: (name) => name === 'web-2' });
+    expect(created(steps)).toEqual([1, 3, 4]);
+  });
+
+  test('counts what is being created as there, so that a stale picture makes nothing twice', () => {
+    const { steps } = plan({ underWay: { creating: ['web-1', 'web-2'], deleting: [] } });
+    expect(created(steps)).toEqual([3]);
+  });
+
+  test('waits for a VM that is going, and gives its number again', () => {
+    const going = [aVm('web-1'), aVm('web-2', { deleting: true }), aVm('web-3')];
+    expect(plan({ vms: going }).steps).toEqual([]);
+    expect(created(plan({ vms: [aVm('web-1'), aVm('web-3')] }).steps)).toEqual([2]);
+  });
+
+  test('says in words what it does and why', () => {
+    expect(stepOf(plan({}).steps, 'create')?.reason).toBe('create web-1 … web-3: 3 missing of 3');
+  });
+
+  test('begins with the finalizer: without it the pool could go before its VMs', () => {
+    expect(plan({ pool: aPool({}, { finalizers: [] }) }).steps).toEqual([{ kind: 'hold', reason: expect.any(String) as string }]);
+  });
+});
+
+describe('scale-in', () => {
+  test('takes broken VMs first, then the order of the base policy', () => {
+    const vms = [
+      aVm('web-1', { createdAt: 1 }),
+      aVm('web-2', { createdAt: 2 }),
+      aVm('web-3', { createdAt: 3 }),
+      aVm('web-4', { createdAt: 4, state: 'CrashLoopBackOff', ready: false }),
+    ];
+    const pool = aPool({ replicas: 2, scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } });
+    expect(deleted(plan({ pool, vms }).steps)).toEqual(['web-4', 'web-1']);
+  });
+
+  test.each<[ScaleInStrategy, string[]]>([
+    [{ unmanaged: {} }, []],
+    [{ opportunistic: {} }, ['web-2']],
+    [{ proactive: {} }, ['web-2', 'web-1']],
+  ])('%j', (scaleInStrategy, names) => {
+    const vms = [aVm('web-1'), aVm('web-2', { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' })];
+    expect(deleted(plan({ pool: aPool({ replicas: 0, scaleInStrategy }), vms }).steps)).toEqual(names);
+  });
+
+  test('with its disks kept, halts a running VM and deletes it only once its guest is gone', () => {
+    const pool = aPool({ replicas: 0, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+    expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'halt', vms: [{ name: 'web-1' }] }]);
+    const stopping = aVm('web-1', { runStrategy: 'Halted', removing: true });
+    expect(plan({ pool, vms: [stopping] }).steps).toEqual([]);
+    expect(plan({ pool, vms: [{ ...stopping, hasVmi: false }] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true }]);
+  });
+
+  test('a VM that somebody starts on its way out is halted again: nobody else would, and it would hold its place and its number', () => {
+    const started = aVm('web-1', { runStrategy: 'Always', removing: true });
+    const halts = [{ kind: 'halt', vms: [{ name: 'web-1' }], reason: 'halt web-1, to keep their disks: they leave the pool, and were started' }];
+    for (const vm of [started, { ...started, hasVmi: false }]) expect(plan({ pool: aPool({ replicas: 0 }), vms: [vm] }).steps).toMatchObject(halts);
+    expect(plan({ pool: aPool({ replicas: 0 }), vms: [started], underWay: { creating: [], deleting: ['web-1'] } }).steps).toEqual([]);
+  });
+
+  test('a VM that is on its way out is replaced, not spared, when the pool grows again', () => {
+    const vms = [aVm('web-1', { runStrategy: 'Halted', removing: true, hasVmi: false })];
+    expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', vms: [{ name: 'web-1' }] }]);
+  });
+});
+
+describe('deletion of the pool', () => {
+  const deletionTimestamp = '2026-01-01T00:00:00Z';
+
+  test('deletes all, and lets the pool go only when none is left', () => {
+    const pool = aPool({}, { deletionTimestamp });
+    expect(deleted(plan({ pool, vms: [aVm('web-1'), aVm('web-2', { deleting: true })] }).steps)).toEqual(['web-1']);
+    expect(plan({ pool, vms: [aVm('web-2', { deleting: true })] }).steps).toEqual([]);
+    expect(plan({ pool, vms: [] }).steps).toMatchObject([{ kind: 'let-go' }]);
+  });
+
+  test('does not let the pool go while a VM of it may still come', () => {
+    expect(plan({ pool: aPool({}, { deletionTimestamp }), underWay: { creating: ['web-1'], deleting: [] } }).steps).toEqual([]);
+  });
+
+  test('with orphans, releases all and deletes none', () => {
+    const pool = aPool({}, { deletionTimestamp, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
+    expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'release', vms: [{ name: 'web-1' }] }]);
+    const going = aVm('web-2', { deleting: true, keepsDisks: true });
+    expect(plan({ pool, vms: [going] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
+  });
+
+  test('keeps the disks of VMs that were leaving without them', () => {
+    const leaving = { removing: true, runStrategy: 'Halted' };
+    const vms = [aVm('web-1', { ...leaving, hasVmi: false }), aVm('web-2', leaving), aVm('web-3')];
+    expect(plan({ pool: aPool({}, { deletionTimestamp }), vms }).steps).toMatchObject([
+      { kind: 'delete', keepDisks: true, vms: [{ name: 'web-1' }] },
+      { kind: 'delete', keepDisks: false, vms: [{ name: 'web-3' }] },
+    ]);
+  });
+});
+
+test('a VM that is held for its disks while it goes is taken up again by whoever comes next', () => {
+  const vms = [aVm('web-1'), aVm('web-2', { deleting: true, keepsDisks: true })];
+  expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
+  expect(plan({ pool: aPool({ replicas: 1 }), vms, underWay: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
+});
+
+describe('status', () => {
+  test('is written only where it says something else', () => {
+    const vms = [aVm('web-1')];
+    const pool = aPool({ replicas: 1 });
+    const { status } = plan({ pool, vms });
+    expect(status).toMatchObject({ replicas: 1, readyReplicas: 1, updatedReplicas: 1, labelSelector: 'drover.dev/pool=web', observedGeneration: 1 });
+    const reordered = { ...pool, status: Object.fromEntries(Object.entries(status!).toReversed()) as PoolStatus };
+    expect(plan({ pool: reordered, vms }).status).toBeNull();
+  });
+
+  test('counts no VM as ready whose guest goes: it says so itself a moment later', () => {
+    const vms = [aVm('web-1'), aVm('web-2')];
+    const planned = plan({ pool: aPool({ replicas: 2 }), vms, vmiOf: (vm) => aVmi(vm, { deleting: vm.name === 'web-1' }) });
+    expect(planned.status).toMatchObject({ replicas: 2, readyReplicas: 1 });
+    expect(planned.phase).toBe('Starting');
+  });
+
+  test('shows a failure to create until nothing is missing', () => {
+    const failure = { reason: 'FailedCreate', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
+    const condition = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota', lastTransitionTime: failure.since };
+    expect(plan({ failure }).status?.conditions).toContainEqual(condition);
+    const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], failure });
+    expect(whole.failure).toBeNull();
+    expect(whole.status?.conditions?.map(({ type }) => type)).toEqual(['Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded']);
+  });
+});
+
+describe('whatever the fleet', () => {
+  const anyInput = fc
+    .record({
+      vms: anyFleet,
+      replicas: fc.integer({ min: 0, max: 40 }),
+      burst: fc.integer({ min: 1, max: 20 }),
+      allowance: fc.integer({ min: 0, max: 20 }),
+      inFlight: fc.uniqueArray(fc.integer({ min: 41, max: 60 }), { maxLength: 10 }),
+      held: fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { maxLength: 10 }),
+      strategy: fc.constantFrom<ScaleInStrategy>(
+        {},
+        { unmanaged: {} },
+        { opportunistic: {} },
+        { proactive: { statePreservation: 'Offline' } },
+        { proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'b' } } }], basePolicy: 'Newest' } } },
+      ),
+    })
+    .map(({ vms, replicas, burst, allowance, inFlight, held, strategy }): PoolPlanInput => ({
+      ...quiet,
+      pool: aPool({ replicas, scaleInStrategy: strategy }),
+      vms,
+      isHeldByOther: (name) => held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
+      underWay: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
+      burst,
+      allowance,
+      failure: null,
+    }));
+
+  test('never more VMs than wanted, never more in flight than the burst, no name twice', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const { steps } = planPool(input);
+        const names = created(steps).map((number) => vmName('web', number));
+        const all = [...input.vms.map((vm) => vm.name), ...input.underWay.creating, ...names];
+        if (names.length > 0) expect(all.length).toBeLessThanOrEqual(input.pool.spec.replicas);
+        expect(names.length).toBeLessThanOrEqual(input.allowance);
+        if (names.length > 0) expect(names.length + input.underWay.creating.length).toBeLessThanOrEqual(input.burst);
+        expect(new Set(all).size).toBe(all.length);
+        for (const name of names) expect(input.isHeldByOther(name)).toBe(false);
+      }),
+    );
+  });
+
+  test('never fewer VMs left than wanted, and none deleted twice', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const { steps } = planPool(input);
+        const leaving = steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : []));
+        expect(new Set(leaving).size).toBe(leaving.length);
+        const newly = leaving.filter((name) => !input.vms.find((vm) => vm.name === name)?.removing);
+        const staying = input.vms.filter((vm) => !vm.deleting && !vm.removing).length + input.underWay.creating.length;
+        if (newly.length > 0) expect(staying - newly.length).toBeGreaterThanOrEqual(input.pool.spec.replicas);
+        for (const name of leaving) expect(input.vms.find((vm) => vm.name === name)?.deleting).toBe(false);
+      }),
+    );
+  });
+
+  test('the same picture gives the same plan, in whatever order it is read', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        expect(planPool({ ...input, vms: input.vms.toReversed() }).steps).toEqual(planPool(input).steps);
+      }),
+    );
+  });
+});

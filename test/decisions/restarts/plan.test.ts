@@ -1,0 +1,384 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { isDown, isStaying, maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/availability.ts';
+import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { MOST_IN_HAND, planRestarts, restartNeed, type HeldRestart, type RestartPlanInput, type Verdict } from '../../../decisions/restarts/plan.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+
+const NOBODYS = { owner: null };
+const DEADLINE_MS = 600_000;
+
+/** A pool whose rollout is over. */
+function settledPool(spec: Partial<StoredPool['spec']> = {}, reason = 'Complete'): StoredPool {
+  const pool = aPool(spec);
+  const conditions = [{ type: 'Progressing', status: 'False' as const, reason }];
+  return { ...pool, status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions } };
+}
+
+interface Scene {
+  vms: VmView[];
+  vmis?: VmiView[];
+  pool?: StoredPool;
+}
+
+function pictureOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartPicture {
+  const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
+  const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
+  return {
+    vmOf: (key) => byKey.get(key),
+    vmiOf: (vm) => guests.get(vm.uid),
+    poolOf: ({ owner }) => {
+      const owned = (): VmView[] => vms.filter((vm) => vm.owner?.uid === owner?.uid);
+      return pool === undefined || owner?.uid !== pool.metadata.uid ? undefined : { pool, vms: owned };
+    },
+  };
+}
+
+/** A pool of the VM's own, which has no place left. */
+function aFullPool(vm: VmView): OwningPool {
+  const { metadata, ...pool } = settledPool({ replicas: 1, maxUnavailable: 0 });
+  return { pool: { ...pool, metadata: { ...metadata, name: vm.name, uid: vm.name } }, vms: () => [vm], claimed: () => ['another'] };
+}
+
+const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
+
+function plan(scene: Scene, input: Partial<RestartPlanInput> = {}) {
+  const picture = pictureOf(scene);
+  const rest = { inHand: [], failed: new Set<string>(), maxUnavailable: 1, deadlineMs: DEADLINE_MS, takes: true, now: 1_000_000 };
+  return planRestarts({ chosen: chosenOf(scene.vms), picture, ...rest, ...input });
+}
+
+const held = (vm: VmView, fields: Partial<HeldRestart>): HeldRestart => ({
+  vm: keyOf(vm),
+  uid: vm.uid,
+  wasDown: false,
+  takenAt: 1_000_000,
+  ...fields,
+});
+const named = (count: number, fields: Partial<VmView> = NOBODYS): VmView[] =>
+  Array.from({ length: count }, (_, index) => aVm(`vm-${index + 1}`, fields));
+
+describe('what is taken', () => {
+  test('no more than the budget holds, and those that are down already come first and cost nothing', () => {
+    const vms = named(6);
+    expect(plan({ vms }, { maxUnavailable: 2 }).take.length).toBe(2);
+    const down = vms.map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm));
+    const found = plan({ vms: down }, { maxUnavailable: 2 });
+    expect(found.take.map(({ vm }) => vm).sort()).toEqual(['shop/vm-1', 'shop/vm-2']);
+    expect(found.take.every(({ wasDown }) => wasDown)).toBe(true);
+    expect(found.full).toEqual(['2 at a time']);
+    expect(plan({ vms: down }, { maxUnavailable: 3 }).take.length).toBe(3);
+  });
+
+  test('a chosen VM that is down by itself takes up room, also when it needs no restart any more', () => {
+    const vms = named(3);
+    const [other, ...rest] = vms as [VmView, ...VmView[]];
+    const vmis = [aVmi(other, { uid: 'another', ready: false }), ...rest.map((vm) => aVmi(vm))];
+    const scene = { vms: [{ ...other, ready: false }, ...rest], vmis };
+    expect(plan(scene)).toMatchObject({ take: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
+    expect(plan(scene, { maxUnavailable: 2 }).take.length).toBe(1);
+  });
+
+  test('one in hand takes up room though it is still ready, of its pool too', () => {
+    const [first] = named(1, {});
+    const input = { inHand: [held(first!, {})], maxUnavailable: 2 };
+    expect(plan({ vms: named(3, {}) }, input).take.length).toBe(1);
+    expect(plan({ vms: named(3, {}) }, { ...input, maxUnavailable: 1 }).take).toEqual([]);
+    expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
+  });
+
+  test('nothing where nothing may be taken', () => {
+    expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
+  });
+
+  test('never more at once than can be said in a page', () => {
+    const { take, open } = plan({ vms: named(600) }, { maxUnavailable: 600 });
+    expect(take.length).toBe(MOST_IN_HAND);
+    expect(open).toBe(600);
+  });
+
+  test('VMs of a pool within its own maxUnavailable, which counts all its VMs', () => {
+    const owned = named(6, {});
+    const pool = settledPool({ replicas: 6, maxUnavailable: 2 });
+    const chosen = chosenOf(owned.slice(0, 4));
+    expect(plan({ vms: owned, pool }, { chosen, maxUnavailable: 4 })).toMatchObject({ take: [{}, {}], full: ['2 of pool shop/web at a time'] });
+    const vms = owned.map((vm, index) => (index === 5 ? { ...vm, ready: false } : vm));
+    expect(plan({ vms, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    const asked = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true } : vm));
+    expect(plan({ vms: asked, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    const haltedSince = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm));
+    expect(plan({ vms: haltedSince, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(2);
+    // One that is missing counts too.
+    expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+  });
+
+  test('full pools are told in a few words, however many there are', () => {
+    const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
+    const { full } = plan({ vms }, { picture: { ...pictureOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
+    expect(full.length).toBe(41);
+    expect(full.at(-1)).toBe('other pools are full too');
+  });
+
+  test.each(['RollingOut', 'Undoing'])('none of a pool whose rollout is %s', (reason) => {
+    const pool = settledPool({ replicas: 2 }, reason);
+    const passedOver = [{ why: 'its pool shop/web is rolling out', isWish: false, count: 2 }];
+    expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, passedOver });
+  });
+
+  test('none of a pool whose template nobody has looked at yet, and those of one that waits', () => {
+    const pool = settledPool({ replicas: 2 });
+    expect(plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).take).toEqual([]);
+    expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).take.length).toBe(1);
+  });
+
+  test('not what has failed', () => {
+    const vms = named(2);
+    expect(plan({ vms }, { failed: new Set(['shop/vm-1']), maxUnavailable: 2 })).toMatchObject({ take: [{ vm: 'shop/vm-2' }], open: 1 });
+  });
+});
+
+describe('what one VM needs', () => {
+  const vm = aVm('vm-1', NOBODYS);
+  const vmi = aVmi(vm);
+  test.each<[string, Partial<VmView>, Partial<VmiView>, object]>([
+    ['its restart', {}, {}, { need: 'restart' }],
+    ['nothing, with another guest', {}, { uid: 'another' }, { need: 'nothing' }],
+    ['nothing while its guest goes', {}, { deleting: true }, { need: 'nothing' }],
+    ['nothing when its guest has ended', {}, { phase: 'Succeeded' }, { need: 'nothing' }],
+    ['nothing when it is halted', { runStrategy: 'Halted' }, {}, { need: 'nothing' }],
+    ['nothing when it is deleted', { deleting: true }, {}, { need: 'nothing' }],
+    ['nothing when it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
+    ['to be left, as its owner asked', { optedOut: true }, {}, { need: 'left' }],
+    ['to be waited for while it migrates', {}, { migrating: true }, { need: 'later', why: 'it migrates' }],
+    ['to be waited for while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
+    ['to be waited for while a snapshot is taken', { snapshotting: true }, {}, { need: 'later' }],
+    ['to be waited for until KubeVirt knows its spec', { specSeen: false }, {}, { need: 'later' }],
+    ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'restart' }],
+    ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'restart' }],
+  ])('%s', (_words, changed, guest, need) => {
+    expect(restartNeed(vmi.uid, { ...vm, ...changed }, { ...vmi, ...guest }, undefined)).toMatchObject(need);
+  });
+  test('nothing, where it is not there', () => expect(restartNeed('guest', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
+});
+
+describe('what becomes of a VM in hand', () => {
+  const vm = aVm('vm-1', NOBODYS);
+  const settled = (changed: Partial<VmView> | null, guest: Partial<VmiView> | null, fields: Partial<HeldRestart> = {}) => {
+    const now = { ...vm, ...changed };
+    const scene = { vms: changed === null ? [] : [now], vmis: guest === null ? [] : [aVmi(now, { uid: 'the next', ...guest })] };
+    return plan(scene, { chosen: chosenOf([vm]), inHand: [held(vm, fields)] }).settled;
+  };
+  test('restarted, once another guest is ready', () => expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
+  test('waited for until then', () => {
+    expect(settled({}, { ready: false })).toEqual([]);
+    expect(settled({ ready: false }, {})).toEqual([]);
+    expect(settled({}, null)).toEqual([]);
+    expect(settled({}, { uid: aVmi(vm).uid })).toEqual([]);
+    expect(settled({ runStrategy: 'Manual', hasVmi: true, changingState: false }, null)).toEqual([]);
+  });
+  test('gone, when it was deleted, replaced or stopped', () => {
+    expect(settled(null, null)).toMatchObject([{ end: 'Gone', why: 'it was deleted' }]);
+    expect(settled({ deleting: true }, {})).toMatchObject([{ end: 'Gone' }]);
+    expect(settled({ uid: 'another' }, {})).toMatchObject([{ end: 'Gone' }]);
+    expect(settled({ runStrategy: 'Halted', hasVmi: false }, null)).toMatchObject([{ end: 'Gone', why: 'it was stopped' }]);
+    expect(settled({ runStrategy: 'Once' }, { phase: 'Succeeded' })).toMatchObject([{ end: 'Gone', why: 'it was stopped' }]);
+  });
+  test('failed, once its deadline has passed, and why', () => {
+    const takenAt = 1_000_000 - DEADLINE_MS;
+    expect(settled({ ready: false }, { ready: false, trouble: 'no node takes it' }, { takenAt })).toEqual([
+      { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
+    ]);
+    expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([{ why: 'not ready in time: it waited for its restart' }]);
+    expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
+  });
+  test('one that has just failed is not taken again, though its guest is still the one that was chosen', () => {
+    const late = { inHand: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], maxUnavailable: 2 };
+    expect(plan({ vms: [vm] }, late)).toMatchObject({ settled: [{ end: 'Failed' }], take: [], open: 0 });
+  });
+  test('more may be asked of its guest than to be ready', () => {
+    const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
+    const end = (is: Verdict, takenAt = 1_000_000) =>
+      plan(back, { chosen: chosenOf([vm]), inHand: [held(vm, { takenAt })], verify: (_vm, guest) => (guest.uid === 'the next' ? is : { is: 'well' }) }).settled;
+    expect(end({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
+    expect(end({ is: 'wrong', why: 'it is another' })).toEqual([{ vm: 'shop/vm-1', end: 'Failed', why: 'it is another' }]);
+    expect(end({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
+    expect(end({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its type' }]);
+  });
+});
+
+test('what counts may be more than what is to be restarted, or less', () => {
+  const vms = named(3);
+  const [down, ...well] = vms.map((vm, index) => (index === 0 ? { ...vm, ready: false } : vm)) as [VmView, VmView, VmView];
+  const scene = { vms: [down, ...well] };
+  expect(plan(scene, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
+  expect(plan(scene, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
+});
+
+/** A small cluster in which time passes, guests come and go, and two restarts run over some of the same VMs. */
+class Model {
+  readonly pool: StoredPool;
+  readonly vms = new Map<string, VmView>();
+  readonly guests = new Map<string, VmiView>();
+  /** How often each guest was restarted, by UID. */
+  readonly restarted = new Map<string, number>();
+  now = 1_000_000;
+  #next = 0;
+
+  constructor(count: number, inPool: number, maxUnavailable: number) {
+    this.pool = settledPool({ replicas: inPool, maxUnavailable });
+    for (let number = 1; number <= count; number++) {
+      const vm = aVm(`web-${number}`, number <= inPool ? {} : NOBODYS);
+      this.vms.set(keyOf(vm), vm);
+      this.guests.set(keyOf(vm), aVmi(vm));
+    }
+  }
+
+  get picture(): RestartPicture {
+    const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
+    const owner: OwningPool = { pool: this.pool, vms: () => owned };
+    return { vmOf: (key) => this.vms.get(key), vmiOf: (vm) => this.guests.get(keyOf(vm)), poolOf: (vm) => (vm.owner === null ? undefined : owner) };
+  }
+
+  isDown(key: string): boolean {
+    const vm = this.vms.get(key)!;
+    return isStaying(vm) && isDown(vm, this.guests.get(key));
+  }
+
+  change(key: string, fields: Partial<VmView>, guest: Partial<VmiView> = {}): void {
+    this.vms.set(key, { ...this.vms.get(key)!, ...fields });
+    const vmi = this.guests.get(key);
+    if (vmi !== undefined) this.guests.set(key, { ...vmi, ...guest });
+  }
+
+  restart(key: string): void {
+    const { uid } = this.guests.get(key)!;
+    this.restarted.set(uid, (this.restarted.get(uid) ?? 0) + 1);
+    this.guests.delete(key);
+    this.change(key, { ready: false });
+  }
+
+  /** Brings a VM that is down one step nearer to being ready. */
+  comeUp(key: string): void {
+    if (!this.isDown(key)) return;
+    const vm = this.vms.get(key)!;
+    if (!this.guests.has(key)) this.guests.set(key, aVmi(vm, { uid: `guest-${this.#next++}`, ready: false }));
+    else this.change(key, { ready: true }, { ready: true });
+  }
+}
+
+/** One restart, as the workflow leads it. */
+class Run {
+  readonly chosen: Chosen;
+  readonly failed = new Set<string>();
+  readonly most: number;
+  inHand: HeldRestart[] = [];
+  open = Infinity;
+  readonly #model: Model;
+
+  constructor(model: Model, keys: string[], most: number) {
+    this.#model = model;
+    this.most = most;
+    this.chosen = new Map(keys.map((key) => [key, model.guests.get(key)!.uid]));
+  }
+
+  turn(between: (key: string) => void = () => {}): void {
+    const { now, picture } = this.#model;
+    const { chosen, inHand, failed, most: maxUnavailable } = this;
+    const found = planRestarts({ chosen, picture, inHand, failed, maxUnavailable, deadlineMs: DEADLINE_MS, takes: true, now });
+    for (const { vm, end } of found.settled) {
+      this.inHand = this.inHand.filter((one) => one.vm !== vm);
+      if (end === 'Failed') failed.add(vm);
+    }
+    this.open = found.open;
+    this.inHand.push(...found.take.map((one) => ({ ...one, takenAt: now })));
+    const waiting = new Set(found.take.map(({ vm }) => vm));
+    for (const { vm: key } of found.take) {
+      between(key);
+      if (!this.#act(key, waiting)) this.inHand = this.inHand.filter((one) => one.vm !== key);
+      waiting.delete(key);
+    }
+  }
+
+  get isOver(): boolean {
+    return this.inHand.length === 0 && this.open === 0;
+  }
+
+  #act(key: string, waiting: ReadonlySet<string>): boolean {
+    const model = this.#model;
+    const { picture, vms, guests } = model;
+    const { chosen, most: maxUnavailable } = this;
+    const vm = vms.get(key)!;
+    const need = restartNeed(chosen.get(key)!, vm, guests.get(key), picture.poolOf(vm));
+    if (need.need === 'nothing') return true;
+    const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
+    if (need.need !== 'restart' || new RestartBudget({ counted: chosen.keys(), picture, inHand, maxUnavailable }).whyNot(vm) !== null) return false;
+    const costs = !model.isDown(key);
+    model.restart(key);
+    if (costs) this.#expectWithinBudget(vm);
+    return true;
+  }
+
+  #expectWithinBudget({ owner }: VmView): void {
+    const { picture, pool } = this.#model;
+    expect([...this.chosen.keys()].filter((key) => this.#model.isDown(key)).length).toBeLessThanOrEqual(this.most);
+    if (owner === null) return;
+    const vms = [...this.#model.vms.values()].filter((vm) => vm.owner !== null && isStaying(vm));
+    expect(unavailability({ pool, vms, vmiOf: picture.vmiOf, inHand: [] }).count).toBeLessThanOrEqual(maxUnavailableOf(pool));
+  }
+}
+
+const DOWN = [{ ready: false }, { ready: false }] as const;
+
+/** Something that happens to the n-th VM, or a turn of one of the runs. */
+const anyEvent = fc.record({
+  what: fc.constantFrom('first', 'first', 'second', 'second', 'up', 'up', 'up', 'crash', 'wish', 'pause', 'unpause', 'halt', 'time'),
+  at: fc.nat(29),
+});
+const anyScene = fc.record({
+  count: fc.integer({ min: 1, max: 30 }),
+  inPool: fc.nat(30),
+  poolMost: fc.integer({ min: 1, max: 5 }),
+  most: fc.tuple(fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 })),
+  split: fc.tuple(fc.nat(30), fc.nat(30)),
+  events: fc.array(anyEvent, { maxLength: 200 }),
+});
+
+test('any fleet, any events, two restarts at once: never beyond a budget, never twice, and always to an end', () => {
+  fc.assert(
+    fc.property(anyScene, ({ count, inPool, poolMost, most, split, events }) => {
+      const model = new Model(count, Math.min(inPool, count), poolMost);
+      const keys = [...model.vms.keys()];
+      const runs = [new Run(model, keys.slice(0, split[0]), most[0]), new Run(model, keys.slice(split[1] % count), most[1])];
+      const happen = (what: string, at: number): void => {
+        const key = keys[at % count]!;
+        // Now and then another VM goes down between what is planned and what is done.
+        const between = (): void => void (at % 3 === 0 && model.change(keys[(at * 7) % count]!, ...DOWN));
+        if (what === 'first' || what === 'second') runs[what === 'first' ? 0 : 1]!.turn(between);
+        else if (what === 'up') model.comeUp(key);
+        else if (what === 'crash') model.change(key, ...DOWN);
+        else if (what === 'wish') model.change(key, { optedOut: true });
+        else if (what === 'pause' || what === 'unpause') model.change(key, {}, { paused: what === 'pause' });
+        else if (what === 'time') model.now += 60_000;
+        else if (!model.guests.has(key)) model.change(key, { runStrategy: 'Halted', hasVmi: false });
+      };
+      for (const { what, at } of events) happen(what, at);
+      // From now on all goes well.
+      for (const key of keys) model.change(key, { optedOut: false }, { paused: false });
+      for (const run of runs) run.turn();
+      for (let turns = 0; !runs.every(({ isOver }) => isOver); turns++) {
+        expect(turns).toBeLessThan(10 * (count + 1));
+        for (const run of runs) run.turn();
+        for (let step = 0; step < 2; step++) for (const key of keys) model.comeUp(key);
+      }
+      for (const { chosen, failed } of runs) {
+        for (const [key, guest] of chosen) if (!failed.has(key)) expect(model.guests.get(key)?.uid).not.toBe(guest);
+      }
+      expect([...model.restarted.values()].filter((times) => times > 1)).toEqual([]);
+    }),
+    { numRuns: 400 },
+  );
+});

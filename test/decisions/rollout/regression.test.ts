@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aBatch, aStep, at, failure, fresh, held, NEW, NOW, OLD, old, plan, rolling, type RolloutFields } from '../model/rollout-pools.ts';
+
+const MINUTE = 60_000;
+const LOST = { ready: false, state: 'Running' } as const;
+const startedAt = at(NOW - 30 * MINUTE);
+/** Updated, ready, and not ready any more for so many minutes. */
+const lost = (minutes: number, fields: Partial<VmView> = {}): VmView => fresh(1, { ...LOST, notReadySince: NOW - minutes * MINUTE, ...fields });
+const pool = (vm: VmView, fields: RolloutFields = {}): RolloutFields => ({ vms: [vm, old(2), old(3)], state: rolling({ startedAt }), ...fields });
+
+describe('a VM that was updated and has lost its readiness', () => {
+  test('fails the rollout once it has been down for the deadline', () => {
+    const { state, phase, update } = plan(pool(lost(10)));
+    expect(phase).toBe('Failed');
+    expect(update).toBeNull();
+    expect(state.failures).toEqual([{ vm: 'web-1', why: 'it was updated, and has not been ready for 600 s', at: at(NOW) }]);
+    expect(state.halted).toMatchObject({ kind: 'Failed', why: expect.stringContaining('web-1: it was updated') as string });
+  });
+
+  test('is waited for until then, and the pool is looked at again at that moment', () => {
+    const { state, phase, wakeAt } = plan(pool(lost(4)));
+    expect({ phase, wakeAt, failures: state.failures }).toEqual({ phase: 'RollingOut', wakeAt: NOW + 6 * MINUTE, failures: [] });
+  });
+
+  test('is told with the words of KubeVirt', () => {
+    const { state } = plan(pool(lost(10), { vmis: { 'web-1': { ready: false, trouble: 'the guest agent is gone' } } }));
+    expect(state.failures).toMatchObject([{ why: 'it was updated, and has not been ready for 600 s: the guest agent is gone' }]);
+  });
+
+  test('fails a canary that waits for its approval, or for a person who has paused', () => {
+    const spec = { rollout: { steps: [aStep(1)] } };
+    expect(plan(pool(lost(10), { spec })).phase).toBe('Failed');
+    expect(plan(pool(lost(10), { state: rolling({ startedAt, paused: { by: 'anna', at: startedAt } }) })).phase).toBe('Failed');
+  });
+
+  test('turns the rollout back if the pool wants that', () => {
+    const { phase, goal, update } = plan(pool(lost(10), { spec: { rollout: { onFailure: 'Undo' } } }));
+    expect({ phase, goal }).toEqual({ phase: 'Undoing', goal: OLD });
+    expect(update?.batch.vms.map(({ name }) => name)).toEqual(['web-1']);
+  });
+
+  test('is one of so many failures that the pool takes', () => {
+    const { state, phase } = plan(pool(lost(10), { spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
+    expect(phase).toBe('RollingOut');
+    expect(state.failures).toHaveLength(1);
+  });
+
+  test('is told once', () => {
+    const first = plan(pool(lost(10), { spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
+    const again = plan(pool(lost(10), { state: first.state, now: NOW + MINUTE, spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
+    expect(again.state.failures).toEqual(first.state.failures);
+  });
+
+  test('fails it also if it was lost in the second in which the rollout began, for KubeVirt tells no parts of one', () => {
+    expect(plan(pool(lost(10), { state: rolling({ startedAt: at(NOW - 10 * MINUTE + 900) }) })).phase).toBe('Failed');
+  });
+
+  test('has all its time again when somebody lets the rollout go on', () => {
+    const state = rolling({ startedAt, resumedAt: at(NOW - 2 * MINUTE) });
+    expect(plan(pool(lost(20), { state }))).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 8 * MINUTE });
+    expect(plan(pool(lost(20), { state, now: NOW + 8 * MINUTE })).phase).toBe('Failed');
+  });
+
+  test('ends an undo that cannot be finished for it', () => {
+    const back = old(1, { ...LOST, notReadySince: NOW - 12 * MINUTE });
+    const halted = { kind: 'Undoing', by: 'drover', at: at(NOW - 20 * MINUTE), why: 'web-2: not ready in time' } as const;
+    const state = rolling({ startedAt, halted, failures: [failure('web-2', { at: at(NOW - 21 * MINUTE) })] });
+    const { phase, state: after } = plan({ vms: [back, fresh(2), fresh(3)], state });
+    expect(phase).toBe('Failed');
+    expect(after.halted).toMatchObject({ kind: 'UndoFailed', why: expect.stringContaining('web-1: it was updated') as string });
+  });
+});
+
+describe('nothing is said against the revision by a VM', () => {
+  test.each<[string, RolloutFields]>([
+    ['that was down before the rollout', pool(lost(40))],
+    ['whose node does not answer', pool(lost(10), { vmis: { 'web-1': { ready: false, nodeLost: true } } })],
+    ['that finds no room', pool(lost(10, { state: 'ErrorUnschedulable' }))],
+    ['that a person has paused', pool(lost(10), { vmis: { 'web-1': { ready: false, paused: true } } })],
+    ['that a person has stopped', pool(lost(10, { runStrategy: 'Halted', hasVmi: false }))],
+    ['of the old revision', pool(old(1, { ...LOST, notReadySince: NOW - 10 * MINUTE }))],
+    ['that is in the hand of a batch', pool(lost(10), { batches: [aBatch([held(lost(10))])] })],
+    ['that is being healed', pool(lost(10), { busy: new Set(['web-1']) })],
+    ['that healing looks after', pool(lost(10), { isHealed: () => true })],
+    ['after a rollout is complete', { vms: [lost(10), fresh(2), fresh(3)], state: rolling({ startedAt, completedAt: at(NOW - 15 * MINUTE) }) }],
+    ['that people are to update', pool(lost(10), { spec: { updateStrategy: { unmanaged: {} } } })],
+  ])('%s', (_which, fields) => {
+    expect(plan(fields).state.failures).toEqual([]);
+  });
+});
+
+test('others go on being updated beside one that has not been down for so long', () => {
+  const { update, goal } = plan(pool(lost(4), { spec: { maxUnavailable: 2 } }));
+  expect({ goal, vms: update?.batch.vms.length }).toEqual({ goal: NEW, vms: 1 });
+});
+
+test('several are told in the order of their names, however a cache holds them', () => {
+  const down = { ...LOST, notReadySince: NOW - 10 * MINUTE };
+  const { state } = plan({ vms: [fresh(10, down), fresh(2, down), old(3)], state: rolling({ startedAt }) });
+  expect(state.failures.map(({ vm }) => vm)).toEqual(['web-2', 'web-10']);
+  expect(state.halted?.why).toContain('the last: web-10');
+});

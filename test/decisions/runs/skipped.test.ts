@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { inShort, type PassedOver } from '../../../decisions/runs/skipped.ts';
+
+const one = (n: number, isWish: boolean): PassedOver => ({ why: `reason ${n}`, isWish, count: 2, vms: ['shop/a', 'shop/b'] });
+
+test('few reasons with few names are told as they are', () => {
+  const few = [one(1, true), one(2, false)];
+  expect(inShort(few)).toEqual(few);
+});
+
+test('of many reasons the rest is counted, and wishes are still told from what passes', () => {
+  const told = inShort(Array.from({ length: 100 }, (_, n) => one(n, n % 4 === 0)));
+  expect(told.length).toBe(42);
+  expect(told.slice(40)).toEqual([
+    { why: 'for other reasons', isWish: true, count: 30, vms: [] },
+    { why: 'for other reasons', isWish: false, count: 90, vms: [] },
+  ]);
+});
+
+test('a long reason is cut, and of many names the first are told', () => {
+  const vms = Array.from({ length: 100 }, (_, n) => `shop/vm-${n}`);
+  const [told] = inShort([{ why: 'x'.repeat(10_000), isWish: false, count: 500, vms }]);
+  expect(told).toMatchObject({ why: 'x'.repeat(300), count: 500 });
+  expect(told!.vms).toEqual(vms.slice(0, 40));
+});

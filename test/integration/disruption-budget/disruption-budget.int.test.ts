@@ -1,0 +1,81 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { DisruptedVm } from '../../../api/pool/pool.ts';
+import { VirtualMachineInstances } from '../../../api/resources.ts';
+import { restartIdOf, taskQueueOf, type RestartProgress } from '../../../workflows/messages.ts';
+import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import { chaosProxy } from '../chaos-proxy.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
+import { ReadinessWatch } from '../readiness-watch.ts';
+
+const fleet = aFleet({ workers: 0 });
+const POOLS = 16;
+const VMS = 10;
+
+/** A worker that hears of every change so much too late. */
+async function aLateWorker(watchLag: number): Promise<void> {
+  const { kubeconfig } = await chaosProxy(fleet().workerKubeconfig, () => 'pass', { watchLag });
+  const worker = await fleet().startWorker({ KUBECONFIG: kubeconfig });
+  onTestFinished(() => worker.kill());
+}
+
+/** A pool of ready VMs, one of which may be down at a time, in a namespace of its own under an independent eye. */
+async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable: 1, template: runningTemplate });
+  const watch = await ReadinessWatch.start(fleet().kube, namespace);
+  onTestFinished(() => watch.stop());
+  return Object.assign(watch, { namespace });
+}
+
+async function guestsOf(namespace: string): Promise<Map<string, string>> {
+  const { items } = await fleet().kube.list(VirtualMachineInstances, { namespace });
+  return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
+}
+
+test('two runs on two workers whose caches lag take no place of a pool\'s budget twice', async () => {
+  await Promise.all([aLateWorker(150), aLateWorker(300)]);
+  const pools = await Promise.all(Array.from({ length: POOLS }, aWatchedPool));
+  await until(async () => {
+    for (const { namespace } of pools) expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS, updatedReplicas: VMS });
+  });
+  const chosen: RestartVmsInput['chosen'][] = [{}, {}];
+  for (const pool of pools) {
+    const guests = await guestsOf(pool.namespace);
+    namesUpTo('web', VMS).forEach((name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = guests.get(name)!));
+    await pool.startRecording();
+  }
+  const runs = chosen.map((half, index) => {
+    const id = `r${index}`;
+    const input: RestartVmsInput = { chosen: half, maxUnavailable: POOLS * VMS, maxFailures: 0, deadlineMs: 120_000, askedBy: 'ann', reason: null };
+    return fleet().temporal.client.workflow.execute('restartVms', { workflowId: restartIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] });
+  });
+  const ends = (await Promise.all(runs)) as RestartProgress[];
+  expect(ends.map(({ phase }) => phase)).toEqual(['Complete', 'Complete']);
+  for (const pool of pools) {
+    await pool.caughtUp();
+    expect(pool.log.mostUnavailable()).toBe(1);
+    expect(namesUpTo('web', VMS).filter((name) => pool.log.restartsOf(name).length !== 1)).toEqual([]);
+  }
+});
+
+test('a pool whose VMs nobody disrupts any more tells of no claims', async () => {
+  await fleet().startWorker().then((worker) => onTestFinished(() => worker.kill()));
+  const pool = await aWatchedPool();
+  await until(async () => expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS, updatedReplicas: VMS }));
+  await pool.startRecording();
+  const template = structuredClone(runningTemplate);
+  Object.assign(template.spec.template, { spec: { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } } });
+  await fleet().patchPool(pool.namespace, 'web', { template, maxUnavailable: 3 });
+  const claims: DisruptedVm[][] = [];
+  await until(async () => {
+    const { currentRevision, updateRevision, disruptedVMs = [] } = (await fleet().pool(pool.namespace, 'web'))!.status!;
+    claims.push(disruptedVMs);
+    expect(currentRevision).toBe(updateRevision);
+    expect(disruptedVMs).toEqual([]);
+    expect(Math.max(...claims.map(({ length }) => length))).toBeGreaterThan(0);
+  });
+  expect(claims.flat()[0]).toMatchObject({ vm: expect.stringMatching(/^web-/), vmi: expect.any(String), by: expect.stringContaining('/update/') });
+  await pool.caughtUp();
+  expect(pool.log.mostUnavailable()).toBeLessThanOrEqual(3);
+  expect(namesUpTo('web', VMS).filter((name) => pool.log.restartsOf(name).length !== 1)).toEqual([]);
+});

@@ -1,0 +1,208 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, vi } from 'vitest';
+import type { PoolSpec, VirtualMachinePool } from '../../api/pool/pool.ts';
+import type { Condition } from '../../api/pool/status.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import { connectTemporal, type Temporal } from '../../clients/session/temporal.ts';
+import { startStack } from '../../dev/stack.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { orNothing } from '../../kubernetes/errors.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { givenCluster } from '../cluster/given/given.ts';
+import { GivenStack } from '../cluster/given/given-stack.ts';
+import { isSkip } from '../cluster/given/skip.ts';
+import { spawnLeashed } from '../leashed.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
+
+/** KubeVirt's own CRDs, where the machine has them beside the project; the stack's own elsewhere. */
+const KUBEVIRT_CRDS = process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+
+export interface TestWorker {
+  readonly pid: number;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Asks it to end, as Kubernetes does, and resolves with its exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** A stack of one test file, with everything that its tests do to a fleet. */
+export class TestFleet {
+  readonly stack: Stack;
+  readonly kube: KubeClient;
+  readonly temporal: Temporal;
+  readonly #workers = new Set<ChildProcess>();
+
+  constructor(stack: Stack, temporal: Temporal) {
+    this.stack = stack;
+    this.temporal = temporal;
+    this.kube = stack instanceof GivenStack ? stack.kube : new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
+  }
+
+  /** Path of a kubeconfig with the rights of a worker: on a stack of the test's own, every right. */
+  get workerKubeconfig(): string {
+    return this.#workerEnv['KUBECONFIG']!;
+  }
+
+  get #workerEnv(): Record<string, string> {
+    return { ...this.stack.env, ...(this.stack instanceof GivenStack ? this.stack.workerEnv : {}) };
+  }
+
+  /** A worker of its own process; resolves once it takes work. */
+  async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
+    const child = spawnLeashed(process.execPath, ['workers/main.ts'], {
+      cwd: resolve(import.meta.dirname, '../..'),
+      env: { ...process.env, ...this.#workerEnv, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#workers.add(child);
+    // Not `exit`: its last lines may come after that.
+    const exited = once(child, 'close').then(([code]) => {
+      this.#workers.delete(child);
+      return code as number | null;
+    });
+    const log = createWriteStream(join(this.stack.state, 'logs', `test-worker-${child.pid}.log`));
+    const lines = createInterface({ input: child.stderr! });
+    await new Promise<void>((ready, failed) => {
+      const last: string[] = [];
+      lines.on('line', (line) => {
+        log.write(`${line}\n`);
+        last.push(line);
+        if (line.includes('"worker ready"')) ready();
+      });
+      void exited.then((code) => failed(new Error(`the worker ended with ${code}: ${last.slice(-5).join('\n')}`)));
+    });
+    const end = (signal: NodeJS.Signals) => async (): Promise<number | null> => {
+      child.kill(signal);
+      return await exited;
+    };
+    return { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
+  }
+
+  async end(): Promise<void> {
+    const ends = [...this.#workers].map((child) => once(child, 'exit'));
+    for (const child of this.#workers) child.kill('SIGKILL');
+    await Promise.all(ends);
+    await this.temporal.connection.close();
+    await this.stack.stop();
+    await this.kube.close();
+  }
+
+  /** A namespace of its own for one test. */
+  async namespace(): Promise<string> {
+    const name = `test-${Math.random().toString(36).slice(2, 10)}`;
+    await this.kube.create(Namespaces, { metadata: { name } });
+    return name;
+  }
+
+  createPool(namespace: string, name: string, spec: Partial<PoolSpec> = {}): Promise<Stored<PoolObject>> {
+    const pool = { metadata: { namespace, name }, spec: { replicas: 1, template: haltedTemplate, ...spec } };
+    return this.kube.create(VirtualMachinePools, pool);
+  }
+
+  pool(namespace: string, name: string): Promise<Stored<PoolObject> | undefined> {
+    return orNothing(this.kube.get<PoolObject>(VirtualMachinePools, { namespace, name }));
+  }
+
+  /** What its status says under this type; undefined where it says nothing. */
+  async condition(namespace: string, name: string, type: string): Promise<Condition | undefined> {
+    return (await this.pool(namespace, name))?.status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  patchPool(namespace: string, name: string, spec: Partial<PoolSpec>): Promise<Stored<PoolObject>> {
+    return this.kube.patch<PoolObject>(VirtualMachinePools, { namespace, name }, 'merge', { spec });
+  }
+
+  async vms(namespace: string): Promise<Stored[]> {
+    return (await this.kube.list(VirtualMachines, { namespace })).items;
+  }
+
+  /** Names of the VMs that the pool owns, by number. */
+  async vmNames(namespace: string, pool: string): Promise<string[]> {
+    const names = (await this.vms(namespace)).filter((vm) => controllerOf(vm)?.name === pool).map((vm) => vm.metadata.name);
+    return names.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  }
+
+  /** Resolves once the pool has exactly these VMs, and says so in its status. */
+  async settled(namespace: string, pool: string, names: string[]): Promise<void> {
+    await until(async () => {
+      expect(await this.vmNames(namespace, pool)).toEqual(names);
+      const { metadata, status } = (await this.pool(namespace, pool))!;
+      expect(status).toMatchObject({ replicas: names.length, observedGeneration: metadata.generation });
+    });
+  }
+}
+
+export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
+
+/** VMs that nobody starts: what is tested is their making, not their boot. */
+export const haltedTemplate: PoolSpec['template'] = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } };
+export const runningTemplate: PoolSpec['template'] = {
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' } },
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
+    },
+  },
+};
+
+export const namesUpTo = (pool: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
+
+/** KubeVirt on a cluster that is given may be slower than the simulator. */
+const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
+
+/**
+ * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker that is gone
+ * several times over; and not until what is lost is looked for again, every five minutes.
+ */
+export async function until(assertions: () => Promise<void>, timeout = PATIENCE_MS): Promise<void> {
+  let skipped: unknown;
+  const attempt = (): Promise<void> =>
+    assertions().catch((error: unknown) => {
+      if (!isSkip(error)) throw error;
+      skipped = error;
+    });
+  await vi.waitFor(attempt, { timeout, interval: 100 });
+  if (skipped !== undefined) throw skipped;
+}
+
+interface FleetOptions {
+  simulator?: boolean;
+  workers?: number;
+  ephemeral?: boolean;
+}
+
+/** The one place that chooses what tests run on: a stack of the file's own with the simulator, or the cluster that was given. */
+function startServers({ simulator = true, ephemeral = true }: FleetOptions): Promise<Stack> {
+  const given = givenCluster();
+  if (given !== undefined) return GivenStack.start(given);
+  const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
+  const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
+  return startStack({ state, ephemeral, simulator, worker: false, restarts: false, ...crds });
+}
+
+/** The stack of this test file: started before its tests, with as many workers as asked for, and gone after them. */
+export function aFleet(options: FleetOptions = {}): () => TestFleet {
+  let fleet: TestFleet | undefined;
+  beforeAll(async () => {
+    const stack = await startServers(options);
+    const namespace = stack.env['TEMPORAL_NAMESPACE'];
+    const temporal = await connectTemporal({ address: stack.temporalAddress, namespace });
+    fleet = new TestFleet(stack, temporal);
+    const kube = stack instanceof GivenStack ? stack.kube.plain : fleet.kube;
+    await setup({ kube, temporal, cluster: 'default', say: () => {} });
+    for (let count = 0; count < (options.workers ?? 1); count++) await fleet.startWorker();
+  });
+  afterAll(async () => {
+    await fleet?.end();
+    if (fleet !== undefined) rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  });
+  return () => fleet!;
+}

@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
+import { chaosProxy, type Fate } from '../chaos-proxy.ts';
+import { aFleet, until, type TestWorker } from '../fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts, type Lives } from './healings.ts';
+
+const fleet = aFleet({ ephemeral: false, workers: 0 });
+withFastStarts(fleet);
+
+const RULES = { ...QUICK, backoff: { initial: '4s', jitter: 0 } };
+
+/** One VM of that name, with storage of its own that no earlier one had; the others are as they were. */
+async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
+  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+  lives.expectFresh(2, 2);
+  for (const number of [1, 3]) lives.expectFresh(number, 1);
+}
+
+const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
+
+/** A pool whose cycle is in this phase, and stays there for a moment; `seen`: what it was looked at for before its VM fell sick; `letGo` lets its VM go where it is held back. */
+async function inPhase<T>(phase: (typeof phases)[number], look: (pool: HealedPool) => Promise<T>): Promise<{ pool: HealedPool; seen: T; letGo: () => Promise<void> }> {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: RULES });
+  const seen = await look(pool);
+  const letGo = phase === 'Removing' ? await pool.holdBack(2) : async (): Promise<void> => {};
+  if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 3 } });
+  await pool.break(2);
+  await pool.untilCycle(2, { phase });
+  return { pool, seen, letGo };
+}
+
+test.each(phases)('the worker is killed while a cycle is %s: exactly one VM of that name, with fresh storage', async (phase) => {
+  let worker: TestWorker = await fleet().startWorker();
+  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
+  await worker.kill();
+  await letGo();
+  // What happens while nobody looks is found by the next.
+  await sleep(500);
+  worker = await fleet().startWorker();
+  await expectHealed(pool, lives);
+  await worker.stop();
+});
+
+test('the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk', async () => {
+  const first = await fleet().startWorker();
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
+  const lives = await pool.lives();
+  const letGo = await pool.holdBack(2);
+  await pool.break(2);
+  await until(async () => expect((await pool.pool.vm('web-2')).spec?.runStrategy).toBe('Halted'));
+  await first.kill();
+  await letGo();
+  const second = await fleet().startWorker();
+  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+  expect([lives.of('vm', 'web-2').length, lives.of('disk', 'disk-2').length, lives.of('claim', 'disk-2').length]).toEqual([2, 1, 1]);
+  await second.stop();
+});
+
+test('all workers are away while a VM runs for the first time, and then its starts fail: its disk stays', async () => {
+  const first = await fleet().startWorker();
+  const { preserveStorage: _, ...rules } = QUICK;
+  const pool = await HealedPool.made(fleet(), { replicas: 1, template: withDisk({ provisionTime: '3s' }), autohealing: rules });
+  await until(async () => expect(await pool.pool.vms()).toHaveLength(1));
+  const lives = await pool.lives();
+  await first.kill();
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  await pool.break(1);
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }));
+  const second = await fleet().startWorker();
+  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  expect([lives.of('vm', 'web-1').length, lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([2, 1, 1]);
+  await second.stop();
+});
+
+test.each<[string, (method: string, path: string) => boolean, Fate]>([
+  ['has been asked to delete the VM, and before it hears that it was done', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-answer'],
+  ['asks to delete the VM', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-call'],
+  ['has made the new VM, and before it hears of it', (method, path) => method === 'POST' && path.includes('/virtualmachines'), 'drop-answer'],
+])('the worker is killed as it %s', async (_moment, isIt, fate) => {
+  const first = await fleet().startWorker();
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, backoff: { initial: '300ms', jitter: 0 } } });
+  const lives = await pool.lives();
+  await first.kill();
+  const met = Promise.withResolvers<void>();
+  const dying = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
+    if (!isIt(method, path)) return 'pass';
+    met.resolve();
+    return fate;
+  });
+  const second = await fleet().startWorker({ KUBECONFIG: dying.kubeconfig });
+  await pool.break(2);
+  await met.promise;
+  await second.kill();
+  const third = await fleet().startWorker();
+  await expectHealed(pool, lives);
+  await third.stop();
+});
+
+test.each(phases)('Temporal is killed while a cycle is %s, and comes back: exactly one VM of that name, with fresh storage', async (phase) => {
+  const worker = await fleet().startWorker();
+  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
+  fleet().stack.kill('temporal', 'SIGKILL');
+  await letGo();
+  await fleet().stack.restart('temporal');
+  await expectHealed(pool, lives);
+  await worker.stop();
+});
+
+/** The UIDs of its VMs, disks and claims, by kind and name. */
+async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
+  const lists = await Promise.all([VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) => fleet().kube.list(resource, { namespace })));
+  return Object.fromEntries(lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])));
+}
+
+// A new API server remembers no changes of before: what was there on the way can't be followed.
+test.each(phases)('the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over', async (phase) => {
+  const worker = await fleet().startWorker();
+  const { pool, seen: before, letGo } = await inPhase(phase, objectsOf);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await fleet().stack.restart('kube-apiserver');
+  await letGo();
+  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+  const after = await objectsOf(pool);
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['0 web-2', '1 disk-2', '2 disk-2']);
+  await worker.stop();
+});

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { aFleet, until } from '../fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
+
+const fleet = aFleet();
+withFastStarts(fleet);
+
+/** Healing sees all of them sick before it may begin. */
+async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void> {
+  const { pool } = healed;
+  await pool.workflow.signal('healPause', { by: 'a test' });
+  for (const number of numbers) await healed.break(number);
+  await until(async () => {
+    const { message } = (await pool.condition('Healing'))!;
+    for (const number of numbers) expect(message).toContain(`web-${number} is sick`);
+  });
+  await pool.workflow.signal('healResume', { by: 'a test' });
+}
+
+test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 5 });
+  const lives = await pool.lives();
+  // Two of them alone would be healed.
+  await breakAtOnce(pool, [1, 2, 3]);
+  await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }));
+  await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingSuspended'));
+  await sleep(1_500);
+  for (const number of [1, 2, 3]) lives.expectFresh(number, 1);
+  await pool.pool.patchVm('web-3', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } } });
+  await pool.untilSpent(1, { end: 'Healed' });
+  await pool.untilSpent(2, { end: 'Healed' });
+  lives.expectFresh(1, 2);
+  lives.expectFresh(2, 2);
+  lives.expectFresh(3, 1);
+  await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended' });
+});
+
+test('two that are sick at once in a small pool are replaced', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const lives = await pool.lives();
+  await breakAtOnce(pool, [1, 2]);
+  for (const number of [1, 2]) await pool.untilSpent(number, { end: 'Healed' });
+  for (const [number, count] of [[1, 2], [2, 2], [3, 1]] as const) lives.expectFresh(number, count);
+});
+
+test('no more are healed at once than maxConcurrent', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 4, autohealing: { ...QUICK, maxConcurrent: 1, maxUnhealthy: '100%' } });
+  const lives = await pool.lives();
+  for (const number of [1, 2, 3]) await pool.break(number);
+  for (const number of [1, 2, 3]) await pool.untilSpent(number, { end: 'Healed' });
+  const spans = [1, 2, 3].map((number) => {
+    lives.expectFresh(number, 2);
+    const [before, after] = lives.of('vm', `web-${number}`);
+    return { from: before!.goneAt!, to: after!.bornAt };
+  });
+  const inOrder = spans.toSorted((one, other) => (one.from < other.from ? -1 : 1));
+  for (const [index, { from }] of inOrder.entries()) if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
+});
+
+test('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  const pool = await HealedPool.made(fleet(), { replicas: 4, template });
+  const lives = await pool.lives();
+  // Whichever is seen first to have failed twice.
+  await until(async () => expect((await pool.healing()).cycles[0]?.attempt).toBeGreaterThanOrEqual(3));
+  expect([1, 2, 3, 4].filter((number) => lives.of('vm', `web-${number}`).length > 1)).toHaveLength(1);
+  expect((await pool.pool.condition('Healing'))?.message).toContain('no VM of the pool has run yet');
+});
+
+test('a new revision that never comes up trips the rollout, and no VM is replaced for it', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 3 } });
+  const lives = await pool.lives();
+  await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
+  await pool.pool.untilSaid({ Progressing: 'Failed' });
+  // What it has spoiled then goes back to what has passed.
+  await pool.pool.until({ readyReplicas: 4, healing: expect.objectContaining({ cycles: [] }) as object });
+  const counts = [1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length);
+  expect(counts.toSorted((one, other) => one - other)).toEqual([1, 1, 1, 2]);
+});
+
+test('a VM gets its own number again, though lower ones are free', async () => {
+  const selectionPolicy = { basePolicy: 'Oldest' as const };
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, scaleInStrategy: { proactive: { selectionPolicy } } });
+  // Of VMs that are made at once, any may count as older than the others: a second may begin in between.
+  await pool.pool.patch({ replicas: 4 });
+  await pool.pool.until({ replicas: 4, readyReplicas: 4 });
+  await pool.pool.patch({ replicas: 2 });
+  await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']));
+  const before = await pool.uid(4);
+  await pool.break(4);
+  await pool.replaced(4, before);
+  await pool.untilSpent(4, { end: 'Healed', attempts: 1 });
+  expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']);
+});

@@ -1,0 +1,247 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { DataVolume } from '../../../simulator/types.ts';
+import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import { aFleet, until } from '../fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
+import { templateOf } from '../rollout/rollouts.ts';
+
+const fleet = aFleet();
+withFastStarts(fleet);
+
+test('a VM whose disk is corrupt is replaced under its number, with a new disk and a new claim, and works', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const lives = await pool.lives();
+  await pool.corrupt(2);
+  await pool.replaced(2, lives.of('vm', 'web-2')[0]!.uid);
+  await pool.untilSpent(2, { attempts: 1, end: 'Healed' });
+  lives.expectFresh(2, 2);
+  for (const number of [1, 3]) lives.expectFresh(number, 1);
+  expect(await pool.cycle(2).result()).toMatchObject({ end: 'Healed', attempts: 1 });
+  const reasons = (await pool.pool.events()).map(({ reason }) => reason);
+  expect(reasons).toEqual(expect.arrayContaining(['Healing', 'Healed']));
+});
+
+test('a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment', async () => {
+  const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
+  const hasRun = async (): Promise<boolean> => (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/not-yet-run'] === undefined;
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  expect(await hasRun()).toBe(false);
+  await until(async () => expect(await hasRun()).toBe(true));
+});
+
+test('a VM is not made anew before its claim is really gone', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2 });
+  const lives = await pool.lives();
+  const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
+  const hold = (finalizers: string[]): Promise<unknown> => fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
+  await hold(['test/hold']);
+  await pool.break(1);
+  await until(async () => expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined());
+  await sleep(1_500);
+  expect(lives.of('vm', 'web-1').length).toBe(1);
+  expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
+  await hold([]);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  lives.expectFresh(1, 2);
+});
+
+test('a VM that works before its starts have failed too often is left as it is', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 3 } });
+  const before = await pool.uid(1);
+  const watch = await pool.pool.watched();
+  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } } });
+  await pool.endGuest(1);
+  // The one that was there, two that fail, and one that works: how often it has failed is forgotten soon after.
+  // KubeVirt lets minutes pass after a third start that fails.
+  await until(async () => expect(watch.log.guestsOf('web-1')).toHaveLength(4));
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+  expect(watch.log.guestsOf('web-1')).toHaveLength(4);
+  expect(await pool.uid(1)).toBe(before);
+  expect((await pool.healing()).spent).toEqual([]);
+});
+
+test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
+  // Each new one has yet to start when it is broken.
+  const template = withDisk({ provisionTime: '2s' });
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, template, autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } } });
+  const lives = await pool.lives();
+  // The newest, however much KubeVirt has to say: only the last few are kept.
+  const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
+  const note = { type: 'Warning', reason: 'BadDisk', action: 'Start', note: 'the disk is unreadable', regarding: { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web-3', namespace: pool.pool.namespace } };
+  await fleet().kube.create(Events, { metadata: { name: 'web-3.1', namespace: pool.pool.namespace }, eventTime, reportingController: 'virt-handler', reportingInstance: 'node-1', ...note });
+  const delays: number[] = [];
+  for (const attempt of [1, 2, 3]) {
+    const before = await pool.uid(3);
+    await pool.break(3);
+    await until(async () => {
+      const { cycles } = await pool.healing();
+      expect(cycles).toMatchObject([{ vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string }]);
+      delays[attempt] = Date.parse(cycles[0]!.nextAt!);
+    });
+    await until(async () => expect((await orNothing(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before));
+    // Not before its delay is over.
+    expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
+  }
+  await pool.untilSpent(3, { attempts: 3, end: 'Healed' });
+  lives.expectFresh(3, 4);
+  const timers: number[] = [];
+  let runId: string | undefined;
+  do {
+    const { events } = await fleet().temporal.client.workflow.getHandle(pool.cycle(3).workflowId, runId).fetchHistory();
+    const started = events!.flatMap(({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? []);
+    timers.unshift(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
+    runId = events![0]!.workflowExecutionStartedEventAttributes!.continuedExecutionRunId || undefined;
+  } while (runId !== undefined);
+  // A timer is what of its delay is left by then: on a slow cluster nothing of the first ones.
+  const delaysInTurn = timers.map((ms) => 2 ** Math.ceil(Math.log2(ms / 2_000)));
+  expect(delaysInTurn).toEqual([1, 2, 4].slice(-delaysInTurn.length));
+  const { events } = await pool.cycle(3).fetchHistory();
+  const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
+  const { past } = JSON.parse(Buffer.from(input).toString()) as { past: string[] };
+  expect(past.join('\n')).toMatch(/attempt 1: \d starts in a row have failed: \w[^]*BadDisk: the disk is unreadable[^]*attempt 2: \d starts in a row have failed: \w/);
+  // Its page, which is closed: what was the matter, how it ended, and each attempt with the words of the last Events.
+  const { currentDetails } = await pool.cycle(3).query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w[^]*\n\nReplacement 3: has ended: Healed: [^]*BadDisk: the disk is unreadable[^]*\n- \S+ attempt 1: \d starts/);
+});
+
+test('a VM whose guest a person pauses for long is not taken for sick when it goes on', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } } });
+  const before = await pool.uid(1);
+  const guest = (verb: 'pause' | 'unpause'): Promise<void> =>
+    fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`, body: {} });
+  await guest('pause');
+  await pool.pool.until({ readyReplicas: 1 });
+  await sleep(3_000);
+  await guest('unpause');
+  await pool.pool.until({ readyReplicas: 2 });
+  await sleep(500);
+  expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], spent: [] }]);
+});
+
+test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
+  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+  const pool = await HealedPool.made(fleet(), { replicas: 1, template, autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } } });
+  const lives = await pool.lives();
+  await pool.untilSpent(1, { attempts: 2, end: 'GivenUp' });
+  lives.expectFresh(1, 3);
+  expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
+  // The cycle writes it when it has told its pool.
+  await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingGivenUp'));
+  await sleep(1_500);
+  lives.expectFresh(1, 3);
+  await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
+  await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
+});
+
+test('a VM that has run keeps its disk by default, and so does the VM that is made on it', async () => {
+  const { preserveStorage: _, ...rules } = QUICK;
+  const pool = await HealedPool.ready(fleet(), { replicas: 1, autohealing: rules });
+  const lives = await pool.lives();
+  await pool.break(1);
+  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  // On a disk that is corrupt it never works: it is not drover's to throw away, and another VM would be no better off.
+  await pool.corrupt(1);
+  const why = expect.stringContaining('3 replacements on the same disks') as string;
+  await pool.untilSpent(1, { end: 'GivenUp', why });
+  expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
+  const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
+  await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': null } } });
+  await until(async () => expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }));
+});
+
+test('guests that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
+  const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
+  const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ guest: { livenessProbe } }) });
+  await pool.pool.until({ readyReplicas: 2 });
+  const before = await pool.uid(2);
+  const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'PodGone' };
+  await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
+  await pool.endGuest(2);
+  await pool.replaced(2, before);
+  await pool.untilSpent(2, { attempts: 1, end: 'Healed', why: expect.stringContaining('2 starts in a row have failed') as string });
+  expect((await pool.healing()).spent.length).toBe(1);
+});
+
+test('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } } });
+  const before = await pool.uid(1);
+  await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
+  await pool.replaced(1, before);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+});
+
+test('a VM that has been failing to start for long is replaced, however few its starts', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' } });
+  const before = await pool.uid(1);
+  await pool.break(1);
+  await pool.replaced(1, before);
+  await pool.untilSpent(1, { attempts: 1, end: 'Healed', why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string });
+});
+
+test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {
+  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest, and not yet of its node.
+  const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
+  const lives = await pool.lives();
+  const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
+  await pool.setNodeLost(node, true);
+  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
+  await sleep(4_000);
+  expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
+  expect((await pool.healing()).cycles).toEqual([]);
+
+  // On a machine that is busy the new VM may take longer than a second.
+  await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
+  await pool.untilCycle(1, { phase: 'Removing' });
+  await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
+  await sleep(1_000);
+  expect(lives.of('vm', 'web-1').length).toBe(1);
+  expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
+  await pool.setNodeLost(node, false);
+  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+  await pool.untilSpent(1, { end: 'Healed' });
+  lives.expectFresh(1, 2);
+});
+
+const told = (annotation: string): object => ({ spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } } });
+
+test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
+  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest.
+  const autohealing = { ...QUICK, startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '2s' } };
+  const pool = await HealedPool.ready(fleet(), { replicas: 3, template: templateOf(), autohealing });
+  const before = [await pool.uid(1), await pool.uid(2), await pool.uid(3)];
+  await pool.pool.patchVm('web-1', told('sim.drover.dev/unschedulable'));
+  await pool.pool.patchVm('web-3', told('sim.drover.dev/image-pull-fails'));
+  const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];
+  await pool.pool.patchVm('web-2', { spec: { template: { spec: { volumes } } } });
+  for (const number of [1, 2, 3]) await pool.endGuest(number);
+  const states = async (): Promise<(string | undefined)[]> => [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
+  await until(async () => expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound', 'ImagePullBackOff']));
+  await sleep(4_000);
+  expect([await pool.uid(1), await pool.uid(2), await pool.uid(3)]).toEqual(before);
+  const healing = await pool.healing();
+  expect([healing.cycles, healing.spent]).toEqual([[], []]);
+  expect(await pool.pool.condition('Healing')).toMatchObject({ reason: 'NothingToHeal', message: expect.stringMatching(/^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound.*; web-3 .*ImagePullBackOff/) as string });
+  // It had to wait: its time to be ready begins with its node.
+  const claim = { metadata: { namespace: pool.pool.namespace, name: 'later' }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } };
+  await fleet().kube.create(PersistentVolumeClaims, claim);
+  await until(async () => expect((await pool.pool.vm('web-2')).status?.ready).toBe(true));
+  expect(await pool.uid(2)).toBe(before[1]);
+});
+
+test('a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody\'s', async () => {
+  const pool = await HealedPool.ready(fleet(), { replicas: 3 });
+  const before = [await pool.uid(1), await pool.uid(2)];
+  await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+  await pool.pool.patchVm('web-2', { metadata: { ownerReferences: [] } });
+  await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-1', 'web-3', 'web-4']));
+  for (const number of [1, 2]) await pool.break(number);
+  for (const name of ['web-1', 'web-2']) {
+    await until(async () => expect((await pool.pool.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(2));
+  }
+  expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
+  expect((await fleet().kube.list(VirtualMachines, { namespace: pool.pool.namespace })).items.length).toBe(4);
+});

@@ -1,0 +1,230 @@
+import { beforeAll, expect, onTestFinished } from 'vitest';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { HealingStatus, PoolSpec } from '../../../api/pool/pool.ts';
+import type { DataVolume } from '../../../simulator/types.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { DataVolumes, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import type { healVm } from '../../../workflows/healing/heal-vm.ts';
+import { healVmIdOf, type poolIdOf } from '../../../workflows/messages.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import { givenCluster } from '../../cluster/given/given.ts';
+import { until, type TestFleet } from '../fleet.ts';
+import { templateOf, TestPool } from '../rollout/rollouts.ts';
+
+/** Makes KubeVirt's delays between starts a hundredth as long, in every test of the file; those of a real KubeVirt are as they are. */
+export function withFastStarts(fleet: () => TestFleet): void {
+  beforeAll(async () => {
+    if (givenCluster() !== undefined) return;
+    const metadata = { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } };
+    await until(async () => void (await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata })));
+  });
+}
+
+type Shape = NonNullable<Parameters<typeof templateOf>[0]> & {
+  /** Of its disk: no guest starts before. */
+  provisionTime?: string;
+};
+
+/** Of VMs with a disk of their own: `disk-1`, `disk-2`, … */
+export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): PoolSpec['template'] =>
+  templateOf({
+    ...shape,
+    vm: {
+      ...shape.vm,
+      dataVolumeTemplates: [
+        {
+          metadata: { name: 'disk', annotations: { 'sim.drover.dev/provision-time': provisionTime } },
+          spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } },
+        },
+      ],
+    },
+    guest: { ...shape.guest, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+  });
+
+/** Two starts that fail are enough, disks go, and a delay is short. */
+export const QUICK: NonNullable<PoolSpec['autohealing']> = { startupFailureThreshold: 2, preserveStorage: false, backoff: { initial: '300ms', jitter: 0 } };
+
+/** A pool of VMs with disks, named `web`, and what befalls its VMs. */
+export class HealedPool {
+  readonly pool: TestPool;
+  readonly #fleet: TestFleet;
+
+  private constructor(pool: TestPool) {
+    this.pool = pool;
+    this.#fleet = pool.fleet;
+  }
+
+  /** Resolves once all its VMs run, and are noted to have. */
+  static async ready(fleet: TestFleet, { autohealing = QUICK, template = withDisk(), ...spec }: Partial<PoolSpec> = {}): Promise<HealedPool> {
+    const healed = new HealedPool(await TestPool.ready(fleet, { autohealing, template, ...spec }));
+    await until(async () => {
+      for (const vm of (await healed.pool.vms()).values()) expect(vm.metadata.annotations?.['drover.dev/not-yet-run']).toBeUndefined();
+    });
+    return healed;
+  }
+
+  /** One whose VMs need not come up. */
+  static async made(fleet: TestFleet, spec: Partial<PoolSpec>): Promise<HealedPool> {
+    const namespace = await fleet.namespace();
+    await fleet.createPool(namespace, 'web', { autohealing: QUICK, template: withDisk(), ...spec });
+    return new HealedPool(new TestPool(fleet, namespace));
+  }
+
+  /** The next start of the VM fails, and every one after it, for as long as it has this disk. */
+  async corrupt(number: number): Promise<void> {
+    const disk = { namespace: this.pool.namespace, name: `disk-${number}` };
+    await this.#fleet.kube.patch<DataVolume>(DataVolumes, disk, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
+    await this.endGuest(number);
+  }
+
+  /** Every start of the VM fails, whatever its disk, for as long as it is this VM. */
+  async break(number: number): Promise<void> {
+    const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
+    await this.pool.patchVm(`web-${number}`, { spec: { template: { metadata } } });
+    await this.endGuest(number);
+  }
+
+  /** The next guest is of the spec that the VM has now. */
+  async endGuest(number: number): Promise<void> {
+    // KubeVirt may start it as it was until it has taken notice.
+    await until(async () => {
+      const vm = await this.pool.vm(`web-${number}`);
+      expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
+    });
+    await orNothing(this.#fleet.kube.delete(VirtualMachineInstances, { namespace: this.pool.namespace, name: `web-${number}` }));
+  }
+
+  async setNodeLost(node: string, lost: boolean): Promise<void> {
+    await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost ? 'true' : null } } });
+  }
+
+  /** Holds the VM back when it is deleted, until it is let go. */
+  async holdBack(number: number): Promise<() => Promise<void>> {
+    const name = `web-${number}`;
+    const { metadata } = await this.pool.vm(name);
+    const finalizers = [...(metadata.finalizers ?? []), 'test/hold'];
+    await this.pool.patchVm(name, { metadata: { resourceVersion: metadata.resourceVersion, finalizers } });
+    return () =>
+      until(async () => {
+        const held = await this.pool.vm(name);
+        const others = held.metadata.finalizers?.filter((finalizer) => finalizer !== 'test/hold') ?? [];
+        await this.pool.patchVm(name, { metadata: { resourceVersion: held.metadata.resourceVersion, finalizers: others } });
+      });
+  }
+
+  async uid(number: number): Promise<string> {
+    return (await this.pool.vm(`web-${number}`)).metadata.uid;
+  }
+
+  /** The VM of this number, once it is another and ready. */
+  async replaced(number: number, before: string): Promise<string> {
+    let uid = before;
+    await until(async () => {
+      const vm = await orNothing(this.pool.vm(`web-${number}`));
+      expect(vm?.status?.ready).toBe(true);
+      expect(vm?.metadata.uid).not.toBe(before);
+      uid = vm!.metadata.uid;
+    });
+    return uid;
+  }
+
+  async healing(): Promise<HealingStatus> {
+    return (await this.pool.status()).healing ?? { cycles: [], spent: [] };
+  }
+
+  /** Awaits a cycle of the VM that looks like this. */
+  untilCycle(number: number, wanted: Partial<HealingStatus['cycles'][number]>): Promise<void> {
+    return until(async () => expect((await this.healing()).cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })));
+  }
+
+  /** Awaits that no cycle of the VM is left, and that its last one ended so. */
+  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>): Promise<void> {
+    return until(async () => {
+      const { cycles, spent } = await this.healing();
+      expect(cycles.filter(({ vm }) => vm === `web-${number}`)).toEqual([]);
+      expect(spent).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted }));
+    });
+  }
+
+  cycle(number: number): WorkflowHandle<typeof healVm> {
+    return this.#fleet.temporal.client.workflow.getHandle(healVmIdOf(this.pool.ref satisfies Parameters<typeof poolIdOf>[0], `web-${number}`));
+  }
+
+  /** Every VM, disk and claim that is or will be. */
+  async lives(): Promise<Lives> {
+    const lives = await Lives.start(this.#fleet, this.pool.namespace);
+    onTestFinished(() => lives.stop());
+    return lives;
+  }
+}
+
+interface Life {
+  uid: string;
+  /** Of the API server's clock: its resource versions. Null as long as it has not ended. */
+  bornAt: bigint;
+  goneAt: bigint | null;
+  /** Milliseconds since the epoch, when it was seen. */
+  seenAt: number;
+}
+
+/** All objects of one namespace that ever were, so that one made twice can't hide. */
+export class Lives {
+  readonly #byName = new Map<string, Life[]>();
+  readonly #abort = new AbortController();
+
+  static async start(fleet: TestFleet, namespace: string): Promise<Lives> {
+    const lives = new Lives();
+    for (const resource of [VirtualMachines, DataVolumes, PersistentVolumeClaims]) await lives.#follow(fleet, namespace, resource);
+    return lives;
+  }
+
+  /** Oldest first. */
+  of(kind: 'vm' | 'disk' | 'claim', name: string): Life[] {
+    const resource = { vm: VirtualMachines, disk: DataVolumes, claim: PersistentVolumeClaims }[kind];
+    return this.#byName.get(`${resource.plural}/${name}`) ?? [];
+  }
+
+  /** Throws where the VM of this number was not `count` VMs one after another, each with a disk of its own. */
+  expectFresh(number: number, count: number): void {
+    const vms = this.of('vm', `web-${number}`);
+    const disks = this.of('disk', `disk-${number}`);
+    const claims = this.of('claim', `disk-${number}`);
+    expect([vms.length, disks.length, claims.length]).toEqual([count, count, count]);
+    for (const [index, { bornAt, goneAt }] of vms.entries()) {
+      for (const own of [disks[index]!, claims[index]!]) {
+        expect(own.bornAt).toBeGreaterThan(bornAt);
+        if (goneAt === null) expect(own.goneAt).toBeNull();
+        else expect(own.goneAt).toBeLessThan(goneAt);
+      }
+      expect(goneAt === null).toBe(index === count - 1);
+      if (index > 0) expect(bornAt).toBeGreaterThan(vms[index - 1]!.goneAt!);
+    }
+  }
+
+  stop(): void {
+    this.#abort.abort();
+  }
+
+  async #follow({ kube }: TestFleet, namespace: string, resource: Resource): Promise<void> {
+    const { items, metadata } = await kube.list(resource, { namespace });
+    const note = (object: KubeObject & { metadata: { uid: string; resourceVersion: string } }, isGone: boolean): void => {
+      const key = `${resource.plural}/${object.metadata.name}`;
+      const known = this.#byName.get(key) ?? [];
+      const life = known.find(({ uid }) => uid === object.metadata.uid);
+      const version = BigInt(object.metadata.resourceVersion);
+      if (life === undefined) this.#byName.set(key, [...known, { uid: object.metadata.uid, bornAt: version, goneAt: isGone ? version : null, seenAt: Date.now() }]);
+      else if (isGone) life.goneAt = version;
+    };
+    // What was there already is older than all that comes.
+    for (const item of items) this.#byName.set(`${resource.plural}/${item.metadata.name}`, [{ uid: item.metadata.uid, bornAt: resource === VirtualMachines ? 0n : 1n, goneAt: null, seenAt: Date.now() }]);
+    const follow = async (): Promise<void> => {
+      const query = { resourceVersion: metadata.resourceVersion };
+      for await (const event of kube.watch(resource, { namespace, query, signal: this.#abort.signal })) {
+        if (event.type === 'ADDED' || event.type === 'DELETED') note(event.object, event.type === 'DELETED');
+      }
+    };
+    follow().catch((error: unknown) => {
+      if (!this.#abort.signal.aborted) throw error;
+    });
+  }
+}

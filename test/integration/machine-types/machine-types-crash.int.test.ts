@@ -1,0 +1,156 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { aFleet, namesUpTo } from '../fleet.ts';
+import { Machines, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
+import { ReadinessWatch } from '../readiness-watch.ts';
+import { seeded, seedOf } from '../seeded.ts';
+
+const fleet = aFleet({ workers: 0, ephemeral: false });
+/** For so long nothing happens only to a transition that is stuck: Temporal and KubeVirt wait less before they try again. */
+const STUCK_AFTER_MS = 90_000;
+const LOOK_MS = 20;
+const MOST = 3;
+
+/** VMs of the old type, an independent eye on them, and the transition of them. */
+interface Scene {
+  machines: Machines;
+  watch: ReadinessWatch;
+  stopped: string[];
+  running: string[];
+}
+
+async function aScene(counts: { stopped: number; running: number }): Promise<Scene> {
+  const stopped = namesUpTo('off', counts.stopped);
+  const running = namesUpTo('on', counts.running);
+  const machines = await Machines.empty(fleet());
+  const strategies = ['Always', 'Once', 'Manual', 'RerunOnFailure'];
+  const shapes: [string, Shape][] = [
+    ...stopped.map((name): [string, Shape] => [name, { runStrategy: 'Halted' }]),
+    ...running.map((name, n): [string, Shape] => [name, { runStrategy: strategies[n % strategies.length]!, knobs: { 'sim.drover.dev/boot-time': '500ms' } }]),
+  ];
+  const lane = async (): Promise<void> => {
+    for (let next = shapes.shift(); next !== undefined; next = shapes.shift()) await machines.add(...next);
+  };
+  await Promise.all(Array.from({ length: 16 }, lane));
+  await machines.ready(running);
+  const watch = await ReadinessWatch.start(fleet().kube, machines.namespace);
+  onTestFinished(() => watch.stop());
+  await watch.startRecording();
+  return { machines, watch, stopped, running };
+}
+
+const patchedIn = ({ watch }: Scene): number => [...watch.log.machines().values()].filter((states) => states.at(-1)?.type !== OLD).length;
+const restartedIn = ({ watch, running }: Scene): number => running.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
+
+/** Resolves within moments after so many were counted. Throws where that is all of them: then nothing is in the middle any more. */
+async function reached(transition: TestTransition, count: () => number, atLeast: number, all: number): Promise<void> {
+  const deadline = Date.now() + STUCK_AFTER_MS;
+  while (count() < atLeast) {
+    if (Date.now() > deadline) throw new Error(`only ${count()} of ${atLeast}: ${JSON.stringify(await transition.progress())}`);
+    await sleep(LOOK_MS);
+  }
+  expect(count()).toBeLessThan(all);
+}
+
+/** It ends by itself; each VM was patched once, each guest was restarted once, and never were more down than may be. */
+async function expectDone(scene: Scene, transition: TestTransition, { gaps = false } = {}): Promise<void> {
+  const { machines, watch, stopped, running } = scene;
+  const all = [...stopped, ...running];
+  const progress = await transition.result();
+  expect(progress).toMatchObject({ phase: 'Complete', failed: [], failures: 0, inHand: [] });
+  expect(progress.counts).toEqual({ toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: all.length });
+  await watch.caughtUp();
+  if (!gaps) expect(watch.gaps).toEqual([]);
+  const seen = watch.log.machines();
+  const record = expect.stringContaining(`"id":"${transition.id}"`) as string;
+  for (const name of stopped)
+    expect({ name, states: seen.get(name) }).toEqual({
+      name,
+      states: [
+        { type: OLD, mark: null, record: null },
+        { type: NEW, mark: null, record },
+      ],
+    });
+  for (const name of running) {
+    const states = seen.get(name)!;
+    expect({ name, states }).toEqual({
+      name,
+      states: [
+        { type: OLD, mark: null, record: null },
+        { type: NEW, mark: transition.id, record },
+        { type: NEW, mark: null, record },
+      ],
+    });
+    // The record is written once, with the type.
+    expect(states[1]!.record).toBe(states[2]!.record);
+    expect({ name, restarts: watch.log.restartsOf(name).length, history: watch.log.restartsOf(name).length === 1 ? [] : watch.log.history(name) }).toEqual({
+      name,
+      restarts: 1,
+      history: [],
+    });
+    expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
+  }
+  const peak = watch.log.peak();
+  expect(peak.unavailable > MOST ? peak : null).toBeNull();
+}
+
+test('the worker is killed again and again in the middle of the patches', { timeout: 600_000 }, async () => {
+  const random = seeded(seedOf());
+  let worker = await fleet().startWorker();
+  const scene = await aScene({ stopped: 1_000, running: 6 });
+  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  const kills = Array.from({ length: 5 }, () => 1 + Math.floor(random() * 850)).sort((one, other) => one - other);
+  for (const atLeast of kills) {
+    await reached(transition, () => patchedIn(scene), atLeast, 1_006);
+    await worker.kill();
+    worker = await fleet().startWorker();
+  }
+  await expectDone(scene, transition);
+  await worker.stop();
+});
+
+test('the worker is killed again and again in the middle of the restarts', { timeout: 600_000 }, async () => {
+  const random = seeded(seedOf());
+  let worker = await fleet().startWorker();
+  const scene = await aScene({ stopped: 10, running: 30 });
+  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  // In the moment that follows two rounds of three may come back, and three more after the end of the worker: some are left all the same.
+  const kills = Array.from({ length: 10 }, () => ({ restarts: Math.floor(random() * 20), later: random() * 700 }));
+  for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
+    await reached(transition, () => restartedIn(scene), restarts, 30);
+    await sleep(later);
+    await worker.kill();
+    worker = await fleet().startWorker();
+  }
+  await expectDone(scene, transition);
+  await worker.stop();
+});
+
+test('Temporal is killed in the middle of the patches, and of the restarts', { timeout: 600_000 }, async () => {
+  const worker = await fleet().startWorker();
+  const scene = await aScene({ stopped: 600, running: 18 });
+  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  const killed = async (): Promise<void> => {
+    fleet().stack.kill('temporal', 'SIGKILL');
+    await fleet().stack.restart('temporal');
+  };
+  await reached(transition, () => patchedIn(scene), 100, 618);
+  await killed();
+  await reached(transition, () => restartedIn(scene), 6, 18);
+  await killed();
+  await expectDone(scene, transition);
+  await worker.stop();
+});
+
+test('the API server is gone for 20 s in the middle of the restarts', { timeout: 600_000 }, async () => {
+  const worker = await fleet().startWorker();
+  const scene = await aScene({ stopped: 10, running: 18 });
+  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  await reached(transition, () => restartedIn(scene), 6, 18);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await sleep(20_000);
+  await fleet().stack.restart('kube-apiserver');
+  // What the watcher has missed is what came and went while it listed anew: it would have seen a second guest that stayed.
+  await expectDone(scene, transition, { gaps: true });
+  await worker.stop();
+});

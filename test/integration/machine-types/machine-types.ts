@@ -1,0 +1,206 @@
+import { onTestFinished } from 'vitest';
+import type { WorkflowHandle } from '@temporalio/client';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import type { Transition, TransitionProgress, TransitionRecord, TransitionScope } from '../../../decisions/machine-types/transition.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/messages.ts';
+import { expect } from 'vitest';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import { until, type TestFleet } from '../fleet.ts';
+
+export const OLD = 'pc-q35-rhel8.6.0';
+export const NEW = 'pc-q35-rhel9.6.0';
+export const OLD_GLOB = '*rhel8.*';
+
+type Machine = Stored<VirtualMachine & KubeObject>;
+type Guest = Stored<VirtualMachineInstance & KubeObject>;
+type Event = KubeObject & { note: string; reason: string; regarding: { kind: string; name: string } };
+
+export interface Shape {
+  runStrategy?: string;
+  /** Instead of a run strategy. */
+  running?: boolean;
+  type?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  /** Of its VMI template: what the simulator is asked for. */
+  knobs?: Record<string, string>;
+}
+
+/** VMs of some machine types in a namespace of their own, and what tests do to them. */
+export class Machines {
+  readonly fleet: TestFleet;
+  readonly namespace: string;
+
+  private constructor(fleet: TestFleet, namespace: string) {
+    this.fleet = fleet;
+    this.namespace = namespace;
+  }
+
+  static async empty(fleet: TestFleet): Promise<Machines> {
+    return new Machines(fleet, await fleet.namespace());
+  }
+
+  /** Resolves once those that run by themselves are ready. */
+  static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<Machines> {
+    const machines = await Machines.empty(fleet);
+    for (const [name, shape] of Object.entries(shapes)) await machines.add(name, shape);
+    await machines.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted' && shapes[name]!.running !== false));
+    return machines;
+  }
+
+  async add(name: string, { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {}): Promise<void> {
+    const { namespace } = this;
+    const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...knobs };
+    const spec = { ...(running === undefined ? { runStrategy } : { running }), template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {}, memory: { guest: '64Mi' } } } } };
+    await this.fleet.kube.create(VirtualMachines, { metadata: { namespace, name, labels, annotations }, spec });
+    if (runStrategy === 'Manual') await this.power(name, 'start');
+  }
+
+  async ready(names: string[]): Promise<void> {
+    await until(async () => {
+      const { items } = await this.fleet.kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
+      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining(names));
+    });
+  }
+
+  vm(name: string): Promise<Machine> {
+    return this.fleet.kube.get<Machine>(VirtualMachines, { namespace: this.namespace, name });
+  }
+
+  guest(name: string): Promise<Guest | undefined> {
+    return orNothing(this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }));
+  }
+
+  /** UIDs of the guests by name of their VMs. */
+  async guests(): Promise<Record<string, string>> {
+    const { items } = await this.fleet.kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
+    return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
+  }
+
+  async type(name: string): Promise<string | undefined> {
+    return (await this.vm(name)).spec.template.spec.domain.machine?.type;
+  }
+
+  async mark(name: string): Promise<string | undefined> {
+    return (await this.vm(name)).metadata.labels?.[MACHINE_TYPE_RESTART_LABEL];
+  }
+
+  async record(name: string): Promise<TransitionRecord | undefined> {
+    const text = (await this.vm(name)).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
+    return text === undefined ? undefined : (JSON.parse(text) as TransitionRecord);
+  }
+
+  /** Notes of the Events of this reason, by name of their VMs. */
+  async events(reason: string): Promise<Record<string, string[]>> {
+    const { items } = await this.fleet.kube.list<Event>(Events, { namespace: this.namespace });
+    const notes: Record<string, string[]> = {};
+    for (const event of items) if (event.reason === reason) (notes[event.regarding.name] ??= []).push(event.note);
+    return notes;
+  }
+
+  async patch(name: string, patch: object): Promise<void> {
+    await this.fleet.kube.patch(VirtualMachines, { namespace: this.namespace, name }, 'merge', patch);
+  }
+
+  async setType(name: string, type: string): Promise<void> {
+    await this.patch(name, { spec: { template: { spec: { domain: { machine: { type } } } } } });
+  }
+
+  async power(name: string, verb: 'start' | 'stop' | 'restart'): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachines/${name}/${verb}`;
+    await this.fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  async guestPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
+    await this.fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  /** Deletes it at once, with its guest. */
+  async remove(name: string): Promise<void> {
+    const key = { namespace: this.namespace, name };
+    await this.fleet.kube.delete(VirtualMachines, key);
+    await until(async () => expect([await orNothing(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]));
+  }
+
+  key(name: string): string {
+    return `${this.namespace}/${name}`;
+  }
+
+  /** Begins a transition of the old VMs in this namespace. */
+  change(options: ChangeOptions = {}): Promise<TestTransition> {
+    const { scope, ...rest } = options;
+    return TestTransition.start(this.fleet, { ...rest, scope: { namespaces: [this.namespace], ...scope } });
+  }
+}
+
+export type ChangeOptions = Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> };
+
+export class TestTransition {
+  readonly id: string;
+  readonly handle: WorkflowHandle;
+
+  private constructor(id: string, handle: WorkflowHandle) {
+    this.id = id;
+    this.handle = handle;
+  }
+
+  static async start({ temporal }: TestFleet, { scope = {}, ...options }: ChangeOptions, carried?: MachineTypeTransitionInput['carried']): Promise<TestTransition> {
+    const id = Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0');
+    const everything: TransitionScope = { glob: OLD_GLOB, namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null };
+    const transition: Transition = {
+      scope: { ...everything, ...scope },
+      to: null,
+      restartNow: false,
+      maxRestarts: 1,
+      maxFailures: 0,
+      deadlineMs: 60_000,
+      windows: [],
+      force: false,
+      askedBy: 'ada',
+      reason: null,
+      ...options,
+    };
+    const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition, ...(carried === undefined ? {} : { carried }) };
+    const how = { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] };
+    const handle = await temporal.client.workflow.start('machineTypeTransition', how);
+    // One that waits for ever would disturb the tests after it.
+    onTestFinished(() => handle.terminate().then(() => undefined, () => undefined));
+    return new TestTransition(id, handle);
+  }
+
+  result(): Promise<TransitionProgress> {
+    return this.handle.result() as Promise<TransitionProgress>;
+  }
+
+  /** In the words of the failure that ended it. */
+  async refusal(): Promise<string> {
+    const error = await this.result().then(() => new Error('it was not refused'), (error: Error) => error);
+    return (error.cause as Error | undefined)?.message ?? error.message;
+  }
+
+  progress(): Promise<TransitionProgress> {
+    return this.handle.query(transitionProgress);
+  }
+
+  async until(wanted: object): Promise<void> {
+    await until(async () => expect(await this.progress()).toMatchObject(wanted));
+  }
+}
+
+/** Plays an upgrade of the hypervisor: what the alias `q35` stands for when a guest boots. Resolves once one has. */
+export async function setAlias(fleet: TestFleet, type: string): Promise<void> {
+  await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/q35': type } } });
+  const machines = await Machines.empty(fleet);
+  await until(async () => {
+    await machines.add('probe', { type: 'q35' });
+    await machines.ready(['probe']);
+    const { status } = (await machines.guest('probe'))!;
+    await machines.remove('probe');
+    expect(status?.machine?.type).toBe(type);
+  });
+}

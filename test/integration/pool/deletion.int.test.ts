@@ -1,0 +1,186 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import type { Claim } from '../../../simulator/types.ts';
+import { poolIdOf } from '../../../workflows/messages.ts';
+import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { ControllerRevisions, DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import { needs } from '../../cluster/given/needs.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
+
+const fleet = aFleet();
+const run = promisify(execFile);
+
+const diskTemplate = {
+  spec: {
+    ...runningTemplate.spec,
+    dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
+    template: {
+      ...runningTemplate.spec.template,
+      spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+    },
+  },
+};
+
+const running = (namespace: string, count: number) =>
+  until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.readyReplicas).toBe(count));
+const copies = async (namespace: string) => {
+  const { items } = await fleet().kube.list(ControllerRevisions, { namespace });
+  return items.filter(({ metadata: { name } }) => name.startsWith('revision-start-vm-'));
+};
+const gone = (namespace: string) => until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+
+test('a deleted pool takes its VMs down gracefully, goes when the last is gone, and so does its workflow', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 5, template: runningTemplate });
+  await running(namespace, 5);
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+  await until(async () => {
+    const pool = await fleet().pool(namespace, 'web');
+    const left = await fleet().vms(namespace);
+    // Whoever sees a VM sees its pool: it never goes first.
+    if (left.length > 0) expect(pool).toBeDefined();
+    expect(left).toHaveLength(0);
+  });
+  await gone(namespace);
+  const handle = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
+  await until(async () => expect((await handle.describe()).status.name).toBe('COMPLETED'));
+  // The last nudge, of the pool's own end, starts no workflow for what is gone.
+  expect((await handle.describe()).historyLength).toBeGreaterThan(20);
+});
+
+test('a pool of the same name after it is another pool', async () => {
+  const namespace = await fleet().namespace();
+  const first = await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 2));
+  await fleet().kube.delete(VirtualMachinePools, first.metadata);
+  await gone(namespace);
+  const second = await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  for (const vm of await fleet().vms(namespace)) expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
+});
+
+test.each([
+  ['by drover and the API', (namespace: string) => fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' })],
+  [
+    'by kubectl',
+    (namespace: string) =>
+      run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, 'delete', 'dpool', 'web', '--cascade=orphan', '--wait=false']),
+  ],
+])('with --cascade=orphan, %s, the VMs stay as they are and are nobody\'s', async (_how, remove) => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+  await running(namespace, 3);
+  const before = await fleet().vms(namespace);
+  await remove(namespace);
+  await gone(namespace);
+  const after = await fleet().vms(namespace);
+  expect(after.map((vm) => vm.metadata.uid)).toEqual(before.map((vm) => vm.metadata.uid));
+  for (const vm of after) {
+    expect(vm.metadata.ownerReferences ?? []).toEqual([]);
+    expect(vm.metadata.deletionTimestamp).toBeUndefined();
+    expect(vm['status']).toMatchObject({ ready: true });
+  }
+});
+
+test('scale-in with statePreservation Offline keeps the disks, and the VM that comes back has them', async () => {
+  const namespace = await fleet().namespace();
+  const scaleInStrategy = { proactive: { statePreservation: 'Offline' as const, selectionPolicy: { basePolicy: 'Newest' as const } } };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: diskTemplate, scaleInStrategy });
+  await running(namespace, 2);
+  const disks = async () => (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name, uid } }) => ({ name, uid }));
+  const kept = await disks();
+  expect(kept.map((disk) => disk.name)).toEqual(['disk-1', 'disk-2']);
+
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await fleet().settled(namespace, 'web', []);
+  await until(async () => expect(await fleet().vms(namespace)).toEqual([]));
+  expect(await disks()).toEqual(kept);
+  // All else of the VMs is gone: KubeVirt's copies of their specs would lie about for ever.
+  await until(async () => expect((await copies(namespace)).map(({ metadata: { name } }) => name)).toEqual([]));
+  const claim = await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'disk-2' });
+  expect(keptDiskOf(claim.metadata)).toMatchObject({ pool: 'web', number: 2, disk: 'disk', size: '1Gi', keptBy: 'scale-in' });
+  expect((await fleet().kube.get(DataVolumes, { namespace, name: 'disk-2' })).metadata.ownerReferences ?? []).toEqual([]);
+
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await running(namespace, 2);
+  expect(await disks()).toEqual(kept);
+  const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
+  const disk = (await orNothing(fleet().kube.get(DataVolumes, { namespace, name: 'disk-1' })))!;
+  expect(disk.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid);
+});
+
+test('a VM that a person starts while it is halted to keep its disks is halted again, and goes without them', async () => {
+  const namespace = await fleet().namespace();
+  const metadata = { annotations: { 'sim.drover.dev/stop-time': '2s' } };
+  const { template: guest } = diskTemplate.spec;
+  const template = { spec: { ...diskTemplate.spec, template: { ...guest, metadata } } };
+  await fleet().createPool(namespace, 'web', { replicas: 1, template, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+  await running(namespace, 1);
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  const vm = () => fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
+  await until(async () => expect((await vm()).metadata.annotations).toMatchObject({ 'drover.dev/removing': 'true' }));
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { spec: { runStrategy: 'Always' } });
+  await fleet().settled(namespace, 'web', []);
+  expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name } }) => name)).toEqual(['disk-1']);
+});
+
+test('scale-in without it takes the disks along', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate });
+  await running(namespace, 1);
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toEqual([]));
+});
+
+const keeping = (statePreservation: 'Offline' | 'Disabled') => ({ proactive: { statePreservation } });
+
+test('a kept disk comes back as what it is, and not at all once the pool keeps none', async () => {
+  needs('a default storage class that expands');
+  const namespace = await fleet().namespace();
+  const claim = () => fleet().kube.get<Claim>(PersistentVolumeClaims, { namespace, name: 'disk-1' });
+  const scaledTo = async (replicas: number): Promise<void> => {
+    await fleet().patchPool(namespace, 'web', { replicas });
+    await running(namespace, replicas);
+    await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ replicas, updatedReplicas: replicas, keptDisks: 1 - replicas }));
+  };
+  await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate, scaleInStrategy: keeping('Offline') });
+  await running(namespace, 1);
+  const { metadata } = await claim();
+  await scaledTo(0);
+  expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ status: 'True', reason: 'Kept' });
+
+  const [disk] = diskTemplate.spec.dataVolumeTemplates;
+  const spec = { ...disk!.spec, pvc: { ...disk!.spec.pvc, resources: { requests: { storage: '2Gi' } } } };
+  await fleet().patchPool(namespace, 'web', { template: { spec: { ...diskTemplate.spec, dataVolumeTemplates: [{ ...disk!, spec }] } } });
+  await until(async () => expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }));
+  await scaledTo(1);
+  // It is no larger by its name alone: the rollout has found a VM of the older template, and made it grow.
+  expect(await claim()).toMatchObject({ metadata: { uid: metadata.uid }, status: { capacity: { storage: '2Gi' } } });
+  await until(async () => expect(keptDiskOf((await claim()).metadata)).toBeNull());
+
+  await scaledTo(0);
+  expect((await claim()).metadata.uid).toBe(metadata.uid);
+  await fleet().patchPool(namespace, 'web', { scaleInStrategy: keeping('Disabled') });
+  await scaledTo(1);
+  expect((await claim()).metadata.uid).not.toBe(metadata.uid);
+});
+
+test('a deleted pool leaves the disks that it has kept, also those of VMs that were just leaving', async () => {
+  const namespace = await fleet().namespace();
+  const { template: guest } = diskTemplate.spec;
+  const slow = { ...guest, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
+  const template = { spec: { ...diskTemplate.spec, template: slow } };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template, scaleInStrategy: { proactive: { statePreservation: 'Offline', selectionPolicy: { basePolicy: 'Newest' } } } });
+  await running(namespace, 2);
+  const leaving = (await fleet().vms(namespace)).map(({ metadata: { name } }) => name);
+  await fleet().patchPool(namespace, 'web', { replicas: 1 });
+  await until(async () => expect((await fleet().vms(namespace)).filter(({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined)).toHaveLength(1));
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+  await gone(namespace);
+  await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toHaveLength(1));
+  const [claim] = (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
+  expect(leaving).toContain(`web-${keptDiskOf(claim!.metadata)?.number}`);
+});

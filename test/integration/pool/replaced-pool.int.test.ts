@@ -1,0 +1,37 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import { aFleet, until } from '../fleet.ts';
+import { badTemplate, templateOf, TestPool } from '../rollout/rollouts.ts';
+
+const fleet = aFleet({ workers: 0 });
+
+test('a pool that takes the place of another, which no worker has seen go, begins with nothing of it', async () => {
+  const worker = await fleet().startWorker();
+  const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
+  await old.change(badTemplate(2));
+  await old.untilSaid({ Progressing: 'Failed' });
+  await old.workflow.signal('pause', { by: 'ada', why: 'incident 42' });
+  await old.workflow.signal('healPause', { by: 'ada' });
+  await old.untilSaid({ Paused: 'PausedByPerson', HealingSuspended: 'PausedByPerson' });
+  const { runId } = await old.workflow.describe();
+  await worker.kill();
+
+  const { namespace } = old;
+  const key = { namespace, name: 'web' };
+  await fleet().kube.patch(VirtualMachinePools, key, 'merge', { metadata: { finalizers: null } });
+  await fleet().kube.delete(VirtualMachinePools, key);
+  await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: templateOf(), autohealing: {} });
+  const next = await fleet().startWorker();
+  onTestFinished(() => next.kill());
+  const anew = TestPool.of(fleet(), namespace);
+  await anew.untilComplete(revisionOf(templateOf()));
+  const { rollout, healing } = await anew.status();
+  expect(rollout).toMatchObject({ batches: 0, failures: [] });
+  expect(rollout).not.toHaveProperty('paused');
+  expect(rollout).not.toHaveProperty('halted');
+  expect(healing).toEqual({ cycles: [], spent: [] });
+  // It is the run that knew the other.
+  expect((await anew.workflow.describe()).runId).toBe(runId);
+});

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
+
+const fleet = aFleet();
+const run = promisify(execFile);
+
+test('a pool gets its VMs, their owner, labels and annotations, and they run', async () => {
+  const namespace = await fleet().namespace();
+  const template = {
+    metadata: { labels: { app: 'web' }, annotations: { team: 'shop' } },
+    spec: { ...runningTemplate.spec, template: { ...runningTemplate.spec.template, metadata: { labels: { tier: 'front' }, annotations: { seen: 'by-the-guest', 'sim.drover.dev/boot-time': '50ms' } } } },
+  };
+  const pool = await fleet().createPool(namespace, 'web', { replicas: 3, template });
+  await until(async () => {
+    expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, labelSelector: 'drover.dev/pool=web' });
+  });
+  const [vm, ...others] = await fleet().vms(namespace);
+  expect(others.map((other) => other.metadata.name)).toEqual(['web-2', 'web-3']);
+  expect(vm!.metadata.ownerReferences).toEqual([
+    { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: pool.metadata.uid, controller: true, blockOwnerDeletion: true },
+  ]);
+  expect(vm!.metadata.labels).toMatchObject({ app: 'web', 'drover.dev/pool': 'web' });
+  expect(vm!.metadata.annotations).toMatchObject({ team: 'shop' });
+  expect(vm!['spec']).toMatchObject({ template: { metadata: { labels: { tier: 'front', 'drover.dev/pool': 'web' }, annotations: { seen: 'by-the-guest' } } } });
+});
+
+test('gaps are filled first, a number that comes back is used again, and scaling makes no revision', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
+
+  // Stop drover from filling the gap before the pool grows: the VM and the number go together.
+  await fleet().kube.delete(VirtualMachines, { namespace, name: 'web-2' });
+  await fleet().patchPool(namespace, 'web', { replicas: 4 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 4));
+
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(2));
+  await fleet().patchPool(namespace, 'web', { replicas: 5 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 5));
+  const pool = (await fleet().pool(namespace, 'web'))!;
+  expect(pool.status).toMatchObject({ updateRevision: revision, updatedReplicas: 5 });
+  for (const vm of await fleet().vms(namespace)) expect(vm.metadata.labels?.['drover.dev/revision']).toBe(revision);
+});
+
+test("a name that somebody else's VM holds is skipped, and the VM is left alone", async () => {
+  const namespace = await fleet().namespace();
+  const foreign = await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
+  await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4']);
+  await fleet().patchPool(namespace, 'web', { replicas: 0 });
+  await fleet().settled(namespace, 'web', []);
+  const left = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
+  expect(left.metadata.uid).toBe(foreign.metadata.uid);
+  expect(left.metadata.ownerReferences).toBeUndefined();
+});
+
+test('a VM whose owner reference is taken off leaves the pool, and one that gets it back returns', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
+  await fleet().kube.patch(VirtualMachines, metadata, 'merge', { metadata: { ownerReferences: null } });
+  await fleet().settled(namespace, 'web', ['web-2', 'web-3']);
+  await fleet().patchPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', ['web-2', 'web-3', 'web-4']);
+  await fleet().kube.patch(VirtualMachines, metadata, 'merge', { metadata: { ownerReferences: metadata.ownerReferences } });
+  await fleet().patchPool(namespace, 'web', { replicas: 4 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 4));
+});
+
+test('every VM has disks, Secrets and ConfigMaps of its own where the pool says so', async () => {
+  const namespace = await fleet().namespace();
+  const volumes = [
+    { name: 'root', dataVolume: { name: 'disk' } },
+    { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } },
+    { name: 'key', secret: { secretName: 'key' } },
+    { name: 'settings', configMap: { name: 'settings' } },
+  ];
+  const template = {
+    spec: {
+      runStrategy: 'Halted',
+      dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
+      template: { spec: { domain: { devices: {} }, volumes } },
+    },
+  };
+  const nameGeneration = { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true };
+  await fleet().createPool(namespace, 'web', { replicas: 2, template, nameGeneration });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  const vm = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
+  expect(vm['spec']).toMatchObject({
+    dataVolumeTemplates: [{ metadata: { name: 'disk-2' } }],
+    template: {
+      spec: {
+        volumes: [
+          { dataVolume: { name: 'disk-2' } },
+          { cloudInitNoCloud: { secretRef: { name: 'user-2' }, networkDataSecretRef: { name: 'net-2' } } },
+          { secret: { secretName: 'key-2' } },
+          { configMap: { name: 'settings-2' } },
+        ],
+      },
+    },
+  });
+});
+
+test('kubectl scale works', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 1 });
+  await fleet().settled(namespace, 'web', ['web-1']);
+  const kubectl = (...args: string[]) => run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, ...args]);
+  await kubectl('scale', 'virtualmachinepools.drover.dev', 'web', '--replicas=3', '--current-replicas=1');
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  const scale = await fleet().kube.get<PoolScale>(VirtualMachinePools, { namespace, name: 'web' }, { subresource: 'scale' });
+  expect(scale.status).toEqual({ replicas: 3, selector: 'drover.dev/pool=web' });
+});
+
+type PoolScale = { metadata: { name: string }; status: { replicas: number; selector: string } };

@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { ReadinessLog, vmFacts, vmiFacts, type Change } from './readiness-log.ts';
+
+/** A stretch of the record in which changes may have been missed: the API server no longer had them. */
+export interface Gap {
+  kind: Change['kind'];
+  from: bigint;
+  to: bigint;
+}
+
+const AGAIN_MS = 100;
+const WATCH_SECONDS = 60;
+const SETTLE_MS = 60_000;
+
+/**
+ * An eye on the VMs of a namespace and on their VMIs that shares nothing with drover but the client: it keeps every change that
+ * the API server told, from the list that it begins with until it is stopped. A watch that ends goes on from the last version
+ * seen, so that nothing is missed; where the server no longer has that version, as after its own restart, it lists anew and notes
+ * the gap, in which only what came and went again is lost. VMs and VMIs come in two streams whose order is no order of events:
+ * the log puts them together by their resource versions, which both kinds take from etcd's one revision.
+ */
+export class ReadinessWatch {
+  readonly log = new ReadinessLog();
+  /** A test that counts must find this empty. */
+  readonly gaps: Gap[] = [];
+  readonly #kube: KubeClient;
+  readonly #namespace: string;
+  readonly #stop = new AbortController();
+  readonly #following: Promise<void>[] = [];
+  readonly #present = { vm: new Set<string>(), vmi: new Set<string>() };
+
+  private constructor(kube: KubeClient, namespace: string) {
+    this.#kube = kube;
+    this.#namespace = namespace;
+  }
+
+  /** Resolves once the first lists are in. */
+  static async start(kube: KubeClient, namespace: string): Promise<ReadinessWatch> {
+    const watch = new ReadinessWatch(kube, namespace);
+    for (const stream of streams) {
+      const version = await watch.#list(stream);
+      watch.#following.push(watch.#follow(stream, version));
+    }
+    return watch;
+  }
+
+  /** From now on counts: `mostUnavailable` and `restartsOf` leave out what was before. */
+  async startRecording(): Promise<void> {
+    this.log.beginAt(await this.caughtUp());
+  }
+
+  /** Resolves, with the version that the lists had, once the log holds all that the API server has now. */
+  async caughtUp(): Promise<bigint> {
+    const deadline = Date.now() + SETTLE_MS;
+    let highest = 0n;
+    for (const { kind, resource } of streams) {
+      const { metadata, items } = await this.#kube.list(resource, { namespace: this.#namespace });
+      const listed = BigInt(metadata.resourceVersion);
+      if (listed > highest) highest = listed;
+      const behind = (): boolean => {
+        const names = new Set(items.map((item) => item.metadata.name));
+        if (items.some(({ metadata: { name, resourceVersion } }) => (this.log.newestOf(kind, name) ?? -1n) < BigInt(resourceVersion))) return true;
+        return [...this.#present[kind]].some((name) => !names.has(name) && this.log.newestOf(kind, name)! <= listed);
+      };
+      while (behind()) {
+        if (Date.now() > deadline) throw new Error(`the watch of ${resource.plural} does not catch up with version ${listed}`);
+        await sleep(10);
+      }
+    }
+    return highest;
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#following);
+  }
+
+  /** Puts all there is into the log, and takes out what is no more; the version from which a watch may go on. */
+  async #list(stream: Stream): Promise<bigint> {
+    const { metadata, items } = await this.#kube.list(stream.resource, { namespace: this.#namespace, signal: this.#stop.signal });
+    const version = BigInt(metadata.resourceVersion);
+    const names = new Set(items.map((item) => item.metadata.name));
+    for (const name of this.#present[stream.kind]) if (!names.has(name)) this.#add(stream, name, version, null);
+    for (const item of items) this.#add(stream, item.metadata.name, BigInt(item.metadata.resourceVersion), item);
+    return version;
+  }
+
+  async #follow(stream: Stream, from: bigint): Promise<void> {
+    const { signal } = this.#stop;
+    let version = from;
+    while (!signal.aborted) {
+      try {
+        const query = { resourceVersion: String(version), allowWatchBookmarks: 'true', timeoutSeconds: String(WATCH_SECONDS) };
+        for await (const event of this.#kube.watch(stream.resource, { namespace: this.#namespace, query, signal })) {
+          if (event.type === 'ERROR') throw new KubeError(event.object.code, event.object.reason ?? '', event.object.message ?? '');
+          const { name, resourceVersion } = event.object.metadata;
+          version = BigInt(resourceVersion);
+          if (event.type !== 'BOOKMARK') this.#add(stream, name, version, event.type === 'DELETED' ? null : event.object);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof KubeError && error.status === 410) version = await this.#listAnew(stream, version);
+        else await sleep(AGAIN_MS);
+      }
+    }
+  }
+
+  async #listAnew(stream: Stream, from: bigint): Promise<bigint> {
+    for (;;) {
+      try {
+        const to = await this.#list(stream);
+        this.gaps.push({ kind: stream.kind, from, to });
+        return to;
+      } catch (error) {
+        if (this.#stop.signal.aborted) throw error;
+        await sleep(AGAIN_MS);
+      }
+    }
+  }
+
+  #add({ kind }: Stream, name: string, version: bigint, object: Stored | null): void {
+    if (object === null) this.#present[kind].delete(name);
+    else this.#present[kind].add(name);
+    const common = { name, version, at: Date.now() };
+    if (kind === 'vm') this.log.add({ ...common, kind, facts: object === null ? null : vmFacts(object as Stored<VirtualMachine & KubeObject>) });
+    else this.log.add({ ...common, kind, facts: object === null ? null : vmiFacts(object as Stored<VirtualMachineInstance & KubeObject>) });
+  }
+}
+
+interface Stream {
+  kind: Change['kind'];
+  resource: Resource;
+}
+
+const streams: readonly Stream[] = [
+  { kind: 'vm', resource: VirtualMachines },
+  { kind: 'vmi', resource: VirtualMachineInstances },
+];

@@ -1,0 +1,319 @@
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } from './rollouts.ts';
+
+const fleet = aFleet();
+
+const first = revisionOf(templateOf());
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
+
+/** A stop that takes so long that a person can act while the first batch is under way. */
+const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
+
+describe('pause', () => {
+  // Temporal's Web UI sends no arguments, or null.
+  test.each([{ what: 'no input', args: [] }, { what: 'null', args: [null] }, { what: 'words', args: [{ by: 'ada', why: 'lunch' }] }])(
+    'by a signal with $what lets the VM in hand come back and starts no other, while the pool still scales',
+    async ({ args }) => {
+      const pool = await aPool({ template: templateOf(slow) });
+      const old = revisionOf(templateOf(slow));
+      const before = await pool.guests();
+      const next = await pool.change(templateOf({ cores: 2, ...slow }));
+      const taken = await pool.untilTaken();
+      await pool.workflow.signal('pause', ...args);
+      await pool.untilSaid({ Paused: 'PausedByPerson', Progressing: 'Paused' });
+      expect((await pool.condition('Paused'))!.message).toBe(args[0] ? 'by ada: lunch' : 'by somebody');
+      await until(async () => {
+        expect(await pool.inHand()).toEqual([]);
+        expect(await pool.running(next)).toEqual([taken]);
+      });
+
+      await pool.patch({ replicas: 5 });
+      await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 1, currentRevision: old, updateRevision: next });
+      expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
+      const { [taken]: _taken, 'web-5': _new, ...others } = await pool.guests();
+      expect(before).toMatchObject(others);
+
+      await pool.workflow.signal('resume', ...args);
+      await pool.untilComplete(next);
+      await pool.untilSaid({ Paused: 'NotPaused' });
+    },
+  );
+
+  test('by the spec holds a rollout from its beginning, and a VM that crashes comes back with the revision that it had', async () => {
+    const pool = await aPool();
+    const next = await pool.change(templateOf({ cores: 2 }), { paused: true });
+    await pool.untilSaid({ Paused: 'PausedBySpec', Progressing: 'Paused' });
+    await pool.crash('web-2');
+    await pool.patch({ replicas: 5 });
+    await pool.until({ readyReplicas: 5, updatedReplicas: 0, currentRevision: first, updateRevision: next });
+    expect(await pool.running(first)).toEqual(namesUpTo('web', 5));
+    await pool.patch({ paused: false });
+    await pool.untilComplete(next);
+    await pool.untilSaid({ Paused: 'NotPaused' });
+  });
+
+  test('by the spec in the middle: a VM that crashes comes back with what it had, taken or not', async () => {
+    const pool = await aPool({ template: templateOf(slow) });
+    const old = revisionOf(templateOf(slow));
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    await pool.patch({ paused: true });
+    await pool.untilSaid({ Progressing: 'Paused' });
+    await until(async () => expect(await pool.running(next)).toEqual([taken]));
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
+    const [left = ''] = await pool.running(old);
+    await Promise.all([pool.crash(taken), pool.crash(left)]);
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
+    expect(await pool.revisions()).toMatchObject({ [taken]: [next, next], [left]: [old, old] });
+  });
+});
+
+describe('abort', () => {
+  test('leaves the VMs as they are, and a resume goes on', async () => {
+    const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const before = await pool.guests();
+    await pool.workflow.signal('abort', { by: 'ada', why: 'too slow' });
+    await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
+    expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
+    // Neither another step of a person nor a change beside the template revives it.
+    await pool.workflow.signal('promote');
+    await pool.patch({ replicas: 5 });
+    await pool.until({ readyReplicas: 5, updatedReplicas: 1, currentRevision: first });
+    expect(await pool.guests()).toMatchObject(before);
+    expect(revisionIn(await pool.vm('web-5'))).toBe(first);
+
+    await pool.workflow.signal('resume');
+    await pool.untilComplete(next);
+  });
+
+  test('with null lets what is under way come back; the next template is rolled out', async () => {
+    const pool = await aPool({ template: templateOf(slow) });
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    await pool.workflow.signal('abort', null);
+    await pool.untilSaid({ Progressing: 'Aborted' });
+    await until(async () => expect(await pool.running(next)).toEqual([taken]));
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
+    const third = await pool.change(templateOf({ cores: 3 }));
+    await pool.untilComplete(third);
+  });
+});
+
+describe('steps', () => {
+  test('wait for a person, then for a time, and new VMs keep the proven revision until the last', async () => {
+    const pool = await aPool({ rollout: { steps: [approvalAt(1), waitAt('50%', '3s'), approvalAt('75%')] } });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
+    await pool.patch({ replicas: 5 });
+    await pool.until({ readyReplicas: 5, updatedReplicas: 1 });
+    expect(revisionIn(await pool.vm('web-5'))).toBe(first);
+    await pool.patch({ replicas: 4 });
+    await pool.until({ replicas: 4 });
+
+    await pool.workflow.signal('promote');
+    await pool.untilSaid({ Progressing: 'WaitingAtStep' });
+    await pool.until({ updatedReplicas: 2, rollout: { step: 1 } });
+    const { stepReachedAt = '' } = (await pool.status()).rollout!;
+    await pool.until({ updatedReplicas: 3, rollout: { step: 2 } });
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const third = Date.parse((await pool.status()).rollout!.stepReachedAt!);
+    expect(third - Date.parse(stepReachedAt)).toBeGreaterThan(3_000);
+    await pool.workflow.signal('promote', null);
+    await pool.untilComplete(next);
+  });
+
+  test('are passed all at once by a full promotion, and one that is not reached is not passed by a plain one', async () => {
+    const pool = await aPool({ template: templateOf(slow), rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] } });
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    await pool.untilTaken();
+    await pool.workflow.signal('promote');
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
+    await pool.workflow.signal('promote', { by: 'ada', full: true });
+    await pool.untilComplete(next);
+    expect((await pool.status()).rollout).toMatchObject({ step: 3 });
+  });
+});
+
+test('a VM counts as well only when it has been ready for minReadySeconds', async () => {
+  const pool = await aPool({ replicas: 2, rollout: { minReadySeconds: 4 } });
+  const watch = await pool.watched();
+  const next = await pool.change(templateOf({ cores: 2 }));
+  await pool.untilComplete(next);
+  await watch.caughtUp();
+  const [one, other] = ['web-1', 'web-2'].map((name) => watch.log.history(name)).toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
+  const readyAt = one!.findLast(({ what }) => what === 'guest ready')!.at;
+  const goingAt = other!.findLast(({ what }) => what === 'guest going')!.at;
+  // KubeVirt tells the time of readiness in whole seconds, and these are the times at which the watch heard of it.
+  expect(goingAt - readyAt).toBeGreaterThan(2_500);
+});
+
+describe('failures', () => {
+  const deadline = { progressDeadlineSeconds: 2 };
+  /** Where VMs are to come up as well: a machine that is busy may take longer than the other. */
+  const longer = { progressDeadlineSeconds: 5 };
+  /** With a template that is good: its VMs have all the time they need. */
+  const noHurry = { rollout: {} };
+
+  test('Pause: a VM that is not ready in time ends the rollout, and the next template begins with it', async () => {
+    const pool = await aPool({ rollout: deadline });
+    const before = await pool.guests();
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+    const [broken = ''] = await pool.running(bad);
+    const { message = '' } = (await pool.condition('Degraded'))!;
+    expect(message).toContain(broken);
+    expect(message).toContain('not ready');
+    expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Failed', by: 'drover' }, failures: [{ vm: broken }] });
+    expect(await pool.events()).toContainEqual({ reason: 'FailedUpdate', note: expect.stringContaining(`${broken}: not ready in time`) as string });
+    // New VMs get what has proven itself.
+    await pool.patch({ replicas: 5 });
+    await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
+    const { [broken]: _broken, 'web-5': _new, ...others } = await pool.guests();
+    expect(before).toMatchObject(others);
+    expect(await pool.running(bad)).toEqual([broken]);
+
+    const watch = await pool.watched();
+    const good = await pool.change(templateOf({ cores: 3 }), noHurry);
+    await pool.untilComplete(good);
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable()).toBe(1);
+    expect(watch.log.restartsOf(broken)).toHaveLength(1);
+  });
+
+  test('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
+    // Long enough for all that the test does between the resume and the end of the deadline, which counts anew from there.
+    const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const [broken = ''] = await pool.running(bad);
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'RollingOut' });
+    expect((await pool.condition('Progressing'))!.message).toContain(`1 VM is unavailable (${broken}), and maxUnavailable allows 1`);
+    await pool.patchVmi(broken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const { batches, failures } = (await pool.status()).rollout!;
+    expect(batches).toBe(2);
+    expect(failures).toHaveLength(1);
+    expect(failures[0]!.vm).not.toBe(broken);
+  });
+
+  test('Pause: the earlier template takes the VM back that has failed, and no other is touched', async () => {
+    const pool = await aPool({ rollout: deadline });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const [broken = ''] = await pool.running(bad);
+    const { [broken]: _broken, ...others } = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf(), noHurry));
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    expect(await pool.guests()).toMatchObject(others);
+  });
+
+  test('guests that fail to start count as well', async () => {
+    const pool = await aPool({ rollout: deadline });
+    await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
+    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+    expect(await pool.running(first)).toHaveLength(3);
+  });
+
+  test('Undo: the VMs go back to the revision that they had', async () => {
+    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
+    const before = await pool.guests();
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
+    await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first, updateRevision: bad });
+    expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 4 }, () => [first, first]));
+    const after = await pool.guests();
+    expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
+    expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d/);
+
+    const good = await pool.change(templateOf({ cores: 3 }), noHurry);
+    await pool.untilComplete(good);
+  });
+
+  test('Undo: a canary that fails goes back before anybody is asked', async () => {
+    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo', steps: [approvalAt(1)] } });
+    const before = await pool.guests();
+    await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Undone' });
+    await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first });
+    const after = await pool.guests();
+    expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
+  });
+
+  test('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
+    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
+    const watch = await pool.watched();
+    const bad = templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } });
+    await pool.change(bad);
+    await pool.untilSaid({ Progressing: 'Undone' });
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'NoFailures' });
+    await pool.untilSaid({ Progressing: 'Undoing', Degraded: 'Undoing' });
+    await pool.untilComplete(await pool.change(templateOf({ cores: 3 }), noHurry));
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable()).toBe(1);
+  });
+
+  test('Continue: goes on past those that fail', async () => {
+    const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Degraded: 'VmsFailed', Progressing: 'Complete' });
+    expect(await pool.running(bad)).toEqual(namesUpTo('web', 4));
+    expect((await pool.status()).rollout!.failures).toHaveLength(4);
+  });
+
+  test('as many as maxFailures are borne', async () => {
+    const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
+    const before = await pool.guests();
+    await pool.workflow.signal('pause');
+    await pool.untilSaid({ Paused: 'PausedByPerson' });
+    const bad = await pool.change(badTemplate(2));
+    await pool.until({ updateRevision: bad });
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'Failed' });
+    expect((await pool.status()).rollout!.failures).toHaveLength(2);
+    await pool.patch({ rollout: { maxFailures: 2 } });
+    const worse = await pool.change(badTemplate(3));
+    await until(async () => expect((await pool.status()).rollout!.failures).toHaveLength(2));
+    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'VmsFailed' });
+    expect(await pool.running(worse)).toHaveLength(2);
+    const after = await pool.guests();
+    expect(Object.keys(before).filter((name) => before[name] === after[name])).toHaveLength(2);
+  });
+});
+
+describe('windows', () => {
+  test('a rollout waits while none is open, and says until when', async () => {
+    const pool = await aPool({ rollout: { windows: [{ cron: '0 0 1 1 *', duration: '1m' }] } });
+    const before = await pool.guests();
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForWindow' });
+    expect((await pool.condition('Progressing'))!.message).toMatch(/opens at \d{4}-01-01T00:00:00.000Z/);
+    expect(await pool.guests()).toEqual(before);
+    await pool.patch({ rollout: { windows: null } });
+    await pool.untilComplete(next);
+  });
+
+  test('it begins by itself when one opens, and not before', async () => {
+    // The next minute, or the one after where that is too near to be waited for in peace.
+    const opensAt = Math.ceil((Date.now() + 10_000) / 60_000) * 60_000;
+    const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;
+    const pool = await aPool({ replicas: 2, rollout: { windows: [{ cron, duration: '30s' }] } });
+    const watch = await pool.watched();
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForWindow' });
+    expect((await pool.condition('Progressing'))!.message).toContain(new Date(opensAt).toISOString());
+    await until(async () => expect((await pool.status()).currentRevision).toBe(next), 100_000);
+    await watch.caughtUp();
+    for (const name of namesUpTo('web', 2)) expect(watch.log.restartsOf(name)[0]!.at).toBeGreaterThanOrEqual(opensAt);
+  });
+});

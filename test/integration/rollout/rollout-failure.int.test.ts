@@ -1,0 +1,235 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
+import { updateBatchIdOf } from '../../../workflows/messages.ts';
+import { chaosProxy } from '../chaos-proxy.ts';
+import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import type { ReadinessWatch } from '../readiness-watch.ts';
+import { approvalAt, badTemplate, templateOf, TestPool } from './rollouts.ts';
+
+const fleet = aFleet({ workers: 0 });
+
+const first = revisionOf(templateOf());
+/** A stop that takes so long that something can happen to drover meanwhile. */
+const slow = (cores: number) => templateOf({ cores, annotations: { 'sim.drover.dev/stop-time': '2500ms' } });
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 3, maxUnavailable: 1, ...spec });
+
+const runOf = async (pool: TestPool): Promise<string> => (await pool.workflow.describe()).runId;
+
+/** Ends the pool's workflow from outside, and awaits that the watch has started it again, for which something must happen. */
+async function terminate(pool: TestPool, poke: () => Promise<unknown>): Promise<void> {
+  const before = await runOf(pool);
+  await pool.workflow.terminate('a test');
+  await poke();
+  await until(async () => expect(await runOf(pool)).not.toBe(before));
+}
+
+/** Each VM was restarted once, to the revision, and no more than one was down at once. */
+async function expectOneRestartEach(pool: TestPool, watch: ReadinessWatch, revision: string): Promise<void> {
+  await pool.untilComplete(revision);
+  await watch.caughtUp();
+  for (const name of watch.log.names()) expect([name, watch.log.restartsOf(name).map(({ startedWith }) => startedWith)]).toEqual([name, [revision]]);
+  expect(watch.log.mostUnavailable()).toBe(1);
+}
+
+describe('with a worker that lives', () => {
+  let worker: TestWorker;
+  beforeAll(async () => {
+    worker = await fleet().startWorker();
+  });
+  afterAll(() => worker.kill());
+
+  describe("the pool's workflow, ended from outside and started again,", () => {
+    test('knows that a person has paused, and who', async () => {
+      const pool = await aPool();
+      await pool.workflow.signal('pause', { by: 'ada', why: 'lunch' });
+      await pool.untilSaid({ Paused: 'PausedByPerson' });
+      const next = await pool.change(templateOf({ cores: 2 }));
+      await pool.untilSaid({ Progressing: 'Paused' });
+      await terminate(pool, () => pool.patch({ replicas: 4 }));
+      await pool.until({ readyReplicas: 4, updatedReplicas: 0, updateRevision: next, rollout: { paused: { by: 'ada', why: 'lunch' } } });
+      expect(await pool.running(first)).toEqual(namesUpTo('web', 4));
+      await pool.workflow.signal('resume');
+      await pool.untilComplete(next);
+    });
+
+    test('knows at which step it is, and numbers its batches on', async () => {
+      const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2)] } });
+      const next = await pool.change(templateOf({ cores: 2 }));
+      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+      await pool.workflow.signal('promote');
+      await pool.until({ updatedReplicas: 2, rollout: { step: 1, stepReachedAt: expect.any(String) as string } });
+      const before = await pool.guests();
+      await terminate(pool, () => pool.patch({ replicas: 4 }));
+      await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 2, rollout: { step: 1 } });
+      expect(await pool.guests()).toMatchObject(before);
+      await pool.workflow.signal('promote');
+      await pool.untilComplete(next);
+      await until(async () => expect((await pool.batches()).map(({ id }) => id)).toEqual([1, 2, 3, 4].map((n) => updateBatchIdOf(pool.ref, next, n))));
+    });
+
+    test('knows that too many VMs have failed, and which', async () => {
+      const pool = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
+      const bad = await pool.change(badTemplate(2));
+      await pool.untilSaid({ Progressing: 'Failed' });
+      const { rollout } = await pool.status();
+      await terminate(pool, () => pool.patch({ replicas: 4 }));
+      await pool.until({ replicas: 4, readyReplicas: 3, rollout });
+      expect(await pool.running(bad)).toHaveLength(1);
+    });
+
+    test('goes on with the rollout in the middle of which it was, and restarts no VM twice', async () => {
+      const pool = await aPool({ template: slow(1) });
+      const watch = await pool.watched();
+      const next = await pool.change(slow(2));
+      await pool.untilTaken();
+      // The VMs that come and go are all that happens.
+      await terminate(pool, () => Promise.resolve());
+      await expectOneRestartEach(pool, watch, next);
+    });
+
+    test('goes on with an undo', async () => {
+      const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
+      const bad = await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } }));
+      await pool.untilSaid({ Progressing: 'Undoing' });
+      await terminate(pool, () => pool.patch({ replicas: 4 }));
+      await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
+      await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: revisionOf(slow(1)), updateRevision: bad });
+    });
+  });
+
+  test('a canary that was well and is then down for the deadline fails the rollout, and has its time anew after a resume', async () => {
+    const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const [canary] = await pool.running(next);
+    const setNeverReady = (value: string | null): Promise<unknown> => pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
+    await setNeverReady('true');
+    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+    expect((await pool.status()).rollout!.failures).toMatchObject([{ vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string }]);
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Degraded: 'NoFailures' });
+    await pool.untilSaid({ Degraded: 'Failed' });
+    await setNeverReady(null);
+    await pool.until({ readyReplicas: 3 });
+    await pool.workflow.signal('resume');
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    await pool.workflow.signal('promote');
+    await pool.untilComplete(next);
+  });
+
+  test('a scale-in after a rollout has failed takes the VM that failed, and none that is ready', async () => {
+    const pool = await aPool({ replicas: 4, rollout: { progressDeadlineSeconds: 2 } });
+    const bad = await pool.change(badTemplate(2));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    const [broken] = await pool.running(bad);
+    const ready = namesUpTo('web', 4).filter((name) => name !== broken);
+    const before = await pool.guests();
+    await pool.patch({ replicas: 3 });
+    await fleet().settled(pool.namespace, 'web', ready);
+    const after = await pool.guests();
+    expect(after).toEqual(Object.fromEntries(ready.map((name) => [name, before[name]])));
+  });
+
+  test("the pool's workflow goes on in a new run in the middle of a batch, and is told of its end", async () => {
+    const pool = await aPool({ template: slow(1) });
+    const watch = await pool.watched();
+    const before = await runOf(pool);
+    const next = await pool.change(slow(2));
+    await pool.untilTaken();
+    // Four megabytes of history are what Temporal has run on to the next.
+    for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
+    await until(async () => expect(await runOf(pool)).not.toBe(before));
+    await expectOneRestartEach(pool, watch, next);
+    expect((await pool.status()).rollout).toMatchObject({ batches: 3, lastBatch: 3 });
+    expect((await pool.progress()).updating).toEqual([]);
+  });
+
+  test("a batch's workflow is ended from outside: its VMs are taken up again, and restarted once", async () => {
+    const pool = await aPool({ template: slow(1) });
+    const watch = await pool.watched();
+    const next = await pool.change(slow(2));
+    const taken = await pool.untilTaken();
+    const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
+    expect(vms).toEqual([taken]);
+    await fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n)).terminate('a test');
+    await until(async () => expect((await pool.progress()).updating.map((batch) => batch.n)).not.toContain(n));
+    await expectOneRestartEach(pool, watch, next);
+  });
+
+  test('the pool is deleted in the middle: no VM is made anew, and nothing is left', async () => {
+    const pool = await aPool({ template: slow(1) });
+    const watch = await pool.watched();
+    await pool.change(slow(2));
+    await pool.untilTaken();
+    await fleet().kube.delete(VirtualMachinePools, { namespace: pool.namespace, name: 'web' });
+    await pool.workflow.result();
+    expect([...(await pool.vms()).keys()]).toEqual([]);
+    await watch.caughtUp();
+    for (const name of namesUpTo('web', 3)) expect(watch.log.history(name).filter(({ what }) => what.startsWith('VM') && what.includes('there'))).toHaveLength(1);
+    await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
+  });
+});
+
+test('a worker that is asked to end while a batch waits for its VM hands the wait on at once', async () => {
+  const one = await fleet().startWorker();
+  const pool = await aPool();
+  const watch = await pool.watched();
+  const next = await pool.change(badTemplate(2));
+  await until(async () => expect(await pool.running(next)).toHaveLength(1));
+  const [taken = ''] = await pool.running(next);
+  const other = await fleet().startWorker();
+  onTestFinished(() => other.kill());
+  const askedAt = Date.now();
+  expect(await one.stop()).toBe(0);
+  // What it would not hand on would have 35 s.
+  expect(Date.now() - askedAt).toBeLessThan(30_000);
+  const batch = fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, 1));
+  expect((await batch.describe()).status.name).toBe('RUNNING');
+  await pool.patchVmi(taken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+  expect(await batch.result()).toEqual([{ vm: taken, end: 'Updated' }]);
+  await watch.caughtUp();
+  expect(watch.log.restartsOf(taken)).toHaveLength(1);
+});
+
+test('a guest whose new labels the API server refuses fails its VM in these words', async () => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
+    method === 'PATCH' && path.includes('/virtualmachineinstances/') ? { status: 422, message: 'metadata.labels: no such label here' } : 'pass',
+  );
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
+  const pool = await aPool();
+  await pool.change(templateOf({ labels: { tier: 'front' } }));
+  await pool.untilSaid({ Progressing: 'Failed' });
+  const whys = (await pool.status()).rollout!.failures.map(({ why }) => why);
+  expect(new Set(whys)).toEqual(new Set(['metadata.labels: no such label here']));
+});
+
+const CONTACT = `GET ${pathOf(VirtualMachinePools, undefined)} pass`;
+
+test('a rollout that waits for a person costs nothing: no event of a history, no call to the API server', async () => {
+  const proxy = await chaosProxy(fleet().workerKubeconfig, () => 'pass');
+  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+  onTestFinished(() => worker.kill());
+  const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
+  const next = await pool.change(templateOf({ cores: 2 }));
+  await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+  const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
+  // Pools of other tests may still have something to do, and each worker asks every few seconds whether the API server is there.
+  const isOurs = (call: string): boolean => (call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT);
+  const calls = (): string[] => proxy.calls.filter(isOurs);
+  const seen = { length: -1, calls: -1, at: Date.now() };
+  // Whatever was under way has come to rest once nothing has happened for as long as this.
+  await until(async () => {
+    const now = { length: await length(), calls: calls().length };
+    if (now.length !== seen.length || now.calls !== seen.calls) Object.assign(seen, now, { at: Date.now() });
+    expect(Date.now() - seen.at).toBeGreaterThan(3_000);
+  });
+  await sleep(10_000);
+  expect(await length()).toBe(seen.length);
+  expect(calls().slice(seen.calls)).toEqual([]);
+  await pool.workflow.signal('promote');
+  await pool.untilComplete(next);
+});

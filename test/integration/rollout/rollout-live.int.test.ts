@@ -1,0 +1,333 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { REVISION_LABEL } from '../../../api/names.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { Claim } from '../../../simulator/types.ts';
+import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { needs } from '../../cluster/given/needs.ts';
+import { deny } from '../admission-policy.ts';
+import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { templateOf, TestPool } from './rollouts.ts';
+
+const fleet = aFleet();
+
+/** A guest with room to grow: KubeVirt gives it four times as much. */
+const small = { sockets: 1, memory: '1Gi' };
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 1, template: templateOf(small), ...spec });
+const atMost = (disruption: 'None' | 'Live' | 'Restart' | 'Replace'): Partial<PoolSpec> => ({ updateStrategy: { proactive: { disruption } } });
+
+/** How the cluster's KubeVirt takes changes in running guests, until the test ends. */
+async function clusterStrategy(vmRolloutStrategy: 'Stage' | 'LiveUpdate'): Promise<void> {
+  const key = { namespace: 'kubevirt', name: 'kubevirt' };
+  const set = (value: string | null): Promise<unknown> => fleet().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: value } } });
+  await set(vmRolloutStrategy);
+  onTestFinished(async () => void (await set(null)));
+}
+
+/** What each batch did. */
+async function acts(pool: TestPool): Promise<string[]> {
+  const batches = await pool.batches();
+  return [...new Set(batches.flatMap(({ vms }) => vms.map(({ act }) => act)))].sort();
+}
+
+/** Awaits that every guest is another than before. */
+async function expectRestarted(pool: TestPool, before: Record<string, string>): Promise<void> {
+  const after = await pool.guests();
+  expect(Object.keys(after)).toEqual(Object.keys(before));
+  for (const [name, uid] of Object.entries(before)) expect(after[name]).not.toBe(uid);
+}
+
+describe('a live update', () => {
+  test('of sockets and memory changes the guests that run, and is told of them once they have it', async () => {
+    needs('live migration');
+    const pool = await aPool();
+    const before = await pool.guests();
+    const next = await pool.change(templateOf({ sockets: 2, memory: '2Gi', labels: { size: 'big' } }));
+    await pool.untilComplete(next);
+    expect(await pool.guests()).toEqual(before);
+    for (const name of namesUpTo('web', 2)) {
+      expect(await pool.vmi(name)).toMatchObject({
+        metadata: { labels: { [REVISION_LABEL]: next, size: 'big' } },
+        spec: { domain: { cpu: { sockets: 2 }, memory: { guest: '2Gi' } } },
+        status: { currentCPUTopology: { sockets: 2 }, memory: { guestCurrent: '2Gi' } },
+      });
+      expect(await pool.vm(name)).toMatchObject({ metadata: { labels: { [REVISION_LABEL]: next } }, spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
+    }
+    await until(async () => expect(await acts(pool)).toEqual(['live']));
+  });
+
+  test('says on no guest that it has what it has not yet got', async () => {
+    needs('live migration');
+    const pool = await aPool();
+    const next = await pool.change(templateOf({ ...small, sockets: 3 }));
+    const seen: string[] = [];
+    await until(async () => {
+      for (const { metadata, status } of (await pool.vmis()).values()) {
+        if (metadata.labels?.[REVISION_LABEL] === next) seen.push(String(status?.currentCPUTopology?.sockets));
+      }
+      expect((await pool.status()).currentRevision).toBe(next);
+    });
+    expect([...new Set(seen)]).toEqual(['3']);
+  });
+
+  test('of node selector, affinity and tolerations, and away with them again', async () => {
+    const pool = await aPool();
+    const before = await pool.guests();
+    const affinity = { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname' } }] } };
+    const placement = { nodeSelector: { 'kubevirt.io/schedulable': 'true' }, tolerations: [{ key: 'gpu', operator: 'Exists' }], affinity };
+    const next = await pool.change(templateOf({ ...small, guest: placement }));
+    await pool.untilComplete(next);
+    expect((await pool.vmi('web-2')).spec).toMatchObject(placement);
+    await pool.untilComplete(await pool.change(templateOf(small)));
+    const { spec } = await pool.vmi('web-2');
+    for (const field of Object.keys(placement)) expect(spec).not.toHaveProperty(field);
+    expect(await pool.guests()).toEqual(before);
+  });
+});
+
+describe('what a guest has no room for', () => {
+  const tooMuch = templateOf({ ...small, sockets: 5 });
+
+  test('takes a restart', async () => {
+    const pool = await aPool();
+    const before = await pool.guests();
+    const watch = await pool.watched();
+    await pool.untilComplete(await pool.change(tooMuch));
+    await expectRestarted(pool, before);
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable()).toBe(1);
+    expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
+  });
+
+  test('waits where the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
+    needs('live migration');
+    const pool = await aPool(atMost('Live'));
+    const before = await pool.guests();
+    const next = await pool.change(tooMuch);
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart, which the pool leaves to people'));
+    expect(await pool.guests()).toEqual(before);
+    const old = revisionOf(templateOf(small));
+    expect(await pool.revisions()).toEqual({ 'web-1': [next, old], 'web-2': [next, old] });
+    await pool.until({ updatedReplicas: 0, currentRevision: old, updateRevision: next });
+    for (const name of namesUpTo('web', 2)) await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name });
+    await pool.untilComplete(next);
+  });
+
+  // Memory that is not aligned: nothing that drover knows of, and KubeVirt refuses it only once it is asked for.
+  const unaligned = templateOf({ ...small, memory: '1025Mi' });
+
+  test('as only KubeVirt knows, takes a restart too', async () => {
+    needs('live migration');
+    const pool = await aPool();
+    const before = await pool.guests();
+    await pool.untilComplete(await pool.change(unaligned));
+    await expectRestarted(pool, before);
+    await until(async () => expect(await acts(pool)).toEqual(['live', 'restart']));
+    expect((await pool.status()).rollout!.failures).toEqual([]);
+  });
+
+  test('as only KubeVirt knows, waits where the pool allows no restart', async () => {
+    needs('live migration');
+    const pool = await aPool(atMost('Live'));
+    const before = await pool.guests();
+    await pool.change(unaligned);
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'));
+    expect(await pool.guests()).toEqual(before);
+    expect((await pool.status()).rollout!.failures).toEqual([]);
+  });
+
+  test('as the room itself, takes a restart', async () => {
+    const pool = await aPool();
+    const before = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf({ ...small, maxSockets: 8 })));
+    await expectRestarted(pool, before);
+  });
+});
+
+describe('the strategy', () => {
+  test('Stage of the cluster: every change of the guest is a restart', async () => {
+    await clusterStrategy('Stage');
+    const pool = await aPool();
+    const before = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
+    await expectRestarted(pool, before);
+    await until(async () => expect(await acts(pool)).toEqual(['restart']));
+  });
+
+  test('of the pool is heeded when it changes in the middle', async () => {
+    needs('live migration');
+    const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
+    const before = await pool.guests();
+    const next = await pool.change(templateOf({ ...small, sockets: 2 }));
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'));
+    await pool.patch({ vmRolloutStrategy: null });
+    await pool.untilComplete(next);
+    expect(await pool.guests()).toEqual(before);
+  });
+
+  test('Stage of the pool: as of the cluster, for this pool', async () => {
+    const pool = await aPool({ vmRolloutStrategy: 'Stage' });
+    const before = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
+    await expectRestarted(pool, before);
+  });
+
+  test('LiveUpdate of the pool in a cluster that stages: what KubeVirt refuses takes a restart', async () => {
+    await clusterStrategy('Stage');
+    const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
+    const before = await pool.guests();
+    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
+    await expectRestarted(pool, before);
+  });
+});
+
+const disk = (name: string, storage: string, { annotations, ...more }: { annotations?: object; storageClassName?: string } = {}) => ({
+  metadata: { name, annotations: { 'sim.drover.dev/provision-time': '100ms', ...annotations } },
+  spec: { source: { blank: {} }, storage: { resources: { requests: { storage } }, ...more } },
+});
+const withDisks = (...templates: ReturnType<typeof disk>[]) => ({
+  vm: { dataVolumeTemplates: templates },
+  guest: { volumes: templates.map(({ metadata: { name } }) => ({ name, dataVolume: { name } })) },
+});
+const disks = (storage: string) => withDisks(disk('root', storage));
+const sizes = async (pool: TestPool): Promise<Record<string, unknown>> => {
+  const { items } = await fleet().kube.list<Claim>(PersistentVolumeClaims, { namespace: pool.namespace });
+  return Object.fromEntries(items.map(({ metadata, status }) => [metadata.name, status?.capacity?.['storage']]));
+};
+const uids = async (pool: TestPool, resource: Resource): Promise<Record<string, string>> =>
+  Object.fromEntries((await fleet().kube.list(resource, { namespace: pool.namespace })).items.map(({ metadata }) => [metadata.name, metadata.uid]));
+const allUids = async (pool: TestPool): Promise<Record<string, Record<string, string>>> => ({
+  vms: Object.fromEntries([...(await pool.vms())].map(([name, { metadata }]) => [name, metadata.uid])),
+  guests: await pool.guests(),
+  disks: await uids(pool, DataVolumes),
+  claims: await uids(pool, PersistentVolumeClaims),
+});
+
+describe('disruption', () => {
+  test('None: a change that needs a restart is staged, and taken by VMs as they stop', async () => {
+    const pool = await aPool(atMost('None'));
+    const before = await pool.guests();
+    const next = await pool.change(templateOf({ ...small, cores: 2 }));
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart, which the pool leaves to people'));
+    expect(await pool.guests()).toEqual(before);
+    await pool.power('web-1', 'restart');
+    await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
+    expect(await pool.guests()).toMatchObject({ 'web-2': before['web-2'] });
+  });
+
+  test('None: what KubeVirt would do to a guest that runs is not even written; a halted VM is', async () => {
+    needs('live migration');
+    const pool = await aPool(atMost('None'));
+    await pool.power('web-2', 'stop');
+    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
+    const next = await pool.change(templateOf({ ...small, sockets: 2 }));
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1: it would be updated while it runs, which the pool does not allow'));
+    const old = revisionOf(templateOf(small));
+    await until(async () => expect(await pool.revisions()).toEqual({ 'web-1': [old, old], 'web-2': [next, undefined] }));
+    expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
+  });
+
+  test('Restart: disks that would have to be made anew are left, and told of', async () => {
+    const pool = await aPool({ template: templateOf(disks('2Gi')) });
+    const before = await allUids(pool);
+    const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
+    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: its disks would have to be replaced, which the pool does not allow'));
+    await pool.until({ updatedReplicas: 0, updateRevision: next, currentRevision: revisionOf(templateOf(disks('2Gi'))) });
+    expect(await allUids(pool)).toEqual(before);
+  });
+
+  test('Live: a larger disk grows under its guest, and nothing restarts', async () => {
+    needs('a default storage class that expands');
+    const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
+    await pool.power('web-2', 'stop');
+    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
+    const before = await allUids(pool);
+    const next = await pool.change(templateOf(disks('2Gi')));
+    await pool.until({ updatedReplicas: 2, currentRevision: next });
+    expect(await sizes(pool)).toEqual({ 'root-1': '2Gi', 'root-2': '2Gi' });
+    expect(await allUids(pool)).toEqual(before);
+    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([{ spec: { storage: { resources: { requests: { storage: '2Gi' } } } } }]);
+  });
+
+  test('Restart: a disk more is made beside those that are there, and one less is let go; no data is lost', async () => {
+    const pool = await aPool({ template: templateOf(disks('1Gi')) });
+    const before = await allUids(pool);
+    await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
+    expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
+    const grown = await allUids(pool);
+    expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
+    for (const [name, uid] of Object.entries(before['guests']!)) expect(grown['guests']![name]).not.toBe(uid);
+    await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
+    expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
+    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
+  });
+
+  test.each([
+    ['whose storage class forbids it', { storageClassName: 'fixed' }, 'the storageclass that provisions the pvc must support resize'],
+    ['that the storage has no room for', { annotations: { 'sim.drover.dev/grow-fails': 'true' } }, 'the storage has no room for 2Gi'],
+  ])('a disk %s does not grow: the update fails with the reason, and loses nothing', async (_which, more, why) => {
+    needs('a default storage class that expands');
+    const { kube } = fleet();
+    await kube.create(StorageClasses, { metadata: { name: 'fixed' }, provisioner: 'example.com/none' }).catch(() => undefined);
+    const pool = await aPool({ template: templateOf(withDisks(disk('root', '1Gi', more))) });
+    const before = await allUids(pool);
+    await pool.change(templateOf({ cores: 2, ...withDisks(disk('root', '2Gi', more)) }));
+    await until(async () => expect((await pool.condition('Degraded'))?.message).toMatch(/web-\d: its disk root-\d does not grow to 2Gi: /));
+    expect((await pool.condition('Degraded'))!.message).toContain(why);
+    expect(await allUids(pool)).toEqual(before);
+  });
+
+  test('Replace: VMs and their disks are made anew, within the budget', async () => {
+    const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
+    const before = await allUids(pool);
+    const watch = await pool.watched();
+    const next = await pool.change(templateOf({ cores: 2, ...disks('2Gi') }));
+    await pool.untilComplete(next);
+    await watch.caughtUp();
+    expect(watch.log.mostUnavailable({ replicas: 3 })).toBe(1);
+    const after = await allUids(pool);
+    for (const [kind, old] of Object.entries(before)) {
+      expect(Object.keys(after[kind]!)).toEqual(Object.keys(old));
+      for (const [name, uid] of Object.entries(old)) expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+    }
+    const { items } = await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace });
+    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['root-1', 'root-2', 'root-3']);
+    for (const { spec } of items) expect(spec).toMatchObject({ resources: { requests: { storage: '2Gi' } } });
+    await until(async () => expect(await acts(pool)).toEqual(['replace']));
+  });
+
+  test('Replace: a VM that may not be deleted has failed with the reason, and nothing of it is lost', async () => {
+    const pool = await aPool({ replicas: 1, template: templateOf(disks('4Gi')), ...atMost('Replace') });
+    const before = await allUids(pool);
+    await protect(pool.namespace);
+    await pool.change(templateOf(disks('2Gi')));
+    await pool.untilSaid({ Progressing: 'Failed' });
+    expect((await pool.status()).rollout?.failures).toMatchObject([{ vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) }]);
+    await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
+    expect(await allUids(pool)).toEqual(before);
+  });
+
+  test('Replace: a VM that a person has stopped is made anew as well, and stays stopped', async () => {
+    const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
+    await pool.power('web-1', 'stop');
+    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
+    const before = await allUids(pool);
+    const watch = await pool.watched();
+    const next = await pool.change(templateOf(disks('2Gi')));
+    await pool.until({ readyReplicas: 1, updatedReplicas: 2, currentRevision: next });
+    const after = await allUids(pool);
+    for (const kind of ['vms', 'disks', 'claims']) {
+      for (const [name, uid] of Object.entries(before[kind]!)) expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+    }
+    await watch.caughtUp();
+    expect(watch.log.restartsOf('web-1')).toEqual([]);
+    expect(await pool.vm('web-1')).toMatchObject({ spec: { runStrategy: 'Halted' } });
+  });
+});
+
+/** As a cluster's owner protects the VMs of a namespace. */
+function protect(namespace: string): Promise<void> {
+  const { kube } = fleet();
+  const tried = () => kube.delete(VirtualMachines, { namespace, name: 'web-1' }, { dryRun: true });
+  return deny(kube, { namespace, operation: 'DELETE', expression: 'false', message: 'this VM is protected', tried });
+}

@@ -1,0 +1,255 @@
+import { expect, onTestFinished } from 'vitest';
+import type { WorkflowHandle } from '@temporalio/client';
+import { REVISION_LABEL } from '../../../api/names.ts';
+import type { Condition, IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
+import { until, type PoolObject, type TestFleet } from '../fleet.ts';
+import { ReadinessWatch } from '../readiness-watch.ts';
+
+export type Machine = Stored<VirtualMachine & KubeObject>;
+export type Guest = Stored<VirtualMachineInstance & KubeObject>;
+
+interface Shape {
+  /** A change of it needs a restart. */
+  cores?: number;
+  sockets?: number;
+  maxSockets?: number;
+  memory?: string;
+  /** Of the VM, and of its guest. */
+  vmMetadata?: NonNullable<VmTemplate['metadata']>;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  /** Beside what all guests of the tests have. */
+  guest?: object;
+  vm?: object;
+}
+
+/** A template of VMs that boot and stop at once; two of equal shape are one revision. */
+export function templateOf({ cores = 1, sockets, maxSockets, memory = '64Mi', vmMetadata, labels, annotations, guest, vm }: Shape = {}): VmTemplate {
+  const cpu = { cores, ...(sockets === undefined ? {} : { sockets }), ...(maxSockets === undefined ? {} : { maxSockets }) };
+  return {
+    ...(vmMetadata === undefined ? {} : { metadata: vmMetadata }),
+    spec: {
+      runStrategy: 'Always',
+      ...vm,
+      template: {
+        metadata: {
+          ...(labels === undefined ? {} : { labels }),
+          annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
+        },
+        spec: { domain: { cpu, devices: {}, memory: { guest: memory } }, ...guest },
+      },
+    },
+  };
+}
+
+/** A template whose guests run, and are never ready. */
+export const badTemplate = (cores: number): VmTemplate => templateOf({ cores, annotations: { 'sim.drover.dev/never-ready': 'true' } });
+
+type Steps = NonNullable<NonNullable<PoolSpec['rollout']>['steps']>;
+
+// oxlint-disable-next-line unicorn/no-thenable
+const step = (to: IntOrPercent, then: Steps[number]['then']): Steps[number] => ({ to, then });
+export const approvalAt = (to: IntOrPercent): Steps[number] => step(to, { approval: {} });
+export const waitAt = (to: IntOrPercent, wait: string): Steps[number] => step(to, { wait });
+
+const NAME = 'web';
+
+/** A pool named `web` in a namespace of its own, with what tests ask about it and do to it. */
+export class TestPool {
+  readonly fleet: TestFleet;
+  readonly namespace: string;
+  readonly workflow: WorkflowHandle;
+
+  constructor(fleet: TestFleet, namespace: string) {
+    this.fleet = fleet;
+    this.namespace = namespace;
+    this.workflow = fleet.temporal.client.workflow.getHandle(poolIdOf(this.ref));
+  }
+
+  /** One that is there already. */
+  static of(fleet: TestFleet, namespace: string): TestPool {
+    return new TestPool(fleet, namespace);
+  }
+
+  /** Resolves once all its VMs run its template. */
+  static async ready(fleet: TestFleet, spec: Partial<PoolSpec> = {}): Promise<TestPool> {
+    const pool = TestPool.of(fleet, await fleet.namespace());
+    const { replicas = 3, template = templateOf() } = spec;
+    await fleet.createPool(pool.namespace, NAME, { ...spec, replicas, template });
+    await pool.untilComplete(revisionOf(template));
+    return pool;
+  }
+
+  get ref(): { cluster: string; namespace: string; name: string } {
+    return { cluster: 'default', namespace: this.namespace, name: NAME };
+  }
+
+  async get(): Promise<Stored<PoolObject>> {
+    return (await this.fleet.pool(this.namespace, NAME))!;
+  }
+
+  /** A merge patch of its spec: null removes. */
+  patch(spec: object): Promise<Stored<PoolObject>> {
+    return this.fleet.patchPool(this.namespace, NAME, spec);
+  }
+
+  /** Gives the pool this template as a whole, and returns its revision. */
+  async change(template: VmTemplate, more: Partial<PoolSpec> = {}): Promise<string> {
+    const { metadata } = await this.get();
+    const patch = Object.entries({ ...more, template }).map(([name, value]) => ({ op: 'add', path: `/spec/${name}`, value }));
+    await this.fleet.kube.patch(VirtualMachinePools, metadata, 'json', patch);
+    return revisionOf(template);
+  }
+
+  async status(): Promise<PoolStatus> {
+    return (await this.get()).status!;
+  }
+
+  async condition(type: string): Promise<Condition | undefined> {
+    return (await this.status()).conditions?.find((condition) => condition.type === type);
+  }
+
+  /** Awaits a status that speaks of the newest spec and has these fields. */
+  until(wanted: object): Promise<void> {
+    return until(async () => {
+      const { metadata, status } = await this.get();
+      expect(status).toMatchObject({ observedGeneration: metadata.generation, ...wanted });
+    });
+  }
+
+  /** Awaits conditions of these reasons, by type, on the newest spec. */
+  untilSaid(reasons: Record<string, string>): Promise<void> {
+    return until(async () => {
+      const { metadata, status } = await this.get();
+      expect(status?.observedGeneration).toBe(metadata.generation);
+      const said = Object.fromEntries((status?.conditions ?? []).map(({ type, reason }) => [type, reason]));
+      expect(said).toMatchObject(reasons);
+    });
+  }
+
+  /** Awaits that all its VMs are ready and of this revision, and that the pool says that it is over. */
+  async untilComplete(revision: string): Promise<void> {
+    const { spec } = await this.get();
+    const { replicas } = spec;
+    await this.until({ readyReplicas: replicas, updatedReplicas: replicas, currentRevision: revision, updateRevision: revision });
+    await this.untilSaid({ Progressing: 'Complete' });
+  }
+
+  async vms(): Promise<Map<string, Machine>> {
+    const { items } = await this.fleet.kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
+    return new Map(items.map((vm) => [vm.metadata.name, vm]));
+  }
+
+  vm(name: string): Promise<Machine> {
+    return this.fleet.kube.get<Machine>(VirtualMachines, { namespace: this.namespace, name });
+  }
+
+  vmi(name: string): Promise<Guest> {
+    return this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name });
+  }
+
+  async vmis(): Promise<Map<string, Guest>> {
+    const { items } = await this.fleet.kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
+    return new Map(items.map((vmi) => [vmi.metadata.name, vmi]));
+  }
+
+  /** UIDs of the guests, by VM. */
+  async guests(): Promise<Record<string, string>> {
+    return Object.fromEntries([...(await this.vmis())].map(([name, vmi]) => [name, vmi.metadata.uid]));
+  }
+
+  /** The revision that each VM's spec has, and that its guest runs, by VM. */
+  async revisions(): Promise<Record<string, [spec: string | undefined, guest: string | undefined]>> {
+    const [vms, vmis] = await Promise.all([this.vms(), this.vmis()]);
+    return Object.fromEntries([...vms].map(([name, vm]) => [name, [revisionIn(vm), revisionIn(vmis.get(name))]]));
+  }
+
+  /** Names of the VMs whose guests run this revision. */
+  async running(revision: string): Promise<string[]> {
+    return [...(await this.vmis())].filter(([, vmi]) => revisionIn(vmi) === revision).map(([name]) => name).sort();
+  }
+
+  patchVm(name: string, patch: object): Promise<Machine> {
+    return this.fleet.kube.patch<Machine>(VirtualMachines, { namespace: this.namespace, name }, 'merge', patch);
+  }
+
+  patchVmi(name: string, patch: object): Promise<Guest> {
+    return this.fleet.kube.patch<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }, 'merge', patch);
+  }
+
+  /** As virtctl starts, stops and restarts a VM. */
+  async power(name: string, verb: 'start' | 'stop' | 'restart'): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachines/${name}/${verb}`;
+    await this.fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  /** Ends a VM's guest as a crash would: it comes back with another UID. */
+  async crash(name: string): Promise<void> {
+    const before = await this.vmi(name);
+    await this.patchVmi(name, { metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } });
+    await until(async () => {
+      const { metadata, status } = await this.vmi(name);
+      expect(metadata.uid).not.toBe(before.metadata.uid);
+      expect(status?.phase).toBe('Running');
+    });
+  }
+
+  progress(): Promise<PoolProgress> {
+    return this.workflow.query(progress);
+  }
+
+  /** Names of the VMs that batches have in hand. */
+  async inHand(): Promise<string[]> {
+    return (await this.progress()).updating.flatMap(({ vms }) => vms);
+  }
+
+  /** The VM whose guest a batch is just about to stop; the test's template must give it time to be seen. */
+  async untilTaken(): Promise<string> {
+    let taken: string | undefined;
+    await until(async () => {
+      taken = [...(await this.vmis()).values()].find(({ metadata }) => metadata.deletionTimestamp !== undefined)?.metadata.name;
+      expect(taken).toBeDefined();
+    });
+    return taken!;
+  }
+
+  /** The batches' workflows, in order of their ids: what Temporal lists comes a moment late. */
+  async batches(): Promise<{ id: string; status: string; vms: { name: string; act: string }[] }[]> {
+    const found: { id: string; status: string; vms: { name: string; act: string }[] }[] = [];
+    const query = `WorkflowType = 'updateBatch' AND DroverNamespace = '${this.namespace}'`;
+    for await (const { workflowId, status } of this.fleet.temporal.client.workflow.list({ query })) {
+      const { events } = await this.fleet.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+      const data = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+      const { batch } = JSON.parse(Buffer.from(data!).toString()) as { batch: { vms: { name: string; act: string }[] } };
+      found.push({ id: workflowId, status: status.name, vms: batch.vms });
+    }
+    return found.sort((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }));
+  }
+
+  /** What drover's Events of this pool say, by reason. */
+  async events(): Promise<{ reason: string; note: string }[]> {
+    const { items } = await this.fleet.kube.list<KubeObject & { reason: string; note: string; regarding: { name: string } }>(Events, { namespace: this.namespace });
+    return items.filter(({ regarding }) => regarding.name === NAME).map(({ reason, note }) => ({ reason, note }));
+  }
+
+  /** An eye on its VMs from now on. */
+  async watched(): Promise<ReadinessWatch> {
+    const watch = await ReadinessWatch.start(this.fleet.kube, this.namespace);
+    onTestFinished(() => watch.stop());
+    await watch.startRecording();
+    return watch;
+  }
+}
+
+export const revisionIn = (object: { metadata: { labels?: Record<string, string> } } | undefined): string | undefined => object?.metadata.labels?.[REVISION_LABEL];
+
+/** The order in which VMs were restarted. */
+export function orderOfRestarts({ log }: ReadinessWatch): string[] {
+  const firsts = log.names().flatMap((name) => log.restartsOf(name).slice(0, 1).map(({ at }) => ({ name, at })));
+  return firsts.sort((one, other) => one.at - other.at).map(({ name }) => name);
+}

@@ -1,0 +1,164 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { RawValue } from '@temporalio/common';
+import { expect, test } from 'vitest';
+import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
+import * as messages from '../../../workflows/messages.ts';
+import { healVmIdOf, poolIdOf, restartIdOf, taskQueueOf, updateBatchIdOf, watchIdOf } from '../../../workflows/messages.ts';
+import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import { aFleet, haltedTemplate, until } from '../fleet.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from '../healing/healings.ts';
+import { Machines } from '../machine-types/machine-types.ts';
+import { badTemplate, TestPool } from '../rollout/rollouts.ts';
+
+const fleet = aFleet();
+withFastStarts(fleet);
+
+const declared = Object.values(messages).filter((one) => typeof one === 'object');
+const signals = declared.filter(({ type }) => type === 'signal').map(({ name }) => name);
+const queries = declared.filter(({ type }) => type === 'query').map(({ name }) => name);
+
+function deep(depth: number): object {
+  let value: object = {};
+  for (let level = 0; level < depth; level++) value = { value };
+  return value;
+}
+
+/** What is sent with each signal: the arguments. Those that end or hold something do so with all of them. */
+const NONSENSE: unknown[][] = [
+  [],
+  [null],
+  ['words'],
+  [5],
+  [true],
+  [{}],
+  [[]],
+  [deep(1_000)],
+  [{ pools: 'abc', vms: 5, n: 'x', outcomes: {}, seen: null, verdict: 'Sick', hold: 9, news: 'Stands', phase: [], vm: {}, full: 'no', by: 1, why: [] }],
+  [{ n: 1, outcomes: [null], vm: 'web-1', attempt: '1', verdict: 'Gone', rules: null, news: 'Ended', end: 'x' }],
+  [{ verdict: 'Gone', attempt: 1, rules: { backoff: { initial: 'soon', factor: 2, max: '1h', jitter: 0 }, maxAttempts: null } }],
+];
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const undecodable = (encoding: string, data: string): RawValue => RawValue.fromPayload({ metadata: { encoding: bytes(encoding) }, data: bytes(data) });
+/** What the SDK can't decode: encrypted for somebody else, cut short, or of no encoding at all. */
+const UNDECODABLE: unknown[][] = [
+  [undecodable('binary/encrypted', 'x')],
+  [undecodable('json/plain', '{"by":')],
+  [RawValue.fromPayload({ data: bytes('x') })],
+  ['words', undecodable('binary/encrypted', 'x')],
+];
+NONSENSE.push(...UNDECODABLE);
+
+/** Signals that any payload may come with end these: they come last. */
+const LAST = ['supersede', 'abort', 'healNow', 'healSkip'];
+
+async function sendNonsense(handle: WorkflowHandle): Promise<void> {
+  for (const name of signals.filter((name) => !LAST.includes(name))) for (const args of NONSENSE) await handle.signal<unknown[]>(name, ...args);
+}
+
+/** Asks it everything, with nonsense besides; an answer that there is no such query is one as well. */
+async function ask(handle: WorkflowHandle): Promise<void> {
+  for (const name of queries) {
+    const asked = (args: unknown[]): Promise<boolean> =>
+      handle.query<unknown, unknown[]>(name, ...args).then(
+        () => true,
+        (error: Error) => {
+          expect(`${error.message}: ${String(error.cause)}`).toContain(`did not register a handler for ${name}`);
+          return false;
+        },
+      );
+    // On a busy machine a worker may be late with an answer.
+    const answers = async (args: unknown[]): Promise<boolean> => {
+      let isKnown = false;
+      await until(async () => void (isKnown = await asked(args)));
+      return isKnown;
+    };
+    const isKnown = await answers([]);
+    // The SDK decodes what comes with a query that nobody answers: only the query fails, and a task that it happens to come with, once.
+    for (const args of NONSENSE) if (isKnown || !UNDECODABLE.includes(args)) expect(await answers(args)).toBe(isKnown);
+  }
+}
+
+/** No task of it has failed; but for what a signal does that comes while one is worked on. */
+async function unharmed(handle: WorkflowHandle): Promise<void> {
+  const { events } = await handle.fetchHistory();
+  const failures = (events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) => (failed == null ? [] : [failed]));
+  expect(failures.filter(({ failure }) => failure != null).map(({ failure }) => failure!.message)).toEqual([]);
+}
+
+const handleOf = (id: string): WorkflowHandle => fleet().temporal.client.workflow.getHandle(id);
+
+test('whatever is sent to a pool, a batch and the watch, they answer and go on with their work', async () => {
+  const pool = await TestPool.ready(fleet(), { replicas: 2 });
+  const revision = await pool.change(badTemplate(2));
+  await until(async () => expect((await pool.status()).rollout).toMatchObject({ revision, batches: 1 }));
+  const batch = handleOf(updateBatchIdOf(pool.ref, revision, 1));
+  const workflows = [pool.workflow, batch, handleOf(watchIdOf('default'))];
+  for (const handle of workflows) {
+    await sendNonsense(handle);
+    await ask(handle);
+  }
+  for (const name of LAST) for (const args of NONSENSE) await pool.workflow.signal<unknown[]>(name, ...args);
+  for (const handle of workflows) await unharmed(handle);
+
+  // Some of it was understood: whoever sends `abort` with anything means it.
+  await pool.untilSaid({ Progressing: 'Aborted' });
+  await pool.workflow.signal('resume');
+  await batch.signal<unknown[]>('supersede', deep(1_000));
+  expect(await batch.result()).toMatchObject([{ end: 'Superseded' }]);
+  await unharmed(batch);
+  await pool.patch({ replicas: 3 });
+  await pool.until({ replicas: 3 });
+});
+
+test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
+  const healed = await HealedPool.ready(fleet(), { replicas: 1, template: withDisk(), autohealing: { ...QUICK, maxUnhealthy: '100%', backoff: { initial: '1h', jitter: 0 } } });
+  await healed.break(1);
+  await healed.untilCycle(1, { phase: 'Waiting' });
+  const cycle = handleOf(healVmIdOf(healed.pool.ref, 'web-1'));
+  await sendNonsense(cycle);
+  await ask(cycle);
+  await unharmed(cycle);
+  await healed.untilCycle(1, { phase: 'Waiting' });
+  for (const args of NONSENSE) await cycle.signal<unknown[]>('healNow', ...args);
+  await healed.untilSpent(1, { end: 'Healed' });
+  await unharmed(cycle);
+  await unharmed(handleOf(poolIdOf(healed.pool.ref)));
+});
+
+test('whatever is sent to a restart and to a machine type transition, they go on, and end', async () => {
+  const machines = await Machines.of(fleet(), { db: {}, other: {} });
+  const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
+  await machines.patch('db', never);
+  const input: RestartVmsInput = {
+    chosen: { [machines.namespace]: { db: (await machines.guest('db'))!.metadata.uid } },
+    maxUnavailable: 1,
+    maxFailures: 0,
+    deadlineMs: 3_600_000,
+    askedBy: 'ada',
+    reason: null,
+  };
+  const workflowId = restartIdOf('default', 'nonsense');
+  const restart = await fleet().temporal.client.workflow.start('restartVms', { workflowId, taskQueue: taskQueueOf('default'), args: [input] });
+  const transition = await machines.change({ restartNow: false });
+  for (const handle of [restart, transition.handle]) {
+    await sendNonsense(handle);
+    await ask(handle);
+    await unharmed(handle);
+    await handle.signal<unknown[]>('abort', deep(1_000));
+  }
+  const guest = { namespace: machines.namespace, name: 'db' };
+  await fleet().kube.patch(VirtualMachineInstances, guest, 'merge', { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+  expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
+  expect(await restart.result()).toMatchObject({ phase: 'Aborted' });
+});
+
+test('a pool whose template is nested thousands of levels deep is stalled alone: others go on, and it can be deleted', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'deep', { template: { spec: { ...haltedTemplate.spec, x: deep(3_500) } } });
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  await until(async () => expect(await fleet().condition(namespace, 'deep', 'Stalled')).toMatchObject({ status: 'True', reason: 'SpecRefused' }));
+  await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'deep' });
+  await until(async () => expect(await fleet().pool(namespace, 'deep')).toBeUndefined());
+});

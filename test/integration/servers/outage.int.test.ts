@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { aFleet, namesUpTo, until } from '../fleet.ts';
+
+const fleet = aFleet({ ephemeral: false, simulator: false });
+/** So many that the kill comes in the middle of them, on a fast machine too. */
+const VMS = 800;
+
+const growing = async (namespace: string, replicas: number, from: number): Promise<void> => {
+  await fleet().createPool(namespace, 'web', { replicas });
+  let there = 0;
+  await until(async () => expect((there = (await fleet().vms(namespace)).length)).toBeGreaterThan(from));
+  expect(there).toBeLessThan(replicas);
+};
+
+test('Temporal is killed in the middle of a burst, and comes back: the pool goes on where it was', async () => {
+  const namespace = await fleet().namespace();
+  await growing(namespace, VMS, 20);
+  fleet().stack.kill('temporal', 'SIGKILL');
+  await fleet().stack.restart('temporal');
+  await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
+});
+
+test('the API server is killed in the middle of a burst, and comes back: every VM once', async () => {
+  const namespace = await fleet().namespace();
+  await growing(namespace, VMS, 20);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await fleet().stack.restart('kube-apiserver');
+  await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
+  await fleet().patchPool(namespace, 'web', { replicas: 3 });
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
+});

@@ -1,0 +1,41 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { restartIdOf, restartProgress, taskQueueOf } from '../../../workflows/messages.ts';
+import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { Machines, NEW } from '../machine-types/machine-types.ts';
+import { badTemplate, TestPool } from '../rollout/rollouts.ts';
+
+const fleet = aFleet({ workers: 0 });
+
+test('waits for VMs, and the watch, take no slot of what works: with one alone, another pool gets VMs', async () => {
+  const worker = await fleet().startWorker({ DROVER_SLOTS: '1' });
+  onTestFinished(() => worker.kill());
+  const pool = await TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 2 });
+  const bad = await pool.change(badTemplate(2));
+  await pool.until({ updateRevision: bad, readyReplicas: 0 });
+  await fleet().createPool(pool.namespace, 'other', { replicas: 3 });
+  await fleet().settled(pool.namespace, 'other', namesUpTo('other', 3));
+  // The batch still waits for its VMs.
+  expect((await pool.status()).rollout).toMatchObject({ batches: 1, failures: [] });
+});
+
+test('waits of restarts and of machine type transitions take none either', async () => {
+  const worker = await fleet().startWorker({ DROVER_SLOTS: '1' });
+  onTestFinished(() => worker.kill());
+  const machines = await Machines.of(fleet(), { old: {}, paused: { type: NEW } });
+  const { namespace } = machines;
+  const transition = await machines.change();
+  await transition.until({ phase: 'Waiting' });
+  const { paused } = await machines.guests();
+  await machines.guestPower('paused', 'pause');
+  const limits = { maxUnavailable: 1, maxFailures: 0, deadlineMs: 600_000 };
+  const input = { chosen: { [namespace]: { paused } }, ...limits, askedBy: 'ada', reason: null };
+  const how = { workflowId: restartIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
+  const restart = await fleet().temporal.client.workflow.start('restartVms', how);
+  const passedOver = [{ why: 'it is paused' }];
+  await until(async () => expect(await restart.query(restartProgress)).toMatchObject({ passedOver }));
+
+  await fleet().createPool(namespace, 'web', { replicas: 3 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  expect(await transition.progress()).toMatchObject({ phase: 'Waiting' });
+  expect(await restart.query(restartProgress)).toMatchObject({ phase: 'Restarting', open: 1 });
+});

@@ -1,0 +1,55 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { setup } from '../../../clients/setup/setup.ts';
+import { clusterUidOf } from '../../../kubernetes/cluster-uid.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { watchIdOf } from '../../../workflows/messages.ts';
+import { drover } from '../../clients/drover.ts';
+import { aFleet, until } from '../fleet.ts';
+
+/** Two clusters of one name; all are to use the Temporal of the first. */
+const first = aFleet({ simulator: false, workers: 0 });
+const second = aFleet({ simulator: false, workers: 0 });
+
+const watch = () => first().temporal.client.workflow.getHandle(watchIdOf('default'));
+const setUp = (of: typeof first): Promise<void> => setup({ kube: of().kube, temporal: first().temporal, cluster: 'default', say: () => {} });
+const startWorkerOf = (of: typeof first) => first().startWorker({ KUBECONFIG: of().workerKubeconfig });
+
+test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or steer workflows', async () => {
+  const told = new RegExp(String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`);
+  await expect(startWorkerOf(second)).rejects.toThrow(told);
+  await expect(setUp(second)).rejects.toThrow(told);
+  await second().createPool('default', 'web', { autohealing: {} });
+  const domain = { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' }, memory: { guest: '64Mi' } };
+  await second().kube.create(VirtualMachines, { metadata: { namespace: 'default', name: 'db' }, spec: { runStrategy: 'Halted', template: { spec: { domain } } } });
+  const servers = ['--kubeconfig', second().stack.kubeconfig, '--address', first().stack.temporalAddress];
+  for (const args of [
+    ['rollout', 'pause', 'pool', 'web'],
+    ['heal', 'pause', 'pool', 'web'],
+    ['machine-types', 'pause', '0123abcd'],
+    ['machine-types', 'update', '--which-matches-glob', '*rhel8.*', '--force'],
+  ]) {
+    const { code, stderr } = await drover([...args, ...servers]);
+    expect({ args, code, stderr }).toEqual({ args, code: 1, stderr: expect.stringMatching(told) as string });
+  }
+});
+
+test('a watch that is terminated is started again by a worker', async () => {
+  const worker = await startWorkerOf(first);
+  onTestFinished(() => worker.kill());
+  const before = await watch().describe();
+  await watch().terminate('a test');
+  await until(async () => {
+    const now = await watch().describe();
+    expect(now).toMatchObject({ status: { name: 'RUNNING' }, memo: { clusterUid: await clusterUidOf(first().kube) } });
+    expect(now.runId).not.toBe(before.runId);
+  });
+});
+
+test('a worker ends when another cluster has taken its name meanwhile', async () => {
+  const worker = await startWorkerOf(first);
+  onTestFinished(() => worker.kill());
+  await watch().terminate('a test');
+  await setUp(second);
+  await until(async () => expect(() => process.kill(worker.pid, 0)).toThrow('ESRCH'));
+  expect(await worker.stop()).toBe(1);
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { admitInstance, admitMachine, answered } from '../../../simulator/api/admission.ts';
+import { instance, machine } from '../simulated.ts';
+
+const review = (operation: string, object: unknown, oldObject?: unknown) => ({
+  request: { uid: 'review-uid', operation, object, oldObject },
+});
+
+type Given = Parameters<typeof admitMachine>;
+const filled = (object: unknown, kubevirt: Given[1], preference?: Given[2]) =>
+  admitMachine(review('UPDATE', object), kubevirt, preference).at(-1)?.value;
+
+describe('admission', () => {
+  const bare = { ...machine(), spec: { runStrategy: 'Always' as const, template: { spec: { domain: { devices: {} } } } } };
+
+  test('fills in what a new VM leaves open', () => {
+    expect(admitMachine(review('CREATE', bare), undefined)).toEqual([
+      { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
+      { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
+      { op: 'add', path: '/spec/template/metadata', value: { annotations: { 'kubevirt.io/pci-topology-version': 'v3' } } },
+      {
+        op: 'add',
+        path: '/spec/template/spec/domain/firmware',
+        value: { uuid: expect.stringMatching(/^[0-9a-f-]{36}$/), serial: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      },
+      { op: 'add', path: '/metadata/finalizers', value: ['kubevirt.io/virtualMachineControllerFinalize'] },
+    ]);
+  });
+
+  test('fills in a machine type that was taken away', () => {
+    expect(admitMachine(review('UPDATE', bare, machine()), undefined)).toEqual([
+      { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
+      { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
+    ]);
+  });
+
+  test("fills in the machine type of the preference, then that of the cluster, then that of the guest's architecture", () => {
+    const preference = { metadata: { name: 'rhel' }, spec: { machine: { preferredMachineType: 'pc-q35-rhel9.4.0' } } };
+    const configuration = { architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.2.0' }, arm64: { machineType: 'virt-rhel9.2.0' } } };
+    const kubevirt = { metadata: { name: 'kubevirt' }, spec: { configuration } };
+    const ofAll = { ...kubevirt, spec: { configuration: { ...configuration, machineType: 'pc-q35-rhel9.6.0' } } };
+    const arm = { ...bare, spec: { ...bare.spec, template: { spec: { domain: { devices: {} }, architecture: 'arm64' } } } };
+    const typed = { ...bare, spec: { ...bare.spec, template: { spec: { domain: { devices: {}, machine: { type: 'q35' } } } } } };
+    expect(filled(bare, ofAll, preference)).toEqual({ type: 'pc-q35-rhel9.4.0' });
+    expect(filled(bare, ofAll, { metadata: { name: 'none' }, spec: {} })).toEqual({ type: 'pc-q35-rhel9.6.0' });
+    expect(filled(bare, kubevirt)).toEqual({ type: 'pc-q35-rhel9.2.0' });
+    expect(filled(arm, kubevirt)).toEqual({ type: 'virt-rhel9.2.0' });
+    expect(filled(arm, undefined)).toEqual({ type: 'virt' });
+    expect(filled(typed, ofAll, preference)).toEqual({ type: 'q35' });
+  });
+
+  test("drops what others say of a VMI's state", () => {
+    expect(admitInstance(review('UPDATE', instance('Failed'), instance('Running')))).toEqual([
+      { op: 'add', path: '/status', value: { phase: 'Running' } },
+    ]);
+  });
+
+  test('answers by the review', () => {
+    const answer = answered(review('UPDATE', bare), [{ op: 'remove', path: '/status' }]);
+    const { response } = answer as { response: { uid: string; allowed: boolean; patch: string } };
+    expect(response).toMatchObject({ uid: 'review-uid', allowed: true });
+    expect(JSON.parse(Buffer.from(response.patch, 'base64').toString())).toEqual([{ op: 'remove', path: '/status' }]);
+  });
+});

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { startStack } from '../../dev/stack.ts';
+import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
+import {
+  DataVolumes,
+  KubeVirts,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
+
+const FAST = { 'sim.drover.dev/boot-time': '50ms', 'sim.drover.dev/stop-time': '50ms' };
+
+export interface Wanted {
+  spec?: Partial<VirtualMachine['spec']>;
+  metadata?: Partial<ObjectMeta>;
+  annotations?: Record<string, string>;
+  guest?: Record<string, unknown>;
+}
+
+/** A stack of one test file with the simulator in it, and what a user of KubeVirt would do there. */
+export class SimulatedCluster {
+  readonly stack: Stack;
+  readonly kube: KubeClient;
+  readonly #state: string;
+
+  private constructor(state: string, stack: Stack) {
+    this.#state = state;
+    this.stack = stack;
+    this.kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
+  }
+
+  static async start(kubevirtCrds?: string): Promise<SimulatedCluster> {
+    const state = mkdtempSync(join(tmpdir(), 'drover-simulator-'));
+    const crds = kubevirtCrds === undefined ? {} : { kubevirtCrds };
+    const stack = await startStack({ state, ephemeral: true, worker: false, restarts: false, ...crds });
+    return new SimulatedCluster(state, stack);
+  }
+
+  async end(): Promise<void> {
+    await this.kube.close();
+    await this.stack.stop();
+    rmSync(this.#state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+
+  /** Creates a VM that always runs, boots and stops at once, unless `wanted` says otherwise. */
+  createMachine(name: string, { spec, metadata, annotations, guest }: Wanted = {}): Promise<Stored<VirtualMachine>> {
+    const domain = { devices: {}, cpu: { sockets: 1 }, memory: { guest: '2Gi' } };
+    const template = { metadata: { labels: { vm: name }, annotations: { ...FAST, ...annotations } }, spec: { domain, ...guest } };
+    return this.kube.create<VirtualMachine>(VirtualMachines, {
+      metadata: { name, namespace: 'default', ...metadata },
+      spec: { ...(spec?.running === undefined ? { runStrategy: 'Always' } : {}), template, ...spec },
+    });
+  }
+
+  machine = (name: string): Promise<Stored<VirtualMachine>> =>
+    this.kube.get<VirtualMachine>(VirtualMachines, { namespace: 'default', name });
+  instance = (name: string): Promise<Stored<VirtualMachineInstance>> =>
+    this.kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace: 'default', name });
+  dataVolume = (name: string): Promise<Stored<DataVolume>> =>
+    this.kube.get<DataVolume>(DataVolumes, { namespace: 'default', name });
+  claim = (name: string): Promise<Stored<Claim>> => this.kube.get<Claim>(PersistentVolumeClaims, { namespace: 'default', name });
+
+  /** Resolves with the VM once it shows the status. */
+  shows(name: string, printableStatus: string): Promise<Stored<VirtualMachine>> {
+    return eventually(async () => {
+      const machine = await this.machine(name);
+      const { status } = machine;
+      if (status?.printableStatus !== printableStatus)
+        throw new Error(`${name} is ${JSON.stringify(status)}, not ${printableStatus}`);
+      return machine;
+    });
+  }
+
+  /** A running VM and its VMI. */
+  async running(
+    name: string,
+    wanted: Wanted = {},
+  ): Promise<{ machine: Stored<VirtualMachine>; instance: Stored<VirtualMachineInstance> }> {
+    await this.createMachine(name, wanted);
+    const machine = await this.shows(name, 'Running');
+    return { machine, instance: await this.instance(name) };
+  }
+
+  patch<T extends KubeObject>(resource: Resource, name: string, patch: object, namespace = 'default'): Promise<Stored<T>> {
+    return this.kube.patch<T>(resource, { namespace, name }, 'merge', patch);
+  }
+
+  changeGuest = (name: string, spec: object): Promise<Stored<VirtualMachine>> =>
+    this.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { spec } } });
+
+  configure = (patch: object): Promise<Stored<KubeVirt>> => this.patch<KubeVirt>(KubeVirts, 'kubevirt', patch, 'kubevirt');
+
+  delete = (
+    resource: Resource,
+    name: string,
+    propagationPolicy: 'Background' | 'Foreground' | 'Orphan' = 'Background',
+  ): Promise<Stored> => this.kube.delete(resource, { namespace: 'default', name }, { propagationPolicy });
+
+  /** Resolves once the object is no more. */
+  gone(resource: Resource, name: string): Promise<void> {
+    return eventually(async () => {
+      try {
+        const left = await this.kube.get(resource, { namespace: 'default', name });
+        throw new Error(`${name} is still there: ${JSON.stringify(left.metadata)}`);
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    });
+  }
+
+  /** Calls a subresource as virtctl does; `ok`, or the code and message of the refusal. */
+  async call(path: string, body: object = {}): Promise<string> {
+    try {
+      await this.kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/default/${path}`, body });
+      return 'ok';
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      return `${error.status} ${error.reason}: ${error.message}`;
+    }
+  }
+}
+
+export const eventually = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 60_000, interval: 50 });

@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { conditionOf } from '../../simulator/store/conditions.ts';
+import { BACKOFF_ANNOTATION } from '../../simulator/vm/start-failure.ts';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import {
+  DataVolumes,
+  PersistentVolumeClaims,
+  Secrets,
+  Services,
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
+import { eventually, SimulatedCluster, type Wanted } from './simulated-cluster.ts';
+
+const ReplicaSets: Resource = {
+  group: 'kubevirt.io',
+  version: 'v1',
+  plural: 'virtualmachineinstancereplicasets',
+  kind: 'VirtualMachineInstanceReplicaSet',
+  namespaced: true,
+};
+
+let cluster: SimulatedCluster;
+beforeAll(async () => {
+  cluster = await SimulatedCluster.start();
+});
+afterAll(() => cluster?.end());
+
+const withDisk = (disk: string, annotations: Record<string, string> = {}): Wanted => ({
+  spec: {
+    dataVolumeTemplates: [
+      {
+        metadata: { name: disk, annotations },
+        spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '2Gi' } } } },
+      },
+    ],
+  },
+  guest: { volumes: [{ name: 'root', dataVolume: { name: disk } }] },
+});
+const claim = (name: string) => ({
+  metadata: { name, namespace: 'default' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+});
+const ownedBy = ({ metadata }: KubeObject, kind: string, apiVersion = 'kubevirt.io/v1') => ({
+  metadata: {
+    ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid!, controller: true, blockOwnerDeletion: true }],
+  },
+});
+
+test("a VM's disk is provisioned before it starts, and goes with it", async () => {
+  await cluster.createMachine('disk', withDisk('disk-root', { 'sim.drover.dev/provision-time': '1s' }));
+  await cluster.shows('disk', 'Provisioning');
+  const machine = await cluster.shows('disk', 'Running');
+  const volume = await cluster.dataVolume('disk-root');
+  const bound = await cluster.claim('disk-root');
+  expect(controllerOf(volume)).toMatchObject({ kind: 'VirtualMachine', uid: machine.metadata.uid });
+  expect(volume.status).toMatchObject({ phase: 'Succeeded', progress: '100.0%', claimName: 'disk-root' });
+  expect(controllerOf(bound)).toMatchObject({ kind: 'DataVolume', uid: volume.metadata.uid });
+  expect(bound).toMatchObject({
+    spec: { volumeName: expect.any(String) },
+    status: { phase: 'Bound', capacity: { storage: '2Gi' } },
+  });
+  await cluster.delete(VirtualMachines, 'disk');
+  await cluster.gone(VirtualMachines, 'disk');
+  await cluster.gone(DataVolumes, 'disk-root');
+  await cluster.gone(PersistentVolumeClaims, 'disk-root');
+});
+
+test('a halted VM gets its disk too', async () => {
+  const { spec, guest } = withDisk('halted-root');
+  await cluster.createMachine('halted', { spec: { ...spec, runStrategy: 'Halted' }, guest: guest! });
+  await eventually(async () => expect((await cluster.dataVolume('halted-root')).status?.phase).toBe('Succeeded'));
+  await cluster.shows('halted', 'Stopped');
+});
+
+test('a disk that nobody owns is adopted by the VM whose template names it', async () => {
+  await cluster.running('first', withDisk('kept'));
+  const { uid } = (await cluster.dataVolume('kept')).metadata;
+  await cluster.delete(VirtualMachines, 'first', 'Orphan');
+  await cluster.gone(VirtualMachines, 'first');
+  expect(controllerOf(await cluster.dataVolume('kept'))).toBeUndefined();
+  await cluster.delete(VirtualMachineInstances, 'first');
+  await cluster.gone(VirtualMachineInstances, 'first');
+  const { machine } = await cluster.running('second', withDisk('kept'));
+  const adopted = await cluster.dataVolume('kept');
+  expect(adopted.metadata.uid).toBe(uid);
+  expect(controllerOf(adopted)?.uid).toBe(machine.metadata.uid);
+});
+
+test('a disk that fails shows in its VM', async () => {
+  await cluster.createMachine('broken', withDisk('broken-root', { 'sim.drover.dev/provision-fails': 'true' }));
+  await cluster.shows('broken', 'DataVolumeError');
+});
+
+test('a guest on a corrupt disk fails to start, and one on a fresh disk does not', async () => {
+  await cluster.configure({ metadata: { annotations: { [BACKOFF_ANNOTATION]: '0.01' } } });
+  await cluster.running('corrupt', withDisk('corrupt-root'));
+  await cluster.patch(DataVolumes, 'corrupt-root', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
+  await cluster.shows('corrupt', 'Running');
+  await cluster.delete(VirtualMachineInstances, 'corrupt');
+  await eventually(async () => expect((await cluster.machine('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1));
+  await cluster.delete(VirtualMachines, 'corrupt', 'Foreground');
+  await cluster.gone(VirtualMachines, 'corrupt');
+  await cluster.running('corrupt', withDisk('corrupt-root'));
+});
+
+test('a VM waits for a claim that is not there', async () => {
+  await cluster.createMachine('waits', { guest: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] } });
+  await cluster.shows('waits', 'ErrorPvcNotFound');
+  await cluster.kube.create(PersistentVolumeClaims, claim('later'));
+  await cluster.shows('waits', 'Running');
+  expect((await cluster.claim('later')).status?.phase).toBe('Bound');
+  await cluster.delete(PersistentVolumeClaims, 'later');
+  await cluster.kube.create(PersistentVolumeClaims, claim('next'));
+  await eventually(async () => expect((await cluster.claim('next')).status?.phase).toBe('Bound'));
+  expect((await cluster.claim('later')).metadata.deletionTimestamp).toBeDefined();
+  await cluster.delete(VirtualMachines, 'waits');
+  await cluster.gone(PersistentVolumeClaims, 'later');
+});
+
+test('a VM waits for a Secret that is not there', async () => {
+  await cluster.createMachine('mounts', { guest: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] } });
+  await eventually(async () => expect((await cluster.instance('mounts')).status?.phase).toBe('Scheduling'));
+  await cluster.shows('mounts', 'Starting');
+  await cluster.kube.create(Secrets, { metadata: { name: 'seed', namespace: 'default' } });
+  await cluster.shows('mounts', 'Running');
+});
+
+test('a VM that is deleted alone leaves its guest running, and a VM of its name takes it over', async () => {
+  const { instance } = await cluster.running('orphans');
+  await cluster.delete(VirtualMachines, 'orphans', 'Orphan');
+  await cluster.gone(VirtualMachines, 'orphans');
+  const left = await cluster.instance('orphans');
+  expect(left.metadata).toMatchObject({ uid: instance.metadata.uid });
+  expect(left.metadata.deletionTimestamp).toBeUndefined();
+  expect(controllerOf(left)).toBeUndefined();
+  const { machine, instance: adopted } = await cluster.running('orphans');
+  expect(adopted.metadata.uid).toBe(instance.metadata.uid);
+  expect(controllerOf(adopted)?.uid).toBe(machine.metadata.uid);
+});
+
+test('a VM that is deleted in the foreground goes after what it owns', async () => {
+  await cluster.running('foreground', { ...withDisk('foreground-root'), annotations: { 'sim.drover.dev/stop-time': '300ms' } });
+  await cluster.delete(VirtualMachines, 'foreground', 'Foreground');
+  expect((await cluster.machine('foreground')).metadata.finalizers).toContain('foregroundDeletion');
+  await cluster.gone(VirtualMachines, 'foreground');
+  const found = (resource: Resource, name: string) => cluster.kube.get(resource, { namespace: 'default', name });
+  await expect(found(DataVolumes, 'foreground-root')).rejects.toMatchObject({ status: 404 });
+  await expect(found(VirtualMachineInstances, 'foreground')).rejects.toMatchObject({ status: 404 });
+});
+
+test('what a dead owner leaves goes, and what has a living one stays', async () => {
+  const selector = { matchLabels: { a: 'b' } };
+  const template = { metadata: { labels: { a: 'b' } }, spec: { domain: { devices: {} } } };
+  const set = (name: string) =>
+    cluster.kube.create(ReplicaSets, { metadata: { name, namespace: 'default' }, spec: { selector, template } });
+  const [dying, living] = [await set('dying'), await set('living')];
+  await cluster.running('of-dying', ownedBy(dying, 'VirtualMachineInstanceReplicaSet'));
+  await cluster.running('of-living', ownedBy(living, 'VirtualMachineInstanceReplicaSet'));
+  await cluster.delete(ReplicaSets, 'dying');
+  await cluster.gone(VirtualMachines, 'of-dying');
+  // Of a living owner's name, but with the UID of one that is no more.
+  const impostor = { ...living, metadata: { ...living.metadata, uid: dying.metadata.uid } };
+  await cluster.createMachine('of-none', {
+    ...ownedBy(impostor, 'VirtualMachineInstanceReplicaSet'),
+    spec: { runStrategy: 'Halted' },
+  });
+  await cluster.gone(VirtualMachines, 'of-none');
+  // Of a kind that the collector does not look after.
+  const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
+  await cluster.createMachine('of-service', { ...ownedBy(service, 'Service', 'v1'), spec: { runStrategy: 'Halted' } });
+  await cluster.shows('of-service', 'Stopped');
+  await cluster.createMachine('of-none-again', {
+    ...ownedBy(impostor, 'VirtualMachineInstanceReplicaSet'),
+    spec: { runStrategy: 'Halted' },
+  });
+  await cluster.gone(VirtualMachines, 'of-none-again');
+  expect((await cluster.machine('of-service')).metadata.deletionTimestamp).toBeUndefined();
+  expect((await cluster.machine('of-living')).metadata.deletionTimestamp).toBeUndefined();
+});
+
+test("a VM leaves another's VMI of its name alone, and says that it can't start", async () => {
+  const { instance } = await cluster.running('taken');
+  await cluster.delete(VirtualMachines, 'taken', 'Orphan');
+  await cluster.gone(VirtualMachines, 'taken');
+  const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
+  await cluster.patch(VirtualMachineInstances, 'taken', ownedBy(service, 'Service', 'v1'));
+  await cluster.createMachine('taken');
+  await eventually(async () =>
+    expect(conditionOf(await cluster.machine('taken'), 'Failure')).toMatchObject({ reason: 'FailedCreate' }),
+  );
+  expect((await cluster.machine('taken')).status).toMatchObject({ printableStatus: 'Stopped' });
+  await cluster.delete(VirtualMachines, 'taken');
+  await cluster.gone(VirtualMachines, 'taken');
+  const left = await cluster.instance('taken');
+  expect(left.metadata.uid).toBe(instance.metadata.uid);
+  expect(left.metadata.deletionTimestamp).toBeUndefined();
+});
+
+test('a VMI that no VM made runs and goes as any other', async () => {
+  await cluster.kube.create(VirtualMachineInstances, {
+    metadata: {
+      name: 'bare',
+      namespace: 'default',
+      annotations: { 'sim.drover.dev/boot-time': '0s', 'sim.drover.dev/stop-time': '0s' },
+    },
+    spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
+  });
+  await eventually(async () => expect((await cluster.instance('bare')).status?.phase).toBe('Running'));
+  await cluster.delete(VirtualMachineInstances, 'bare');
+  await cluster.gone(VirtualMachineInstances, 'bare');
+});
+
+test('a disk template that no volume names is refused, on creation and on any change', async () => {
+  const dataVolumeTemplates = [{ metadata: { name: 'lost' }, spec: { source: { blank: {} } } }];
+  const volumes = [{ name: 'disk', dataVolume: { name: 'lost' } }];
+  const domain = { devices: {}, memory: { guest: '64Mi' } };
+  const words = "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list";
+  const spec = { runStrategy: 'Halted' as const, dataVolumeTemplates };
+  await expect(cluster.createMachine('loses', { spec, guest: { domain } })).rejects.toThrow(words);
+  await cluster.createMachine('loses', { spec, guest: { domain, volumes } });
+  await expect(cluster.changeGuest('loses', { volumes: [] })).rejects.toThrow(words);
+});
+
+test('a VM that asks for no memory is admitted, and not started', async () => {
+  await cluster.createMachine('tiny', { guest: { domain: { devices: {} } } });
+  await eventually(async () =>
+    expect(conditionOf(await cluster.machine('tiny'), 'Failure')).toMatchObject({
+      reason: 'FailedCreate',
+      message: expect.stringContaining('no memory requested') as string,
+    }),
+  );
+  expect((await cluster.machine('tiny')).status).toMatchObject({ printableStatus: 'Stopped' });
+});

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { WorkQueue } from '../../../simulator/store/work-queue.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+
+/** A queue whose work is written down. */
+function queueOf(work: (key: string, times: number) => Promise<number | undefined>, concurrency = 2) {
+  const done: string[] = [];
+  const errors: string[] = [];
+  const queue = new WorkQueue({
+    concurrency,
+    work: async (key) => {
+      done.push(key);
+      return await work(key, done.filter((other) => other === key).length);
+    },
+    onError: (_key, error) => errors.push(error.message),
+  });
+  queue.start();
+  return { queue, done, errors };
+}
+
+test('what is added before the start waits for it', async () => {
+  const done: string[] = [];
+  const note = async (key: string): Promise<undefined> => void done.push(key);
+  const queue = new WorkQueue({ concurrency: 1, work: note, onError: () => {} });
+  queue.add('a');
+  await sleep(5);
+  expect(done).toEqual([]);
+  queue.start();
+  await vi.waitFor(() => expect(done).toEqual(['a']));
+});
+
+test('a key that is added again while it is worked on is worked on once more, never twice at once', async () => {
+  let working = 0;
+  let most = 0;
+  const { queue, done } = queueOf(async () => {
+    most = Math.max(most, ++working);
+    await sleep(10);
+    working--;
+    return undefined;
+  });
+  queue.add('a');
+  for (let n = 0; n < 5; n++) queue.add('a');
+  await vi.waitFor(() => expect(done).toEqual(['a', 'a']));
+  await queue.stop();
+  expect(most).toBe(1);
+});
+
+test('no more keys at once than it may', async () => {
+  let working = 0;
+  let most = 0;
+  const { queue, done } = queueOf(async () => {
+    most = Math.max(most, ++working);
+    await sleep(2);
+    working--;
+    return undefined;
+  }, 3);
+  for (let n = 0; n < 20; n++) queue.add(`key-${n}`);
+  await vi.waitFor(() => expect(done).toHaveLength(20));
+  expect(most).toBe(3);
+});
+
+test('what asks to be looked at again is, and what fails is tried again', async () => {
+  const { queue, done, errors } = queueOf(async (key, times) => {
+    if (key === 'failing' && times === 1) throw new Error('once');
+    return key === 'again' && times === 1 ? 1 : undefined;
+  });
+  queue.add('again');
+  queue.add('failing');
+  await vi.waitFor(() => expect([...done].sort()).toEqual(['again', 'again', 'failing', 'failing']));
+  expect(errors).toEqual(['once']);
+});
+
+test('a conflict is tried again and not told', async () => {
+  const { queue, done, errors } = queueOf(async (_key, times) => {
+    if (times === 1) throw new KubeError(409, 'Conflict', 'the object has been modified');
+    return undefined;
+  });
+  queue.add('a');
+  await vi.waitFor(() => expect(done).toEqual(['a', 'a']));
+  expect(errors).toEqual([]);
+});
+
+test('once stopped it waits for the work in hand and begins no more', async () => {
+  const finish = Promise.withResolvers<number>();
+  const { queue, done } = queueOf(() => finish.promise, 1);
+  queue.add('a');
+  queue.add('b');
+  const stopped = queue.stop();
+  finish.resolve(0);
+  await stopped;
+  queue.add('c');
+  await sleep(10);
+  expect(done).toEqual(['a']);
+});

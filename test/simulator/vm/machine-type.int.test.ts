@@ -1,0 +1,199 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { conditionOf } from '../../../simulator/store/conditions.ts';
+import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/store/resources.ts';
+import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
+import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/types.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { ControllerRevisions, KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
+
+const kubevirtCrds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+
+let cluster: SimulatedCluster;
+beforeAll(async () => {
+  cluster = await SimulatedCluster.start(existsSync(kubevirtCrds) ? kubevirtCrds : undefined);
+});
+afterAll(() => cluster?.end());
+
+const TYPE = '/spec/template/spec/domain/machine/type';
+/** As `drover machine-types update` does it: only where the type is still the one that was looked at. */
+const change = (name: string, from: string, to: string | null, dryRun = false): Promise<Stored<VirtualMachine>> =>
+  cluster.kube.patch<VirtualMachine>(
+    VirtualMachines,
+    { namespace: 'default', name },
+    'json',
+    [{ op: 'test', path: TYPE, value: from }, to === null ? { op: 'remove', path: TYPE } : { op: 'replace', path: TYPE, value: to }],
+    { dryRun },
+  );
+const typeOf = ({ spec }: VirtualMachine): string | undefined => spec.template.spec.domain.machine?.type;
+const cleared = async (name: string): Promise<string | undefined> => typeOf(await change(name, typeOf(await cluster.machine(name))!, null, true));
+const configured = async (configuration: object): Promise<void> => {
+  const key = { namespace: 'kubevirt', name: 'kubevirt' };
+  const before = (await cluster.kube.get<KubeVirt>(KubeVirts, key)).spec?.configuration ?? {};
+  await cluster.configure({ spec: { configuration } });
+  onTestFinished(async () => {
+    const undone = Object.fromEntries(Object.keys(configuration).map((field) => [field, before[field] ?? null]));
+    await cluster.configure({ spec: { configuration: undone } });
+  });
+};
+const guestOf = async (name: string): Promise<string | undefined> => (await cluster.instance(name)).status?.machine?.type;
+const stopped = (name: string, type: string, spec: Partial<VirtualMachine['spec']> = {}) =>
+  cluster.createMachine(name, { spec: { runStrategy: 'Halted', ...spec }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } } });
+const running = (name: string, type: string, runStrategy: RunStrategy = 'Always', annotations: Record<string, string> = {}) =>
+  cluster.running(name, { spec: { runStrategy }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } }, annotations });
+const prefers = (kind: typeof VirtualMachinePreferences, name: string, preferredMachineType: string) =>
+  cluster.kube.create(kind, {
+    metadata: { name, ...(kind.namespaced ? { namespace: 'default' } : {}) },
+    spec: { machine: { preferredMachineType } },
+  });
+
+describe('a machine type that is taken away', () => {
+  test('is filled in at once: by the preference, the old field of the cluster, or that of the architecture', async () => {
+    await prefers(VirtualMachineClusterPreferences, 'everywhere', 'pc-q35-rhel9.2.0');
+    await prefers(VirtualMachinePreferences, 'here', 'pc-q35-rhel8.6.0');
+    await configured({ architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.4.0' } } });
+    await stopped('bare', 'pc-q35-rhel8.6.0');
+    await stopped('of-cluster', 'pc-q35-rhel8.6.0', { preference: { name: 'everywhere' } });
+    await stopped('of-namespace', 'pc-q35-rhel9.6.0', { preference: { name: 'here', kind: 'VirtualMachinePreference' } });
+    await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.4.0'));
+    expect(await cleared('of-cluster')).toBe('pc-q35-rhel9.2.0');
+    expect(await cleared('of-namespace')).toBe('pc-q35-rhel8.6.0');
+    expect(typeOf(await cluster.machine('of-cluster'))).toBe('pc-q35-rhel8.6.0');
+    await configured({ machineType: 'pc-q35-rhel9.8.0' });
+    await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.8.0'));
+    expect(typeOf(await change('of-cluster', 'pc-q35-rhel8.6.0', null))).toBe('pc-q35-rhel9.2.0');
+    const created = await cluster.createMachine('created', { spec: { runStrategy: 'Halted', preference: { name: 'everywhere' } } });
+    expect(typeOf(created)).toBe('pc-q35-rhel9.2.0');
+    expect(created.spec.template.spec.architecture).toBe('amd64');
+  });
+
+  test('comes from the copy of its preference that a VM was first seen with', async () => {
+    await prefers(VirtualMachineClusterPreferences, 'moves-on', 'pc-q35-rhel8.6.0');
+    const { uid, name } = await stopped('follows', 'pc-q35-rhel9.4.0', { preference: { name: 'moves-on' } }).then(({ metadata }) => metadata);
+    const kept = await eventually(async () => {
+      const ref = (await cluster.machine(name)).status?.preferenceRef;
+      expect(ref).toMatchObject({ name: 'moves-on', controllerRevisionRef: { name: expect.stringMatching(/^follows-moves-on-v1beta1-/) } });
+      return ref!.controllerRevisionRef!.name!;
+    });
+    const revision = await cluster.kube.get(ControllerRevisions, { namespace: 'default', name: kept });
+    expect(revision.metadata).toMatchObject({ ownerReferences: [{ uid }], labels: { 'instancetype.kubevirt.io/object-name': 'moves-on' } });
+    const patch = { spec: { machine: { preferredMachineType: 'pc-q35-rhel9.8.0' } } };
+    await cluster.kube.patch(VirtualMachineClusterPreferences, { name: 'moves-on' }, 'merge', patch);
+    expect(await cleared('follows')).toBe('pc-q35-rhel8.6.0');
+    await stopped('later', 'pc-q35-rhel9.4.0', { preference: { name: 'moves-on' } });
+    expect(await cleared('later')).toBe('pc-q35-rhel9.8.0');
+  });
+
+  test('is not changed where somebody else was faster', async () => {
+    await stopped('contested', 'pc-q35-rhel8.6.0');
+    await expect(change('contested', 'pc-q35-rhel9.2.0', null)).rejects.toMatchObject({ status: 422 });
+  });
+
+  test('a preference that is not there is none at admission, and is told in the status', async () => {
+    await stopped('unpreferred', 'pc-q35-rhel8.6.0', { preference: { name: 'nowhere' } });
+    expect(await cleared('unpreferred')).toBe('q35');
+    await eventually(async () =>
+      expect(conditionOf(await cluster.machine('unpreferred'), 'Failure')).toMatchObject({ status: 'True', reason: 'FailedFindPreference' }),
+    );
+  });
+});
+
+describe('a machine type that the cluster does not emulate', () => {
+  test("is refused in KubeVirt's words, on creation and on any change", async () => {
+    await eventually(() =>
+      expect(stopped('ancient', 'pc-i440fx-rhel7.6.0')).rejects.toThrow(
+        'spec.template.spec.domain.machine.type is not supported: pc-i440fx-rhel7.6.0 (allowed values: [q35* pc-q35*])',
+      ),
+    );
+    await stopped('modern', 'pc-q35-rhel8.6.0');
+    await expect(change('modern', 'pc-q35-rhel8.6.0', 'virt-rhel9.2.0', true)).rejects.toMatchObject({ status: 422 });
+    await configured({ architectureConfiguration: { amd64: { emulatedMachines: ['q35*', 'pc-q35-rhel9.*'] } } });
+    await eventually(() =>
+      expect(cluster.patch(VirtualMachines, 'modern', { metadata: { labels: { any: String(Date.now()) } } })).rejects.toThrow(
+        'machine.type is not supported: pc-q35-rhel8.6.0 (allowed values: [q35* pc-q35-rhel9.*])',
+      ),
+    );
+    expect(typeOf(await change('modern', 'pc-q35-rhel8.6.0', null))).toBe('q35');
+    await configured({ emulatedMachines: ['pc-q35-rhel9?8.0'] });
+    await eventually(() => expect(change('modern', 'q35', 'pc-q35-rhel9.6.0', true)).rejects.toThrow('(allowed values: [pc-q35-rhel9?8.0])'));
+    expect(typeOf(await change('modern', 'q35', 'pc-q35-rhel9.8.0', true))).toBe('pc-q35-rhel9.8.0');
+  });
+});
+
+describe('a running guest', () => {
+  test('keeps its type until it is restarted, which RestartRequired asks for without a reason', async () => {
+    const { instance } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '2s' });
+    await change('keeps', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
+    const asked = await eventually(async () => {
+      const condition = conditionOf(await cluster.machine('keeps'), 'RestartRequired');
+      expect(condition).toMatchObject({ status: 'True', message: NOT_LIVE });
+      return condition!;
+    });
+    expect(asked.reason ?? '').toBe('');
+    expect(await guestOf('keeps')).toBe('pc-q35-rhel8.6.0');
+    await cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name: 'keeps' }, { uid: instance.metadata.uid });
+    const next = await eventually(async () => {
+      const found = await cluster.instance('keeps');
+      expect(found.metadata.uid).not.toBe(instance.metadata.uid);
+      return found;
+    });
+    expect(next.status?.machine).toBeUndefined();
+    await cluster.shows('keeps', 'Running');
+    expect(await guestOf('keeps')).toBe('pc-q35-rhel9.4.0');
+    expect(conditionOf(await cluster.machine('keeps'), 'RestartRequired')).toBeUndefined();
+  });
+
+  test('of an alias has an old type that no change of its VM tells', async () => {
+    await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel8.6.0' } } });
+    onTestFinished(async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } })));
+    const guest = await eventually(async () => {
+      await cluster.kube.delete(VirtualMachines, { namespace: 'default', name: 'alias' }).catch(() => undefined);
+      await cluster.gone(VirtualMachines, 'alias');
+      const { instance } = await running('alias', 'q35');
+      expect(instance.status?.machine?.type).toBe('pc-q35-rhel8.6.0');
+      return instance;
+    });
+    await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } });
+    expect(conditionOf(await cluster.machine('alias'), 'RestartRequired')).toBeUndefined();
+    expect(guest.spec.domain.machine?.type).toBe('q35');
+  });
+
+  test('can be played in a snapshot, in which its VM can be changed and not switched', async () => {
+    await running('snapped', 'pc-q35-rhel8.6.0', 'Once');
+    const note = (snapshotInProgress: string | null) =>
+      cluster.kube.patch(VirtualMachines, { namespace: 'default', name: 'snapped' }, 'merge', { status: { snapshotInProgress } }, { subresource: 'status' });
+    await note('nightly');
+    await change('snapped', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
+    await eventually(async () => expect(conditionOf(await cluster.machine('snapped'), 'RestartRequired')).toBeDefined());
+    expect((await cluster.machine('snapped')).status?.snapshotInProgress).toBe('nightly');
+    const words = 'Cannot update vm running state until snapshot "nightly" completes';
+    expect(await cluster.call('virtualmachines/snapped/stop')).toBe(
+      `500 InternalError: Internal error occurred: admission webhook "virtualmachine-validator.kubevirt.io" denied the request: ${words}`,
+    );
+    await expect(cluster.patch(VirtualMachines, 'snapped', { spec: { runStrategy: 'Always' } })).rejects.toThrow(words);
+    await note(null);
+    expect(await cluster.call('virtualmachines/snapped/stop')).toBe('ok');
+    expect((await cluster.shows('snapped', 'Stopped')).spec.runStrategy).toBe('Halted');
+  });
+
+  test('can be played to migrate for as long as a test needs', async () => {
+    await running('moves', 'pc-q35-rhel9.4.0', 'Always', { 'sim.drover.dev/migration-time': '1h' });
+    expect(await cluster.call('virtualmachines/moves/migrate')).toBe('ok');
+    await cluster.shows('moves', 'Migrating');
+    const end = { metadata: { annotations: { 'sim.drover.dev/migration-time': '0s' } } };
+    await cluster.patch(VirtualMachineInstances, 'moves', end);
+    await cluster.shows('moves', 'Running');
+    expect((await cluster.instance('moves')).status?.migrationState).toMatchObject({ completed: true });
+  });
+});
+
+test('no node takes a guest whose machine type none has, until one has it', async () => {
+  await cluster.createMachine('retired', { guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } } });
+  await cluster.shows('retired', 'ErrorUnschedulable');
+  const label = 'machine-type.node.kubevirt.io/pc-q35-rhel7.4.0';
+  await cluster.kube.patch<Node>(Nodes, { name: 'sim-node-2' }, 'merge', { metadata: { labels: { [label]: 'true' } } });
+  await cluster.shows('retired', 'Running');
+  expect((await cluster.instance('retired')).status?.nodeName).toBe('sim-node-2');
+});

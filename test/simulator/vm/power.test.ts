@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { checkGuest, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
+import type { RunStrategy } from '../../../simulator/types.ts';
+import { condition, instance, machine } from '../simulated.ts';
+
+const running = instance('Running');
+const succeeded = instance('Succeeded');
+const stopRequest = { action: 'Stop', uid: 'vmi-uid' };
+
+/** The answer, or the code of the refusal. */
+function outcome(act: typeof start, runStrategy: RunStrategy, found?: typeof running, body = {}): unknown {
+  try {
+    return act(machine({ runStrategy }), found, body);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return error.code;
+  }
+}
+
+describe('start', () => {
+  test.each([
+    ['Halted', undefined, { spec: { runStrategy: 'Always' } }],
+    ['Halted', running, 409],
+    ['Always', undefined, 409],
+    ['Once', undefined, 409],
+    ['Manual', undefined, { status: { stateChangeRequests: [{ action: 'Start' }] } }],
+    ['Manual', succeeded, { status: { stateChangeRequests: [stopRequest, { action: 'Start' }] } }],
+    ['RerunOnFailure', succeeded, { status: { stateChangeRequests: [stopRequest, { action: 'Start' }] } }],
+    ['RerunOnFailure', instance('Failed'), 409],
+  ] as const)('of a VM that is %s', (strategy, found, expected) => {
+    expect(outcome(start, strategy, found)).toEqual(expected);
+  });
+
+  test('of one that says running', () => {
+    expect(start(machine({ running: false }), undefined, {})).toEqual({ spec: { running: true } });
+  });
+
+  test('paused', () => {
+    expect(outcome(start, 'Halted', undefined, { paused: true })).toEqual({
+      status: { stateChangeRequests: [{ action: 'Start', data: { paused: 'true' } }] },
+    });
+  });
+});
+
+describe('stop', () => {
+  test.each([
+    ['Always', running, {}, { spec: { runStrategy: 'Halted' } }],
+    ['Once', running, {}, { spec: { runStrategy: 'Halted' } }],
+    ['Manual', running, {}, { status: { stateChangeRequests: [stopRequest] } }],
+    ['Manual', undefined, {}, 409],
+    ['RerunOnFailure', succeeded, {}, 409],
+    ['Halted', undefined, {}, 409],
+    ['Halted', running, {}, 409],
+    [
+      'Halted',
+      running,
+      { gracePeriod: 0 },
+      { status: { stateChangeRequests: [stopRequest] }, instanceSpec: { terminationGracePeriodSeconds: 0 } },
+    ],
+    [
+      'Always',
+      running,
+      { gracePeriod: 3 },
+      { spec: { runStrategy: 'Halted' }, instanceSpec: { terminationGracePeriodSeconds: 3 } },
+    ],
+  ] as const)('of a VM that is %s', (strategy, found, body, expected) => {
+    expect(outcome(stop, strategy, found, body)).toEqual(expected);
+  });
+});
+
+describe('restart', () => {
+  const requests = { status: { stateChangeRequests: [stopRequest, { action: 'Start' }] } };
+
+  test.each([
+    ['Always', running, {}, requests],
+    ['Manual', running, {}, requests],
+    ['RerunOnFailure', running, {}, requests],
+    ['Always', undefined, {}, 409],
+    ['Halted', running, {}, 409],
+    ['Once', running, {}, 409],
+    ['Always', running, { gracePeriodSeconds: 0 }, { ...requests, instanceSpec: { terminationGracePeriodSeconds: 1 } }],
+    ['Always', running, { gracePeriodSeconds: 5 }, 400],
+    ['Always', running, { gracePeriodSeconds: -1 }, 400],
+  ] as const)('of a VM that is %s', (strategy, found, body, expected) => {
+    expect(outcome(restart, strategy, found, body)).toEqual(expected);
+  });
+
+  test('while one is under way is an error of 500, as KubeVirt answers', () => {
+    const under = machine({ runStrategy: 'Always' }, { stateChangeRequests: [{ action: 'Stop', uid: 'vmi-uid' }] });
+    expect(() => restart(under, running, {})).toThrow(
+      expect.objectContaining({ code: 500, message: expect.stringContaining('already underway') }),
+    );
+  });
+
+  test('by hand need not wait for a backoff', () => {
+    const failing = machine({ runStrategy: 'Always' }, { startFailure: { consecutiveFailCount: 2 } });
+    expect(restart(failing, running, {}).status).toMatchObject({ startFailure: null });
+  });
+});
+
+test.each([
+  ['pause', running, undefined],
+  ['pause', succeeded, 'VM is not running'],
+  ['pause', instance('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is already paused'],
+  ['unpause', running, 'VMI is not paused'],
+  ['softreboot', instance('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is paused'],
+])('%s of a guest: %j', (action, guest, message) => {
+  if (message === undefined) expect(() => checkGuest(action, guest)).not.toThrow();
+  else expect(() => checkGuest(action, guest)).toThrow(message);
+});

@@ -1,0 +1,83 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
+import { expect, test } from 'vitest';
+import { pause, promote, resume } from '../../../workflows/messages.ts';
+import { aTimeSkippingServer, soon } from '../time-skipping.ts';
+import { aTimedPool } from '../timed-pool.ts';
+
+const server = aTimeSkippingServer();
+
+test('the next run knows how the rollout stands, which batch is under way, and that it is paused', async () => {
+  const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
+  const batch = await pool.heldBatch();
+  await pool.workflow.signal(pause, { by: 'anna', why: 'the weekend' });
+  await soon(async () => expect((await pool.rollout()).paused).toMatchObject({ by: 'anna', why: 'the weekend' }));
+  const { rollout, updating } = await pool.progress();
+  expect(updating).toMatchObject([{ n: 1, vms: pool.cluster.acts[0]!.vms }]);
+
+  const runId = await pool.runId();
+  await pool.fillHistory();
+  await pool.continued(runId);
+  expect(await pool.progress()).toMatchObject({ rollout, updating });
+
+  // The batch tells its end to the run that there is now.
+  batch.goOn();
+  await server().orphanEnded(batch.workflow);
+  await soon(async () => expect(await pool.progress()).toMatchObject({ updating: [], rollout: { step: 0, batches: 1, failures: [] } }));
+  await server().pass('1h');
+  expect(pool.cluster.acts).toHaveLength(1);
+  await pool.workflow.signal(resume);
+  await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
+  await server().pass('1h');
+  expect(pool.cluster.acts).toHaveLength(1);
+  await pool.workflow.signal(promote);
+  await server().pass('1m');
+  await pool.completed();
+  expect(pool.cluster.acts.map(({ act }) => act)).toEqual(['update', 'update', 'update', 'update']);
+  expect(new Set(pool.cluster.acts.flatMap(({ vms }) => vms)).size).toBe(4);
+});
+
+test('no signal is lost that comes while a run gives way to the next', async () => {
+  const pool = await aTimedPool(server());
+  const batch = await pool.heldBatch();
+  let count = 0;
+  // By its status, for this server leaves a query without an answer that comes while a run gives way.
+  const isHeard = (): void => expect(pool.cluster.pool.status?.rollout?.paused?.by).toBe(String(count));
+  for (let times = 1; times <= 3; times++) {
+    const runId = await pool.runId();
+    const filled = pool.fillHistory();
+    // Not more than it can hear: a run does not give way as long as there are signals that it has not heard.
+    do {
+      await pool.workflow.signal(pause, { by: String(++count) });
+      await soon(isHeard);
+    } while ((await pool.runId()) === runId);
+    await filled;
+  }
+
+  // The end of a batch is such a signal too.
+  const runId = await pool.runId();
+  const filled = pool.fillHistory();
+  batch.goOn();
+  await filled;
+  await pool.continued(runId);
+  await soon(async () => expect(await pool.progress()).toMatchObject({ updating: [], rollout: { paused: { by: String(count) } } }));
+});
+
+test('the delay after a failure goes on as it was', async () => {
+  const pool = await aTimedPool(server());
+  pool.cluster.refusal = 'exceeded quota';
+  await pool.change({ replicas: 5 });
+  await server().pass('20s');
+  // 1 s, 2 s, 4 s and 8 s lie behind it; it waits for the rest of 16 s.
+  expect(pool.cluster.times('create')).toHaveLength(5);
+  const { retryAt } = await pool.progress();
+  const runId = await pool.runId();
+  await pool.fillHistory();
+  await pool.continued(runId);
+  expect((await pool.progress()).retryAt).toBe(retryAt);
+
+  await server().pass('1m');
+  const [last = 0, next = 0, afterIt = 0] = pool.cluster.times('create').slice(4);
+  expect(next - Date.parse(retryAt!)).toBeGreaterThanOrEqual(0);
+  expect(next - last).toBeLessThan(17_900);
+  expect(afterIt - next).toBeGreaterThanOrEqual(32_000);
+});

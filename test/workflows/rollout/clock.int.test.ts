@@ -1,0 +1,220 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
+import { Context } from '@temporalio/activity';
+import { expect, test } from 'vitest';
+import { beating } from '../../../activities/lib/heartbeat.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
+import type { FakeCluster } from '../fake-cluster.ts';
+import { aTimeSkippingServer, soon } from '../time-skipping.ts';
+import { updateBatchIdOf } from '../../../workflows/messages.ts';
+import { aTimedPool, HOUR, MINUTE, ref, template } from '../timed-pool.ts';
+
+const server = aTimeSkippingServer();
+
+/** Time passes by itself too, while the workflow works. */
+const MOMENT = 5_000;
+
+test('a rollout goes on when it has waited 30 minutes at its step', async () => {
+  const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { wait: '30m' } }] } });
+  await pool.change({ template: template('two') });
+  await soon(async () => expect((await pool.rollout()).stepReachedAt).toBeDefined());
+  const reached = Date.parse((await pool.rollout()).stepReachedAt!);
+
+  await server().pass('29m');
+  expect(pool.cluster.times('update')).toHaveLength(1);
+  await server().pass('2m');
+  await pool.completed();
+  const [, second = 0] = pool.cluster.times('update');
+  expect(second - reached).toBeGreaterThanOrEqual(30 * MINUTE);
+  expect(second - reached).toBeLessThan(30 * MINUTE + MOMENT);
+  expect(Date.parse((await pool.rollout()).completedAt!)).toBeGreaterThanOrEqual(second);
+});
+
+test('a rollout waits three days for its maintenance window, and goes on in it', async () => {
+  const opens = (Math.floor((await server().now()) / MINUTE) + 3 * 24 * 60) * MINUTE;
+  const at = new Date(opens);
+  const cron = `${at.getUTCMinutes()} ${at.getUTCHours()} ${at.getUTCDate()} ${at.getUTCMonth() + 1} *`;
+  const pool = await aTimedPool(server(), { rollout: { windows: [{ cron, duration: '1h' }] } });
+  await pool.change({ template: template('two') });
+  await soon(() => expect(pool.cluster.pool.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Progressing', reason: 'WaitingForWindow' })));
+
+  await server().pass(3 * 24 * HOUR - 2 * MINUTE);
+  expect(pool.cluster.times('update')).toEqual([]);
+  await server().pass('3m');
+  await pool.completed();
+  const [first = 0] = pool.cluster.times('update');
+  expect(first - opens).toBeGreaterThanOrEqual(0);
+  expect(first - opens).toBeLessThan(MOMENT);
+  expect(pool.cluster.acts).toHaveLength(4);
+});
+
+test('what is to be created is tried again after 1 s, then after twice as long each time, a minute at most', async () => {
+  const pool = await aTimedPool(server());
+  pool.cluster.refusal = 'exceeded quota';
+  await pool.change({ replicas: 6 });
+  await server().pass('4m');
+  const times = pool.cluster.times('create');
+  const delays = times.slice(1).map((at, index) => at - times[index]!);
+  const wanted = [1, 2, 4, 8, 16, 32, 60, 60];
+  expect(delays.length).toBeGreaterThanOrEqual(wanted.length);
+  for (const [index, seconds] of wanted.entries()) {
+    expect(delays[index]).toBeGreaterThanOrEqual(seconds * 1_000);
+    expect(delays[index]).toBeLessThan(seconds * 1_900);
+  }
+  expect(pool.cluster.acts.at(-1)!.vms).toHaveLength(1);
+  expect((await pool.progress()).retryAt).not.toBeNull();
+
+  pool.cluster.refusal = null;
+  await server().pass('1m');
+  await soon(() => expect(pool.cluster.vms.size).toBe(6));
+  await soon(async () => expect((await pool.progress()).retryAt).toBeNull());
+
+  // What went well has ended the row of failures.
+  pool.cluster.refusal = 'exceeded quota';
+  const before = pool.cluster.acts.length;
+  await pool.change({ replicas: 7 });
+  await server().pass('2s');
+  await soon(() => expect(pool.cluster.times('create').length).toBeGreaterThan(before + 1));
+  const [first = 0, second = 0] = pool.cluster.times('create').slice(before);
+  expect(second - first).toBeGreaterThanOrEqual(1_000);
+  expect(second - first).toBeLessThan(1_900);
+});
+
+test('a status that could not be written is written once it can be, though nothing else happens to the pool', async () => {
+  let isAway = true;
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    writeStatus: (...args: Parameters<typeof cluster.activities.writeStatus>) =>
+      isAway && cluster.pool.spec.replicas === 5 ? Promise.reject(new Error('the API server is away')) : cluster.activities.writeStatus(...args),
+  }));
+  await pool.change({ replicas: 5 });
+  await server().pass('3m');
+  expect(pool.cluster.pool.status?.replicas).toBe(4);
+  isAway = false;
+  await server().pass('1m');
+  await soon(() => expect(pool.cluster.pool.status?.replicas).toBe(5));
+});
+
+test('a pool that no plan can be made for says so, and is looked at again by a timer until one can', async () => {
+  let isAway = false;
+  let plans = 0;
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    plan: (...args: Parameters<typeof cluster.activities.plan>) => {
+      plans++;
+      return isAway ? Promise.reject(new Error('the API server is away')) : cluster.activities.plan(...args);
+    },
+  }));
+  isAway = true;
+  await pool.change({ replicas: 5 });
+  const trouble = { reason: 'NotPlanned', message: 'the API server is away' };
+  await soon(async () => expect((await pool.progress()).troubles).toContainEqual(expect.objectContaining(trouble)));
+  const before = plans;
+  await server().pass('3m');
+  // Three at once each time, with 10 s at most between them.
+  expect(plans - before).toBeGreaterThanOrEqual(3 * 14);
+  expect(plans - before).toBeLessThan(3 * 25);
+  isAway = false;
+  await server().pass('15s');
+  await soon(() => expect(pool.cluster.vms.size).toBe(5));
+});
+
+test('a step of which nobody knows what it has done stays in doubt where no plan could be made since', async () => {
+  let isAway = false;
+  const doubts: boolean[] = [];
+  const pool = await aTimedPool(server(), {}, (cluster) => ({
+    plan: (...args: Parameters<typeof cluster.activities.plan>) => {
+      doubts.push(args[0].inDoubt);
+      return isAway ? Promise.reject(new Error('the API server is away')) : cluster.activities.plan(...args);
+    },
+    createVms: () => {
+      isAway = true;
+      return Promise.reject(new Error('the connection broke'));
+    },
+  }));
+  await pool.change({ replicas: 5 });
+  await server().pass('1m');
+  await soon(() => expect(doubts.filter((isInDoubt) => isInDoubt).length).toBeGreaterThan(3 + 3));
+  expect(doubts.slice(doubts.indexOf(true))).not.toContain(false);
+});
+
+test('what is to be noted on VMs while other notes are written is noted right after', async () => {
+  const written = Promise.withResolvers<void>();
+  let notes = 0;
+  const pool = await aTimedPool(server(), { autohealing: {} }, (cluster) => ({
+    noteRuns: async (...args: Parameters<NonNullable<typeof cluster.activities.noteRuns>>) => {
+      if (++notes === 1) await beating(() => Promise.race([written.promise, Context.current().cancelled]));
+      await cluster.activities.noteRuns!(...args);
+    },
+  }));
+  const { cluster } = pool;
+  await soon(() => expect(notes).toBe(1));
+  await pool.change({ replicas: 6 });
+  await soon(() => expect(cluster.pool.status?.readyReplicas).toBe(6));
+  expect(notes).toBe(1);
+  written.resolve();
+  const unnoted = () => [...cluster.vms.values()].filter(({ notYetRun }) => notYetRun !== null);
+  await soon(() => expect(unnoted()).toEqual([]));
+});
+
+test('a batch that could not be begun is tried again after 1 s, then after twice as long each time', async () => {
+  const pool = await aTimedPool(server());
+  const next = template('two');
+  // Somebody has taken the ids of the first four.
+  const taken = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
+  for (const workflowId of taken) await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
+  await pool.change({ template: next });
+  const begunAt = await server().now();
+  await server().pass('20s');
+  await pool.completed();
+  const [first = 0] = pool.cluster.times('update');
+  expect(first - begunAt).toBeGreaterThanOrEqual((1 + 2 + 4 + 8) * 1_000);
+});
+
+test('a batch whose workflow fails is made up for at once', async () => {
+  const pool = await aTimedPool(server());
+  const batch = await pool.heldBatch();
+  batch.fail();
+  await pool.completed();
+  expect(pool.cluster.acts).toHaveLength(5);
+  expect(pool.cluster.acts[1]!.vms).toEqual(pool.cluster.acts[0]!.vms);
+});
+
+test('a batch that nobody hears of any more is taken for lost a quarter of an hour after its deadline', async () => {
+  const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 600 } });
+  const batch = await pool.heldBatch();
+  const runId = await pool.runId();
+  await pool.fillHistory();
+  await pool.continued(runId);
+  // The run that began it would have heard of it.
+  batch.fail();
+  await server().orphanEnded(batch.workflow);
+
+  // A pool that is not settled is nudged every few minutes, though nothing happens to it.
+  await server().pass('24m');
+  await pool.nudge();
+  expect((await pool.progress()).updating).toHaveLength(1);
+  await server().pass('2m');
+  await pool.nudge();
+  await pool.completed();
+  expect(pool.cluster.acts).toHaveLength(5);
+  const [first, second] = pool.cluster.acts;
+  expect(second!.vms).toEqual(first!.vms);
+  expect(second!.at - first!.at).toBeGreaterThanOrEqual(25 * MINUTE);
+});
+
+test('a batch that is given up is asked to end, before others take its VMs', async () => {
+  let isAway = true;
+  const updateVms: UpdateActivities['updateVms'] = (request) => (isAway ? Promise.reject(new Error('the API server is away')) : cluster!.activities.updateVms(request));
+  let cluster: FakeCluster | undefined;
+  const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 60 } }, (its) => {
+    cluster = its;
+    return { updateVms };
+  });
+  await pool.change({ template: template('two') });
+  await soon(async () => expect((await pool.progress()).updating).toHaveLength(1));
+  const first = await pool.batch(1);
+  await server().pass('17m');
+  isAway = false;
+  await pool.nudge();
+  await pool.completed();
+  await soon(async () => expect((await first.describe()).status.name).toBe('CANCELLED'));
+});

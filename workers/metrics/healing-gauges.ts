@@ -1,0 +1,48 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+
+/** How the healing of pools stands, as their status tells it; every worker tells of all of them. */
+export class HealingGauges {
+  readonly #cycles: Gauge<'namespace' | 'pool' | 'phase'>;
+  readonly #givenUp: Gauge<'namespace' | 'pool'>;
+  readonly #suspended: Gauge<'namespace' | 'pool' | 'reason'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const everyWorker = 'Every worker tells of all pools.';
+    this.#cycles = new Gauge({
+      name: 'drover_healing_cycles',
+      help: `VMs that are being replaced, by the phase of their cycle. ${everyWorker}`,
+      labelNames: ['namespace', 'pool', 'phase'],
+      registers,
+    });
+    this.#givenUp = new Gauge({
+      name: 'drover_healing_given_up',
+      help: `VMs that are sick, and left so after maxAttempts until a person asks. ${everyWorker}`,
+      labelNames: ['namespace', 'pool'],
+      registers,
+    });
+    this.#suspended = new Gauge({
+      name: 'drover_healing_suspended',
+      help: `1 for a pool whose sick VMs are left as they are, by the reason of its condition HealingSuspended. ${everyWorker}`,
+      labelNames: ['namespace', 'pool', 'reason'],
+      registers,
+    });
+  }
+
+  look(pools: Iterable<StoredPool>): void {
+    for (const gauge of [this.#cycles, this.#givenUp, this.#suspended]) gauge.reset();
+    for (const { metadata, status } of pools) {
+      if (status?.healing === undefined) continue;
+      const labels = { namespace: metadata.namespace, pool: metadata.name };
+      const { cycles, spent } = status.healing;
+      // A pool that heals none now has a zero, which an alert can tell from one that is gone.
+      for (const phase of ['Removing', 'Waiting', 'Provisioning']) {
+        this.#cycles.set({ ...labels, phase }, cycles.filter((one) => one.phase === phase).length);
+      }
+      this.#givenUp.set(labels, spent.filter(({ end }) => end === 'GivenUp').length);
+      const suspended = status.conditions?.find((condition) => condition.type === 'HealingSuspended' && condition.status === 'True');
+      if (suspended !== undefined) this.#suspended.set({ ...labels, reason: suspended.reason ?? 'Unknown' }, 1);
+    }
+  }
+}

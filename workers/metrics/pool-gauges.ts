@@ -1,0 +1,57 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+
+type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> & { availableReplicas?: number; unavailableReplicas?: number };
+
+/** How pools stand, as their specs and their status tell it; every worker tells of all of them. */
+export class PoolGauges {
+  readonly #counts: Record<'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable', Gauge<'namespace' | 'pool'>>;
+  readonly #rollout: Gauge<'namespace' | 'pool' | 'state'>;
+  readonly #stalled: Gauge<'namespace' | 'pool' | 'reason'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const everyWorker = 'Every worker tells of all pools.';
+    const gauge = (name: string, help: string): Gauge<'namespace' | 'pool'> =>
+      new Gauge({ name: `drover_pool_${name}_vms`, help: `${help} ${everyWorker}`, labelNames: ['namespace', 'pool'], registers });
+    this.#counts = {
+      desired: gauge('desired', 'VMs that the spec of a pool asks for.'),
+      current: gauge('current', 'VMs that a pool has.'),
+      ready: gauge('ready', 'VMs of a pool whose guests are ready.'),
+      updated: gauge('updated', 'VMs of a pool that carry its newest revision.'),
+      available: gauge('available', 'VMs of a pool that have been ready for minReadySeconds.'),
+      unavailable: gauge('unavailable', 'VMs that the spec of a pool asks for and that are not available.'),
+    };
+    this.#rollout = new Gauge({
+      name: 'drover_pool_rollout',
+      help: `1 for the state of a pool's rollout: the reason of its condition Progressing. ${everyWorker}`,
+      labelNames: ['namespace', 'pool', 'state'],
+      registers,
+    });
+    this.#stalled = new Gauge({
+      name: 'drover_pool_stalled',
+      help: `1 for a pool about which no plan can be made, by the reason of its condition Stalled. ${everyWorker}`,
+      labelNames: ['namespace', 'pool', 'reason'],
+      registers,
+    });
+  }
+
+  look(pools: Iterable<StoredPool>): void {
+    for (const gauge of [...Object.values(this.#counts), this.#rollout, this.#stalled]) gauge.reset();
+    for (const { metadata, spec, status } of pools) {
+      const labels = { namespace: metadata.namespace, pool: metadata.name };
+      const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, availableReplicas = readyReplicas }: Partial<Told> = status ?? {};
+      this.#counts.desired.set(labels, spec.replicas);
+      this.#counts.current.set(labels, replicas);
+      this.#counts.ready.set(labels, readyReplicas);
+      this.#counts.updated.set(labels, updatedReplicas);
+      this.#counts.available.set(labels, availableReplicas);
+      this.#counts.unavailable.set(labels, Math.max(0, spec.replicas - availableReplicas));
+      for (const { type, status: is, reason = 'Unknown' } of status?.conditions ?? []) {
+        if (type === 'Progressing') this.#rollout.set({ ...labels, state: reason }, 1);
+        if (type === 'Stalled' && is === 'True') this.#stalled.set({ ...labels, reason }, 1);
+      }
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { pool } from '../../workflows/pool/pool.ts';
+import { changed, poolIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
+import { DroverCluster, DroverNamespace, DroverPool } from '../../workflows/search-attributes.ts';
+
+/** Tells the pool's workflow to look again, and starts it where it doesn't run. */
+export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
+  await client.workflow.signalWithStart<typeof pool, [Seen?]>('pool', {
+    workflowId: poolIdOf(ref),
+    taskQueue: taskQueueOf(ref.cluster),
+    args: [ref],
+    signal: changed,
+    signalArgs: [seen],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    staticSummary: `Pool ${ref.namespace}/${ref.name}`,
+    staticDetails: `Keeps the VMs of pool **${ref.name}** in namespace **${ref.namespace}** of cluster **${ref.cluster}** as its spec says.`,
+    typedSearchAttributes: [
+      { key: DroverCluster, value: ref.cluster },
+      { key: DroverNamespace, value: ref.namespace },
+      { key: DroverPool, value: ref.name },
+    ],
+  });
+}
+
+/** Tells the workflow of a pool that is gone, for it to end; none is started. */
+export async function tellGone(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
+  try {
+    await client.workflow.getHandle(poolIdOf(ref)).signal(changed, seen);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

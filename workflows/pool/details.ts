@@ -1,0 +1,54 @@
+import { underWay } from '../../decisions/healing/state.ts';
+import { asWritten } from '../../decisions/lib/markdown.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
+import type { RolloutsState } from '../rollout/rollouts.ts';
+import type { SetbacksState } from './setbacks.ts';
+import type { Planned } from '../../activities/pool/types.ts';
+
+/** What the Web UI shows of a pool in this moment, as Markdown: what went wrong first, since it cuts the end off. */
+export function poolDetails(planned: Planned, doing: readonly string[], { troubles, retryAt }: SetbacksState, { batches }: RolloutsState): string {
+  if (planned.gone) return 'The pool is gone.';
+  const { counts, phase } = planned;
+  const states = Object.entries(counts.byState).map(([state, count]) => `${count} ${state}`);
+  return [
+    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
+    retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
+    ...rolloutDetails(planned, batches),
+    ...healingDetails(planned),
+    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${asWritten(message)}`),
+    ...doing.map((reason) => `- ${reason}`),
+    states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
+  ]
+    .filter((line) => line !== '')
+    .join('\n\n');
+}
+
+function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {
+  if (planned.rollout === undefined || (planned.rollout.phase === 'Complete' && batches.length === 0)) return [];
+  const { phase, goal, state, waits } = planned.rollout;
+  const { paused, halted, failures } = state;
+  return [
+    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${asWritten(paused.by)}${because(paused.why)}`}`,
+    halted === undefined ? '' : `${halted.kind} by ${asWritten(halted.by)}${because(halted.why)}`,
+    ...waits.map(({ words }) => `- ${words}`),
+    ...batches.map(({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`),
+    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
+  ];
+}
+
+function healingDetails({ healing }: Planned & { gone: false }): string[] {
+  if (healing === undefined) return [];
+  const { state, suspended, waits } = healing;
+  const cycles = underWay(state.cycles);
+  return [
+    state.paused === undefined ? '' : `**Healing** is paused by ${asWritten(state.paused.by)}${because(state.paused.why)}`,
+    suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
+    ...cycles.slice(0, CYCLES_TOLD).map(({ vm, attempt, phase, nextAt, why }) => `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${asWritten(why)}`),
+    cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
+    ...waits.map((words) => `- ${words}`),
+  ];
+}
+
+const CYCLES_TOLD = 10;
+
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${asWritten(why)}`);

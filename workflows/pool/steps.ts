@@ -1,0 +1,159 @@
+import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { Departure } from '../../decisions/pool/departure.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import type { Rollouts } from '../rollout/rollouts.ts';
+import type { Setbacks } from './setbacks.ts';
+import type { LaneKind, UnderWay } from './in-flight.ts';
+import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { Done, PoolKey } from '../../activities/pool/types.ts';
+
+/**
+ * VMs that one activity creates or deletes. Several run at once, and of different lengths, so that they end one after
+ * another: the end of one leaves the API server no idle moment.
+ */
+const LANES = { first: 42, second: 84, longest: 126 };
+
+
+const { createVms, deleteVms, haltVms, releaseVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>({
+  startToCloseTimeout: '15m',
+  heartbeatTimeout: '10s',
+  // What nobody has taken up by then is planned anew.
+  scheduleToStartTimeout: '2m',
+  // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
+  retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
+});
+const { setFinalizer } = proxyActivities<PoolActivities>({
+  startToCloseTimeout: '60s',
+  retry: { initialInterval: '500ms', maximumInterval: '30s' },
+});
+export const { writeStatus, noteRuns } = proxyActivities<PoolActivities & HealActivities>({
+  startToCloseTimeout: '5m',
+  heartbeatTimeout: '10s',
+  retry: { initialInterval: '500ms', maximumAttempts: 4 },
+});
+export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<PoolActivities & HealActivities>({
+  startToCloseTimeout: '60s',
+  // What can't be written gives way to what the next plan finds.
+  retry: { initialInterval: '500ms', maximumAttempts: 4 },
+});
+
+export interface StepContext {
+  key: PoolKey;
+  /** Of the pool's spec that the step was planned for. */
+  generation: number;
+  /** Names of all VMs that leave the pool by now, those of the same plan included. */
+  leaving: readonly string[];
+  seen: Seen;
+  underWay: UnderWay;
+  setbacks: Setbacks;
+  rollouts: Rollouts;
+  /** Told when a lane has ended, with what a later plan must have seen; null where nobody knows what it has done. */
+  onEnd: (seen: Seen | null) => void;
+}
+
+/** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
+export function begin(step: PoolStep, context: StepContext): void {
+  const { key, generation, seen, setbacks } = context;
+  const { reason } = step;
+  // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
+  const words = { summary: summary(reason) };
+  const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
+    inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, 'FailedDelete', act);
+  switch (step.kind) {
+    case 'create':
+      for (const numbers of lanes(step.numbers)) {
+        const names = numbers.map((number) => vmName(key.name, number));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions(words, [key, numbers, step.revision, seen, { generation, atBreadth: setbacks.hasProven }]));
+      }
+      return;
+    case 'delete':
+      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions(words, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]));
+      return;
+    case 'halt':
+      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions(words, [key, vms, departureOf(step, vms, context), seen]));
+      return;
+    case 'release':
+      for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions(words, [key, vms]));
+      return;
+    case 'discard':
+      if (context.underWay.has('disks')) return;
+      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () => discardDisks.executeWithOptions(words, [key, step.claims]));
+    case 'unmark':
+      return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
+    case 'update':
+      context.rollouts.begin(key, step, seen);
+      return;
+    case 'keep':
+      return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
+    case 'mark':
+      return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions(words, [key, step.vms]));
+    case 'prune':
+      return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions(words, [key, step.revisions]));
+    case 'hold':
+    case 'let-go':
+      if (context.underWay.has('finalizer')) return;
+      inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
+        ...nothing,
+        seen: await setFinalizer.executeWithOptions(words, [key, step.kind === 'hold']),
+      }));
+  }
+}
+
+/** What can't be done now can be later: it stands in nobody's way. What comes while another is at work is planned anew when that has ended. */
+function tidy({ underWay, onEnd }: StepContext, kind: 'revisions' | 'notes', reason: string, act: () => Promise<void>): void {
+  if (underWay.has(kind)) return underWay.hold(kind);
+  const run = underWay.run({ kind, reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
+  void run.then(() => {
+    if (underWay.wasHeld(kind)) onEnd({});
+  });
+}
+
+const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
+
+function inLane(
+  lane: { kind: LaneKind; names: string[]; reason: string },
+  { underWay, setbacks, onEnd }: StepContext,
+  failure: Failure['reason'],
+  act: () => Promise<Done>,
+): void {
+  let seen: Seen | null = null;
+  // Where the pool is another by then, it has failed in nothing.
+  const { state } = setbacks;
+  const isOfPool = (): boolean => setbacks.state === state;
+  const run = underWay.run(lane, async () => {
+    try {
+      const done = await act();
+      seen = done.seen;
+      if (!isOfPool()) return;
+      if (done.refused !== null) setbacks.failed(failure, done.refused.message, done.refused, done.count);
+      else if (done.count > 0) setbacks.succeeded(failure);
+    } catch (error) {
+      // Nobody has taken it up in time. Whether an earlier attempt has done something is not known.
+      if (error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START') {
+        log.info('a step is planned anew, for no worker has begun it', { reason: lane.reason });
+        return;
+      }
+      const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+      log.error('a step failed', { reason: lane.reason, message });
+      if (isOfPool()) setbacks.failed(failure, message);
+    }
+  });
+  void run.then(() => onEnd(seen));
+}
+
+function departureOf({ because }: { because: Departure['because'] }, vms: readonly Target[], { generation, leaving }: StepContext): Departure {
+  if (because !== 'surplus') return { because };
+  const own = new Set(vms.map((vm) => vm.name));
+  return { because, generation, others: leaving.filter((name) => !own.has(name)) };
+}
+
+function lanes<T>(items: readonly T[]): T[][] {
+  const { first, second, longest } = LANES;
+  if (items.length <= longest) return [[...items]];
+  return [items.slice(0, first), items.slice(first, first + second), ...lanes(items.slice(first + second))];
+}

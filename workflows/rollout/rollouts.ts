@@ -1,0 +1,192 @@
+import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
+import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
+import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import { onSignal } from '../handlers.ts';
+import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
+import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
+import type { UnderWay } from '../pool/in-flight.ts';
+import type { updateBatch } from './update-batch.ts';
+import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import type { BatchEnd } from '../payloads.ts';
+
+
+/** Plain data: a run hands it to the next. */
+export interface RolloutsState {
+  /** Null before the first look: then the pool's status tells it. */
+  rollout: RolloutStatus | null;
+  batches: Batch[];
+  notBefore: number;
+  /** Batches in a row of which no VM could be taken. */
+  deferrals: number;
+  /** How many steps the pool's rollouts have. */
+  steps: number;
+}
+
+type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
+
+export interface RolloutsOptions {
+  ref: PoolRef;
+  state: RolloutsState | undefined;
+  underWay: UnderWay;
+  /** Told that the pool must be looked at again, with what that look must have seen. */
+  onChange: (seen?: Seen) => void;
+  /** Told what could not be done. */
+  onTrouble: (message: string) => void;
+}
+
+/** What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked for. */
+export class Rollouts {
+  state: RolloutsState;
+  readonly #options: RolloutsOptions;
+  /** What was asked for since the last plan was: that plan knows nothing of it. */
+  #asks: Ask[] = [];
+  /** UID of the pool; null before the first look. */
+  #pool: string | null = null;
+
+  constructor(options: RolloutsOptions) {
+    this.#options = options;
+    this.state = options.state ?? nothingKnown();
+    const take = (ask: Ask): void => {
+      this.#ask(ask);
+      options.onChange();
+    };
+    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) => take((rollout) => paused(rollout, asked, now())));
+    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take((rollout) => resumed(rollout, now())));
+    onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
+      take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked, now()) : rollout)),
+    );
+    onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
+      take((rollout, steps) => (full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout)),
+    );
+    onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
+  }
+
+  /** What a plan needs to know. */
+  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore' | 'now'> {
+    if (this.state.rollout !== null) this.#asks = [];
+    return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore, now: Date.now() };
+  }
+
+  /** Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin. */
+  taken({ rollout }: Partial<Pick<PoolPlan, 'rollout'>>): boolean {
+    // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of rollouts.
+    if (rollout === undefined) return true;
+    const isCurrent = this.#asks.length === 0;
+    this.state.steps = rollout.steps;
+    this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
+    for (const n of rollout.superseded) this.#supersede(n);
+    for (const n of rollout.lost) this.#giveUp(n);
+    // The plan that found them lost still held their VMs to be in hand.
+    if (rollout.lost.length > 0) this.#options.onChange();
+    return isCurrent;
+  }
+
+  /** Begins a batch as a workflow of its own, which outlives this run. */
+  begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
+    const { ref, underWay, onChange, onTrouble } = this.#options;
+    this.#pool = key.uid;
+    const batch: Batch = { ...planned, startedAt: Date.now() };
+    this.state.batches.push(batch);
+    const { cluster, namespace, name } = ref;
+    void underWay.run({ kind: 'batch', reason }, async () => {
+      try {
+        const child = await startChild<typeof updateBatch>('updateBatch', {
+          workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
+          args: [{ ref, key, batch, reason, askedBy, minReadyMs, deadlineMs, seen }],
+          parentClosePolicy: ParentClosePolicy.ABANDON,
+          staticSummary: summary(`Batch ${batch.n}: ${reason}`),
+          typedSearchAttributes: [
+            { key: DroverCluster, value: cluster },
+            { key: DroverNamespace, value: namespace },
+            { key: DroverPool, value: name },
+            { key: DroverRevision, value: batch.revision },
+            { key: DroverPhase, value: 'RollingOut' },
+          ],
+        });
+        // It tells its end by a signal, which this run may no longer be there for; only an end from outside is told here.
+        child.result().catch((error: unknown) => {
+          log.warn('a batch was ended from outside', { n: batch.n, error: String(error) });
+          this.#forget(batch.n);
+          onChange();
+        });
+      } catch (error) {
+        if (error instanceof CancelledFailure) throw error;
+        this.#forget(batch.n);
+        this.#putOff(true);
+        onTrouble(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
+        onChange();
+      }
+    });
+  }
+
+  /** The pool is another one of its name: nothing is known of it, and no batch of the one before is its own. What was asked for since then stays. */
+  reset(pool: string): void {
+    for (const { n } of this.state.batches) this.#supersede(n);
+    this.#pool = pool;
+    this.state = nothingKnown();
+  }
+
+  #ask(ask: Ask): void {
+    const { rollout, steps } = this.state;
+    if (rollout !== null) this.state.rollout = ask(rollout, steps);
+    this.#asks.push(ask);
+  }
+
+  #ended({ n, pool, outcomes, seen }: BatchEnd): void {
+    const { state } = this;
+    // Of an earlier pool of this name.
+    if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
+    const batch = state.batches.find((one) => one.n === n);
+    this.#forget(n);
+    if (outcomes.some(({ end }) => end === 'Deferred')) this.#putOff(outcomes.every(({ end }) => end === 'Deferred'));
+    else state.deferrals = 0;
+    if (batch !== undefined && batch.superseded !== true) {
+      const wereDown = new Set(batch.vms.filter(({ wasDown }) => wasDown).map(({ name }) => name));
+      const at = now();
+      const failures = outcomes
+        .filter(({ end }) => end === 'Failed')
+        .map(({ vm, why = '' }) => ({ vm, why: why.slice(0, 1024), at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
+      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
+    }
+    this.#options.onChange(seen);
+  }
+
+  /** The next batch does not follow at once: what stood in the way of the last one may still be there. */
+  #putOff(isInARow: boolean): void {
+    const { state } = this;
+    state.deferrals = isInARow ? state.deferrals + 1 : 1;
+    state.notBefore = Date.now() + backoffMs(state.deferrals);
+  }
+
+  #supersede(n: number): void {
+    const batch = this.state.batches.find((one) => one.n === n);
+    if (batch === undefined) return;
+    batch.superseded = true;
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
+    handle.signal(supersede).catch((error: unknown) => log.info('a batch that was to be superseded has ended', { n, error: String(error), run: workflowInfo().runId }));
+  }
+
+  /** It has said nothing for so long that its VMs are free again: it is asked to end before others take them. */
+  #giveUp(n: number): void {
+    const batch = this.state.batches.find((one) => one.n === n);
+    if (batch === undefined) return;
+    const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
+    handle.cancel().catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
+    this.#options.onTrouble(`batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`);
+    this.#forget(n);
+  }
+
+  #forget(n: number): void {
+    this.state.batches = this.state.batches.filter((batch) => batch.n !== n);
+  }
+}
+
+const nothingKnown = (): RolloutsState => ({ rollout: null, batches: [], notBefore: 0, deferrals: 0, steps: 0 });
+
+const now = (): string => new Date(Date.now()).toISOString();

@@ -36,6 +36,8 @@ export class FakeCluster {
   readonly vmis = new Map<string, VmiView>();
   /** In the order in which they were asked for. */
   readonly acts: Act[] = [];
+  /** Plans that were made. */
+  plans = 0;
   /** What the API server says of every VM that is to be created; null where it has nothing against it. */
   refusal: string | null = null;
   /** What an update of VMs waits for before it does anything; null where nothing is in its way. */
@@ -65,6 +67,7 @@ export class FakeCluster {
 
   readonly activities: Activities = {
     plan: async ({ namespace, name, seen, allowance, ...asked }) => {
+      this.plans++;
       const { pool, vms, vmis } = this;
       const revisions = [...this.#templates].map(([revision, template], index) => ({ name: `${name}-${revision}`, revision, number: index + 1, template }));
       const plan = planPool({

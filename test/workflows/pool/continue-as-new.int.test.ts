@@ -62,6 +62,18 @@ test('no signal is lost that comes while a run gives way to the next', async () 
   await soon(async () => expect(await pool.progress()).toMatchObject({ updating: [], rollout: { paused: { by: String(count) } } }));
 });
 
+test('a run gives way after a hundred turns, long before Temporal would have it', async () => {
+  const pool = await aTimedPool(server());
+  const first = await pool.runId();
+  for (let turns = 1; turns <= 110 && (await pool.runId()) === first; turns++) {
+    const { plans } = pool.cluster;
+    // This server refuses a signal that comes in the moment in which a run gives way.
+    await pool.nudge().catch(() => pool.continued(first));
+    await soon(() => expect(pool.cluster.plans).toBeGreaterThan(plans));
+  }
+  expect(await pool.runId()).not.toBe(first);
+});
+
 test('the delay after a failure goes on as it was', async () => {
   const pool = await aTimedPool(server());
   pool.cluster.refusal = 'exceeded quota';

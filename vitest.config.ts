@@ -3,10 +3,15 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defaultCache } from './dev/paths.ts';
 
-/** Files that kill servers take the longest, for they wait until these are missed: they begin first, or the end would wait for them. */
+/**
+ * Files that kill servers take the longest, for they wait until these are missed: they begin first, or the end would
+ * wait for them.
+ */
 class CrashesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { crashes = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) => (/-(crash|chaos)\./.test(moduleId) ? 'crashes' : 'others'));
+    const { crashes = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
+      /-(crash|chaos)\./.test(moduleId) ? 'crashes' : 'others',
+    );
     return [...crashes, ...others];
   }
 }
@@ -14,13 +19,22 @@ class CrashesFirst extends BaseSequencer {
 /** Tests start hundreds of commands and workers: each finds what Node has made of the code before. */
 process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 
-/** Files that start servers run three at a time, after the others: they wait more than they work, and more of them would starve a small machine. */
+/**
+ * Files that start servers run three at a time, after the others: they wait more than they work, and more of them would
+ * starve a small machine.
+ */
 export default defineConfig({
   test: {
     sequence: { sequencer: CrashesFirst },
     projects: [
       {
-        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/**/*.int.test.ts'], testTimeout: 30_000, sequence: { groupOrder: 0 } },
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.int.test.ts'],
+          testTimeout: 30_000,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         test: {

@@ -1,4 +1,7 @@
-/** Who asked for a template, as the annotation `drover.dev/asked-by` tells it: `<who> <revision>`, so that it vouches for no later one. */
+/**
+ * Who asked for a template, as the annotation `drover.dev/asked-by` tells it: `<who> <revision>`, so that it vouches
+ * for no later one.
+ */
 export const askedByStamp = (who: string, revision: string): string => `${who} ${revision}`;
 
 /** Who asked for the template of this revision; undefined where the stamp is of another, or there is none. */

@@ -16,9 +16,9 @@ export const CRON_SHAPE = 'must have five fields: minute, hour, day of month, mo
 const LONG_AGO = new Date(0);
 
 /**
- * A cron of five fields in a time zone. On the days on which clocks change, times without a wildcard or step happen once: what
- * is skipped happens when the skip ends, and what comes twice happens the first time. Throws a `RangeError` that says in one
- * sentence what is wrong with either.
+ * A cron of five fields in a time zone. On the days on which clocks change, times without a wildcard or step happen
+ * once: what is skipped happens when the skip ends, and what comes twice happens the first time. Throws a `RangeError`
+ * that says in one sentence what is wrong with either.
  */
 export function cronOf(text: string, timeZone: string): Cron {
   const fault = timeZoneFault(timeZone) ?? cronFault(text);

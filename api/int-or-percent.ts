@@ -8,6 +8,7 @@ export type IntOrPercent = number | string;
 export function countOf(value: IntOrPercent, total: number, atLeast = 0): number {
   if (typeof value === 'number') return Math.max(value, atLeast);
   const percent = /^(\d{1,3})%$/.exec(value)?.[1];
-  if (percent === undefined) throw new RangeError(`${JSON.stringify(value)} is neither a number nor a percentage such as 25%`);
+  if (percent === undefined)
+    throw new RangeError(`${JSON.stringify(value)} is neither a number nor a percentage such as 25%`);
   return Math.max(Math.floor((total * Number(percent)) / 100), atLeast);
 }

@@ -1,4 +1,7 @@
-/** Kubernetes objects as JSON carries them: times are RFC 3339 strings, never `Date`, so that they pass through Temporal unchanged. */
+/**
+ * Kubernetes objects as JSON carries them: times are RFC 3339 strings, never `Date`, so that they pass through Temporal
+ * unchanged.
+ */
 
 export interface OwnerReference {
   apiVersion: string;

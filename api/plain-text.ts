@@ -7,7 +7,10 @@ const STYLE = /(\u001B\[(?:0|1|2|22|3\d|9[0-7])m)/;
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Text that somebody else has written, such as a name or a message, on one line, and without what would act on a terminal. */
+/**
+ * Text that somebody else has written, such as a name or a message, on one line, and without what would act on a
+ * terminal.
+ */
 export const plainText = (text: string): string => text.replaceAll(CONTROL, ' ').replaceAll(DIRECTION, escaped);
 
 /** Lines in drover's own colours as they may be printed: whatever else got into them is made plain. */

@@ -113,26 +113,37 @@ export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
 export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {
   if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };
   if (strategy.opportunistic !== undefined) {
-    return { kind: 'opportunistic', statePreservation: strategy.opportunistic.statePreservation ?? DEFAULT_STATE_PRESERVATION };
+    return {
+      kind: 'opportunistic',
+      statePreservation: strategy.opportunistic.statePreservation ?? DEFAULT_STATE_PRESERVATION,
+    };
   }
   const { selectionPolicy, statePreservation = DEFAULT_STATE_PRESERVATION } = strategy.proactive ?? {};
   return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), statePreservation };
 }
 
-/** A duration that the API server would refuse today, of a pool that was stored before, counts as not given: a cycle must not stumble over it. */
+/**
+ * A duration that the API server would refuse today, of a pool that was stored before, counts as not given: a cycle
+ * must not stumble over it.
+ */
 export function healingRules(autohealing: Autohealing): HealingRules {
   const { minFailingToStartDuration } = autohealing;
   return {
     ...DEFAULT_AUTOHEALING,
     ...autohealing,
-    minFailingToStartDuration: minFailingToStartDuration !== undefined && isDuration(minFailingToStartDuration) ? minFailingToStartDuration : null,
+    minFailingToStartDuration:
+      minFailingToStartDuration !== undefined && isDuration(minFailingToStartDuration)
+        ? minFailingToStartDuration
+        : null,
     unhealthyAfter: { ...DEFAULT_UNHEALTHY_AFTER, ...readable(autohealing.unhealthyAfter) },
     backoff: { ...DEFAULT_HEALING_BACKOFF, ...readable(autohealing.backoff) },
   };
 }
 
 const readable = <T extends object>(given: T = {} as T): Partial<T> =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => typeof value !== 'string' || value === 'never' || isDuration(value))) as Partial<T>;
+  Object.fromEntries(
+    Object.entries(given).filter(([, value]) => typeof value !== 'string' || value === 'never' || isDuration(value)),
+  ) as Partial<T>;
 
 const selection = (policy: SelectionPolicy = {}): Required<SelectionPolicy> => ({
   orderedPolicies: [],

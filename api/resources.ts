@@ -14,7 +14,12 @@ const clusterWide = (group: string, version: string, plural: string, kind: strin
 
 export const VirtualMachinePools = namespaced('drover.dev', 'v1alpha1', 'virtualmachinepools', 'VirtualMachinePool');
 export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
-export const VirtualMachineInstances = namespaced('kubevirt.io', 'v1', 'virtualmachineinstances', 'VirtualMachineInstance');
+export const VirtualMachineInstances = namespaced(
+  'kubevirt.io',
+  'v1',
+  'virtualmachineinstances',
+  'VirtualMachineInstance',
+);
 export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');
@@ -29,10 +34,20 @@ export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQu
 export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
 export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');
 export const KubeVirts = namespaced('kubevirt.io', 'v1', 'kubevirts', 'KubeVirt');
-export const SelfSubjectAccessReviews = clusterWide('authorization.k8s.io', 'v1', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview');
+export const SelfSubjectAccessReviews = clusterWide(
+  'authorization.k8s.io',
+  'v1',
+  'selfsubjectaccessreviews',
+  'SelfSubjectAccessReview',
+);
 export const SelfSubjectReviews = clusterWide('authentication.k8s.io', 'v1', 'selfsubjectreviews', 'SelfSubjectReview');
 export const APIServices = clusterWide('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService');
-export const CustomResourceDefinitions = clusterWide('apiextensions.k8s.io', 'v1', 'customresourcedefinitions', 'CustomResourceDefinition');
+export const CustomResourceDefinitions = clusterWide(
+  'apiextensions.k8s.io',
+  'v1',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+);
 
 export const apiVersionOf = (resource: Resource): string =>
   resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;

@@ -3,7 +3,9 @@ import { VirtualMachinePools } from '../api/resources.ts';
 import { poolIdOf } from '../workflows/messages.ts';
 import { onStack } from './stack.ts';
 
-/** What 100 pools cost that are as they should be: the worker's CPU, and the events of their histories, over a minute. */
+/**
+ * What 100 pools cost that are as they should be: the worker's CPU, and the events of their histories, over a minute.
+ */
 const POOLS = 100;
 const VMS = 5;
 const SECONDS = Number(process.argv[2] ?? 60);
@@ -11,12 +13,17 @@ const TICKS_A_SECOND = 100;
 /** A worker tidies up for some seconds after much work. */
 const CALM_MS = 20_000;
 
-const spec = { replicas: VMS, template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } } };
+const spec = {
+  replicas: VMS,
+  template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } },
+};
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index}`);
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 await onStack(async ({ kube, temporal, workerPid }) => {
-  await Promise.all(names.map((name) => kube.create(VirtualMachinePools, { metadata: { name, namespace: 'default' }, spec })));
+  await Promise.all(
+    names.map((name) => kube.create(VirtualMachinePools, { metadata: { name, namespace: 'default' }, spec })),
+  );
   const settled = async (): Promise<boolean> => {
     const { items } = await kube.list(VirtualMachinePools, { namespace: 'default' });
     return items.every((pool) => (pool['status'] as { replicas?: number } | undefined)?.replicas === VMS);
@@ -40,5 +47,7 @@ await onStack(async ({ kube, temporal, workerPid }) => {
   await wait(SECONDS * 1000);
   const used = cpu() - before.cpu;
   const grown = (await events()) - before.events;
-  console.log(`${POOLS} idle pools of ${VMS} VMs, ${SECONDS} s: ${((used / SECONDS) * 100).toFixed(1)} % of one core, ${grown} events of history`);
+  console.log(
+    `${POOLS} idle pools of ${VMS} VMs, ${SECONDS} s: ${((used / SECONDS) * 100).toFixed(1)} % of one core, ${grown} events of history`,
+  );
 });

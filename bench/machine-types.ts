@@ -1,24 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../decisions/views/vm-from-object.ts';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
 import { readFleet } from '../clients/machine-types/read.ts';
 import { seenIn } from '../decisions/lib/versions-read.ts';
 import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
+import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
+import type { VirtualMachine } from '../decisions/views/vm-from-object.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
+import { vmOwner } from '../simulator/store/vm-owner.ts';
 import type { MachineTypeTransitionInput } from '../workflows/machine-types/machine-type-transition.ts';
 import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workflows/messages.ts';
 import { onStack, type Bench } from './stack.ts';
-import { vmOwner } from '../simulator/store/vm-owner.ts';
 
 /**
- * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`. The rate of its
- * patches against that of the same JSON patches over 64 bare connections in the same run (a ratio of 1 would mean that drover
- * costs nothing), its history, the worker's memory, and the worker's CPU while as many running VMs only wait for their owners.
+ * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS]
+ * [SECONDS]`. The rate of its patches against that of the same JSON patches over 64 bare connections in the same run (a
+ * ratio of 1 would mean that drover costs nothing), its history, the worker's memory, and the worker's CPU while as
+ * many running VMs only wait for their owners.
  */
 const [VMS = 10_000, NAMESPACES = 100, ROUNDS = 3, SECONDS = 60] = process.argv.slice(2).map(Number);
 const CONNECTIONS = 64;
@@ -57,11 +58,18 @@ async function run({ kube }: Bench, keys: Key[]): Promise<void> {
   const domain = { devices: {}, machine: { type: OLD } };
   await each(keys, async (key) => {
     const vm = await kube.get(VirtualMachines, key);
-    await kube.create(VirtualMachineInstances, { metadata: { ...key, ownerReferences: [vmOwner(vm.metadata)] }, spec: { domain }, status });
+    await kube.create(VirtualMachineInstances, {
+      metadata: { ...key, ownerReferences: [vmOwner(vm.metadata)] },
+      spec: { domain },
+      status,
+    });
   });
 }
 
-/** The patches that drover would make, by hand, and under a name of their own: who made the VMs is somebody else; in milliseconds for all. */
+/**
+ * The patches that drover would make, by hand, and under a name of their own: who made the VMs is somebody else; in
+ * milliseconds for all.
+ */
 async function patchBare({ kube, stack }: Bench, from: string, to: string): Promise<number> {
   const record: TransitionRecord = { id: '00000000', from, to, guest: null, at: new Date().toISOString() };
   const patches = new Map<string, Operation[]>();
@@ -69,7 +77,10 @@ async function patchBare({ kube, stack }: Bench, from: string, to: string): Prom
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace });
     for (const vm of items) patches.set(vm.metadata.name, typePatch(beforeOf(vm), { machineType: to, record }));
   }
-  const client = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: CONNECTIONS, fieldManager: 'bare' });
+  const client = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), {
+    connections: CONNECTIONS,
+    fieldManager: 'bare',
+  });
   const start = performance.now();
   await each(bare, (key) => client.patch(VirtualMachines, key, 'json', patches.get(key.name)));
   const took = performance.now() - start;
@@ -85,7 +96,15 @@ interface Run {
 /** As `drover machine-types update` does: what it reads before, it hands over. */
 async function begin({ kube, temporal }: Bench, from: string, to: string): Promise<Run> {
   const transition: Transition = {
-    scope: { glob: from, namespaces: namespacesOf(ours), labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    scope: {
+      glob: from,
+      namespaces: namespacesOf(ours),
+      labelSelector: null,
+      names: [],
+      exclude: [],
+      only: null,
+      undoes: null,
+    },
     to,
     restartNow: false,
     maxRestarts: '5%',
@@ -96,10 +115,20 @@ async function begin({ kube, temporal }: Bench, from: string, to: string): Promi
     askedBy: 'bench',
     reason: null,
   };
-  const id = Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0');
-  const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition, seen: seenIn(await readFleet(kube, namespacesOf(ours))) };
+  const id = Math.floor(Math.random() * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+  const input: MachineTypeTransitionInput = {
+    ref: { cluster: 'default', id },
+    transition,
+    seen: seenIn(await readFleet(kube, namespacesOf(ours))),
+  };
   const startedAt = performance.now();
-  const handle = await temporal.client.workflow.start('machineTypeTransition', { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] });
+  const handle = await temporal.client.workflow.start('machineTypeTransition', {
+    workflowId: transitionIdOf('default', id),
+    taskQueue: taskQueueOf('default'),
+    args: [input],
+  });
   return { handle, startedAt };
 }
 
@@ -130,11 +159,14 @@ async function percentOfACore(bench: Bench, meanwhile: () => Promise<void>): Pro
 
 const quiet = (): Promise<void> => sleep(SECONDS * 1000);
 const rate = (ms: number): string => `${((VMS / ms) * 1000).toFixed(0)}/s`;
-const median = (values: number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+const median = (values: number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(async (bench) => {
   const { kube } = bench;
-  console.log(`${VMS} VMs in ${NAMESPACES} namespaces, and as many that are patched bare over ${CONNECTIONS} connections`);
+  console.log(
+    `${VMS} VMs in ${NAMESPACES} namespaces, and as many that are patched bare over ${CONNECTIONS} connections`,
+  );
   console.log(`worker before: ${memoryOf(bench)}`);
   await make(bench, bare);
   await make(bench, ours);
@@ -175,14 +207,18 @@ await onStack(async (bench) => {
   const patchedIn = performance.now() - waiting.startedAt;
   const { items } = await kube.list(VirtualMachines, { namespace: ours[0]!.namespace });
   const marked = items.filter(({ metadata }) => metadata.labels?.[MACHINE_TYPE_RESTART_LABEL] !== undefined).length;
-  console.log(`${VMS} running VMs: ${rate(patchedIn)} until all wait; ${marked} of ${items.length} marked in a namespace; ${await historyOf(waiting)}`);
+  console.log(
+    `${VMS} running VMs: ${rate(patchedIn)} until all wait; ${marked} of ${items.length} marked in a namespace; ${await historyOf(waiting)}`,
+  );
   await sleep(5_000);
   const before = (await waiting.handle.describe()).historyLength;
   const still = await percentOfACore(bench, quiet);
   let n = 0;
   const stirred = await percentOfACore(bench, async () => {
     for (const end = performance.now() + SECONDS * 1000; performance.now() < end; n++) {
-      await kube.patch(VirtualMachineInstances, ours[n % VMS]!, 'merge', { metadata: { labels: { stirred: String(n) } } });
+      await kube.patch(VirtualMachineInstances, ours[n % VMS]!, 'merge', {
+        metadata: { labels: { stirred: String(n) } },
+      });
       await sleep(1000);
     }
   });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { PoolStatus } from '../api/pool/pool.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
+import type { PoolStatus } from '../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { imageEnvironment, lastOf } from '../test/deploy/dockerfile.ts';
 import { runningVmi, runningVmStatus, template } from './running-vm.ts';
@@ -86,7 +86,11 @@ const TICKS_A_SECOND = 100;
 /** User and system time since its start, in seconds. */
 function cpuOf({ workerPid }: Bench): number {
   const stat = readFileSync(`/proc/${workerPid}/stat`, 'utf8');
-  const [user, system] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11).map(Number);
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11)
+    .map(Number);
   return (user! + system!) / TICKS_A_SECOND;
 }
 

@@ -1,18 +1,20 @@
-import type { KubeObject, Stored } from '../api/objects.ts';
-import { REVISION_LABEL } from '../api/names.ts';
 import { countOf } from '../api/int-or-percent.ts';
+import { REVISION_LABEL } from '../api/names.ts';
+import type { KubeObject, Stored } from '../api/objects.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';
-import { ListWatch } from '../kubernetes/list-watch.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
+import { ListWatch } from '../kubernetes/list-watch.ts';
 import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * How long drover takes to roll a change through 200 running VMs, 25 % of them at a time, against the ideal: so many batches as
- * that makes, each as long as one VM's own restart, measured in the same run: `node bench/rollout.ts [ROUNDS] [VMS]`.
+ * How long drover takes to roll a change through 200 running VMs, 25 % of them at a time, against the ideal: so many
+ * batches as that makes, each as long as one VM's own restart, measured in the same run: `node bench/rollout.ts
+ * [ROUNDS] [VMS]`.
  *
- * The API server and the simulator work for about 45 ms on each restart, whoever asks for it: on a small machine they are what
- * is measured. How long as many restarts take that nobody orders is told too, and how much of the budget was in use.
+ * The API server and the simulator work for about 45 ms on each restart, whoever asks for it: on a small machine they
+ * are what is measured. How long as many restarts take that nobody orders is told too, and how much of the budget was
+ * in use.
  */
 const VMS = Number(process.argv[3] ?? 200);
 const MAX_UNAVAILABLE = '25%';
@@ -53,13 +55,21 @@ class Eye {
     this.vms = new ListWatch<KubeObject, Vm>({
       client: kube,
       resource: VirtualMachines,
-      view: (vm) => ({ ready: (vm['status'] as { ready?: boolean } | undefined)?.ready === true, revision: vm.metadata.labels?.[REVISION_LABEL] }),
+      view: (vm) => ({
+        ready: (vm['status'] as { ready?: boolean } | undefined)?.ready === true,
+        revision: vm.metadata.labels?.[REVISION_LABEL],
+      }),
       onChange: (key, before, after) => {
         this.#onVm?.(key, before, after);
         this.#check?.();
       },
     });
-    this.vmis = new ListWatch<KubeObject, Vmi>({ client: kube, resource: VirtualMachineInstances, view: vmiOf, onChange: () => this.#check?.() });
+    this.vmis = new ListWatch<KubeObject, Vmi>({
+      client: kube,
+      resource: VirtualMachineInstances,
+      view: vmiOf,
+      onChange: () => this.#check?.(),
+    });
   }
 
   async start(): Promise<void> {
@@ -93,21 +103,32 @@ class Eye {
     });
   }
 
-  isUp = (name: string): boolean => this.vms.get(`${NAMESPACE}/${name}`)?.ready === true && this.vmis.get(`${NAMESPACE}/${name}`)?.ready === true;
+  isUp = (name: string): boolean =>
+    this.vms.get(`${NAMESPACE}/${name}`)?.ready === true && this.vmis.get(`${NAMESPACE}/${name}`)?.ready === true;
 }
 
 function vmiOf({ metadata, ...vmi }: Stored): Vmi {
   const conditions = (vmi['status'] as { conditions?: { type: string; status: string }[] } | undefined)?.conditions;
-  const ready = metadata.deletionTimestamp === undefined && conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+  const ready =
+    metadata.deletionTimestamp === undefined && conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
   return { uid: metadata.uid, ready, revision: metadata.labels?.[REVISION_LABEL] };
 }
 
-/** Milliseconds in which these VMs, all at once, go down and come back: nobody's hand but the one that deletes their VMIs. */
+/**
+ * Milliseconds in which these VMs, all at once, go down and come back: nobody's hand but the one that deletes their
+ * VMIs.
+ */
 async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<number> {
   const before = new Map(names.map((name) => [name, eye.vmis.get(`${NAMESPACE}/${name}`)!.uid]));
   const start = performance.now();
-  await Promise.all(names.map((name) => kube.delete(VirtualMachineInstances, { namespace: NAMESPACE, name }, { uid: before.get(name)! })));
-  const end = await eye.until(() => names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.uid !== before.get(name)));
+  await Promise.all(
+    names.map((name) =>
+      kube.delete(VirtualMachineInstances, { namespace: NAMESPACE, name }, { uid: before.get(name)! }),
+    ),
+  );
+  const end = await eye.until(() =>
+    names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.uid !== before.get(name)),
+  );
   return end - start;
 }
 
@@ -115,7 +136,9 @@ async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<numb
 async function lag({ kube }: Bench, eye: Eye, name: string): Promise<number> {
   const revision = String(Math.random());
   const seen = eye.firstVm((_name, _before, after) => after?.revision === revision);
-  await kube.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { labels: { [REVISION_LABEL]: revision } } });
+  await kube.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', {
+    metadata: { labels: { [REVISION_LABEL]: revision } },
+  });
   const answered = performance.now();
   return (await seen) - answered;
 }
@@ -140,26 +163,48 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   const old = eye.vms.get(`${NAMESPACE}/${names[0]}`)!.revision;
   const first = eye.firstVm((name, before, after) => name.startsWith('web-') && before?.revision !== after?.revision);
   const start = performance.now();
-  await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { template: templateOf(round) } });
-  const end = await eye.until(() => names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.revision !== old));
+  await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', {
+    spec: { template: templateOf(round) },
+  });
+  const end = await eye.until(() =>
+    names.every((name) => eye.isUp(name) && eye.vmis.get(`${NAMESPACE}/${name}`)!.revision !== old),
+  );
   while (!(await isSettled(bench))) await wait(20);
   const told = performance.now();
   await watch.caughtUp();
   await watch.stop();
   const restarts = names.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
   const used = watch.log.downtime() / (AT_ONCE * (end - start));
-  return { wall: end - start, first: (await first) - start, told: told - start, used, mostDown: watch.log.mostUnavailable(), restarts };
+  return {
+    wall: end - start,
+    first: (await first) - start,
+    told: told - start,
+    used,
+    mostDown: watch.log.mostUnavailable(),
+    restarts,
+  };
 }
 
 /** Drover has brought all VMs to the newest revision, and said so. */
 async function isSettled({ kube }: Bench): Promise<boolean> {
   const { metadata, status } = await kube.get(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' });
-  const told = status as { observedGeneration?: number; readyReplicas?: number; currentRevision?: string; updateRevision?: string; rollout?: RolloutStatus };
-  return told.observedGeneration === metadata.generation && told.readyReplicas === VMS && told.currentRevision === told.updateRevision;
+  const told = status as {
+    observedGeneration?: number;
+    readyReplicas?: number;
+    currentRevision?: string;
+    updateRevision?: string;
+    rollout?: RolloutStatus;
+  };
+  return (
+    told.observedGeneration === metadata.generation &&
+    told.readyReplicas === VMS &&
+    told.currentRevision === told.updateRevision
+  );
 }
 
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const median = (values: number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+const median = (values: number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(
   async (bench) => {
@@ -172,30 +217,48 @@ await onStack(
       metadata: { name: 'web', namespace: NAMESPACE },
       spec: { replicas: VMS, maxUnavailable: MAX_UNAVAILABLE, template: templateOf(0) },
     });
-    await Promise.all(lone.map((name) => kube.create(VirtualMachines, { metadata: { namespace: NAMESPACE, name }, ...templateOf(0) })));
+    await Promise.all(
+      lone.map((name) => kube.create(VirtualMachines, { metadata: { namespace: NAMESPACE, name }, ...templateOf(0) })),
+    );
     await eye.until(() => [...names, ...lone].every((name) => eye.isUp(name)));
     while (!(await isSettled(bench))) await wait(100);
 
     const ones: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) ones.push(await restart(bench, eye, [lone[0]!]));
     const one = median(ones);
-    const together = median([await restart(bench, eye, lone), await restart(bench, eye, lone), await restart(bench, eye, lone)]);
+    const together = median([
+      await restart(bench, eye, lone),
+      await restart(bench, eye, lone),
+      await restart(bench, eye, lone),
+    ]);
     const lags: number[] = [];
     for (let count = 0; count < LONE_RESTARTS; count++) lags.push(await lag(bench, eye, lone[0]!));
-    console.log(`${VMS} running VMs, maxUnavailable ${MAX_UNAVAILABLE}, boot time ${BOOT}; milliseconds; the watch lags by ${median(lags).toFixed(1)}`);
-    console.log(`one VM's own restart: ${one.toFixed(0)} alone, ${together.toFixed(0)} with ${AT_ONCE} at once; ideal ${(BATCHES * one).toFixed(0)}`);
+    console.log(
+      `${VMS} running VMs, maxUnavailable ${MAX_UNAVAILABLE}, boot time ${BOOT}; milliseconds; the watch lags by ${median(lags).toFixed(1)}`,
+    );
+    console.log(
+      `one VM's own restart: ${one.toFixed(0)} alone, ${together.toFixed(0)} with ${AT_ONCE} at once; ideal ${(BATCHES * one).toFixed(0)}`,
+    );
 
     const rounds: Round[] = [];
     for (let round = 1; round <= ROUNDS; round++) {
       const done = await rollOut(bench, eye, names, round);
       rounds.push(done);
-      const words = [`wall ${done.wall.toFixed(0)}`, `first write ${done.first.toFixed(0)}`, `told ${done.told.toFixed(0)}`];
-      console.log(`round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}`);
+      const words = [
+        `wall ${done.wall.toFixed(0)}`,
+        `first write ${done.first.toFixed(0)}`,
+        `told ${done.told.toFixed(0)}`,
+      ];
+      console.log(
+        `round ${round}: ${words.join(', ')}; ratio ${(done.wall / (BATCHES * one)).toFixed(2)}; ${Math.round(done.used * 100)} % of the budget used, most down ${done.mostDown}, restarts ${done.restarts}`,
+      );
       await wait(1_000);
     }
     const wall = median(rounds.map((round) => round.wall));
     const first = median(rounds.map((round) => round.first));
-    console.log(`median: ratio ${(wall / (BATCHES * one)).toFixed(2)} (aim: 1.2 or less), ${(wall / (BATCHES * together)).toFixed(2)} against ${AT_ONCE} at once`);
+    console.log(
+      `median: ratio ${(wall / (BATCHES * one)).toFixed(2)} (aim: 1.2 or less), ${(wall / (BATCHES * together)).toFixed(2)} against ${AT_ONCE} at once`,
+    );
     console.log(`median: first write after ${first.toFixed(0)} ms (aim: 150 or less)`);
     await eye.stop();
   },

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../decisions/pool/vm-from-template.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
-import { VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * How long drover takes to create and delete 1,000 VMs that nobody starts, against the same number of bare requests over
- * 64 connections, in one run: `node bench/scale.ts [ROUNDS]`. A ratio of 1 would mean that drover costs nothing.
+ * How long drover takes to create and delete 1,000 VMs that nobody starts, against the same number of bare requests
+ * over 64 connections, in one run: `node bench/scale.ts [ROUNDS]`. A ratio of 1 would mean that drover costs nothing.
  */
 const VMS = 1_000;
 const CONNECTIONS = 64;
@@ -18,9 +18,24 @@ const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {} 
 
 /** The same object as drover creates, but nobody's that drover knows. */
 function asDroverMakesIt(name: string): NewVirtualMachine {
-  const pool = { apiVersion: 'drover.dev/v1alpha1' as const, kind: 'VirtualMachinePool' as const, spec: { replicas: VMS, template: { spec } } };
-  const vm = vmFromTemplate({ ...pool, metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() } }, pool.spec.template, 1);
-  return { ...vm, metadata: { ...vm.metadata, name, ownerReferences: vm.metadata.ownerReferences.map((owner) => ({ ...owner, kind: 'Nothing' })) } };
+  const pool = {
+    apiVersion: 'drover.dev/v1alpha1' as const,
+    kind: 'VirtualMachinePool' as const,
+    spec: { replicas: VMS, template: { spec } },
+  };
+  const vm = vmFromTemplate(
+    { ...pool, metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() } },
+    pool.spec.template,
+    1,
+  );
+  return {
+    ...vm,
+    metadata: {
+      ...vm.metadata,
+      name,
+      ownerReferences: vm.metadata.ownerReferences.map((owner) => ({ ...owner, kind: 'Nothing' })),
+    },
+  };
 }
 
 /** Milliseconds. */
@@ -69,10 +84,14 @@ async function settled({ kube }: Bench, replicas: number): Promise<void> {
   }
 }
 
-const median = (values: number[]): number => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+const median = (values: number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(async (bench) => {
-  await bench.kube.create(VirtualMachinePools, { metadata: { name: 'web', namespace: NAMESPACE }, spec: { replicas: 1, template: { spec } } });
+  await bench.kube.create(VirtualMachinePools, {
+    metadata: { name: 'web', namespace: NAMESPACE },
+    spec: { replicas: 1, template: { spec } },
+  });
   await settled(bench, 1);
   await scale(bench, 0);
   const ratios: { out: number[]; in: number[] } = { out: [], in: [] };
@@ -85,8 +104,17 @@ await onStack(async (bench) => {
     const back = await scale(bench, 0);
     ratios.out.push(create / out);
     ratios.in.push(remove / back);
-    const words = [`bare create ${create.toFixed(0)}`, `scale-out ${out.toFixed(0)}`, `bare delete ${remove.toFixed(0)}`, `scale-in ${back.toFixed(0)}`];
-    console.log(`round ${round}: ${words.join(', ')}; ratios ${(create / out).toFixed(2)} out, ${(remove / back).toFixed(2)} in`);
+    const words = [
+      `bare create ${create.toFixed(0)}`,
+      `scale-out ${out.toFixed(0)}`,
+      `bare delete ${remove.toFixed(0)}`,
+      `scale-in ${back.toFixed(0)}`,
+    ];
+    console.log(
+      `round ${round}: ${words.join(', ')}; ratios ${(create / out).toFixed(2)} out, ${(remove / back).toFixed(2)} in`,
+    );
   }
-  console.log(`median ratio: ${median(ratios.out).toFixed(2)} out, ${median(ratios.in).toFixed(2)} in (aim: 0.8 or better)`);
+  console.log(
+    `median ratio: ${median(ratios.out).toFixed(2)} out, ${median(ratios.in).toFixed(2)} in (aim: 0.8 or better)`,
+  );
 });

@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setup } from '../clients/setup/setup.ts';
 import { connectTemporal, type Temporal } from '../clients/session/temporal.ts';
+import { setup } from '../clients/setup/setup.ts';
+import type { Stack } from '../dev/embedded-stack.ts';
 import { startStack } from '../dev/stack.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { spawnLeashed } from '../test/leashed.ts';
-import type { Stack } from '../dev/embedded-stack.ts';
 
 const workerMain = join(import.meta.dirname, '../workers/main.ts');
 
@@ -49,7 +49,10 @@ async function start(state: string, options: BenchOptions, ends: (() => Promise<
   const { simulator = false, workerEnv = {}, workerCommand = [workerMain] } = options;
   const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
   ends.push(() => stack.stop());
-  const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { connections: 64, fieldManager: 'bench' });
+  const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), {
+    connections: 64,
+    fieldManager: 'bench',
+  });
   ends.push(() => kube.close());
   const temporal = await connectTemporal({ address: stack.temporalAddress });
   ends.push(() => temporal.connection.close());

@@ -17,7 +17,10 @@ if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
   await runWithNewerNode();
 }
 
-/** What Node makes of the code is kept for the next command, which then takes half of the time to start. The folder is that of `dev/paths.ts`. */
+/**
+ * What Node makes of the code is kept for the next command, which then takes half of the time to start. The folder is
+ * that of `dev/paths.ts`.
+ */
 function keepCompiled() {
   const folder = process.env.DROVER_CACHE || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'drover');
   if (existsSync(dirname(folder))) module.enableCompileCache(join(folder, 'compiled'));

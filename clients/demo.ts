@@ -9,7 +9,9 @@ interface DemoOptions {
 }
 
 const demo = withPlainErrors(new Command('npm run demo --'))
-  .description('Starts the embedded stack with nothing in it, and shows a pool of VMs that comes up, grows and shrinks.')
+  .description(
+    'Starts the embedded stack with nothing in it, and shows a pool of VMs that comes up, grows and shrinks.',
+  )
   .option('--exit', 'end when everything has been shown; the exit code says whether all went well')
   .option('--state <dir>', 'state folder of the stack', defaultState())
   .addHelpText(

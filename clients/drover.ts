@@ -1,10 +1,14 @@
 import { Command } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
+import { addGlobalOptions } from './cli/globals.ts';
+import { examples } from './cli/options.ts';
+import { optionTerm, runProgram, withPlainErrors } from './cli/run-program.ts';
 import { applyCommand } from './commands/apply.ts';
 import { deleteCommand } from './commands/delete.ts';
 import { describeCommand } from './commands/describe.ts';
-import { disksCommand } from './commands/disks/disks.ts';
-import { diffCommand } from './commands/diff.ts';
 import { devCommand } from './commands/dev.ts';
+import { diffCommand } from './commands/diff.ts';
+import { disksCommand } from './commands/disks/disks.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal/heal.ts';
 import { historyCommand } from './commands/history.ts';
@@ -15,10 +19,6 @@ import { setupCommand } from './commands/setup.ts';
 import { statusCommand } from './commands/status.ts';
 import { vmCommand } from './commands/vm/vm.ts';
 import { workerCommand } from './commands/worker.ts';
-import { addGlobalOptions } from './cli/globals.ts';
-import { examples } from './cli/options.ts';
-import { optionTerm, runProgram, withPlainErrors } from './cli/run-program.ts';
-import packageJson from '../package.json' with { type: 'json' };
 
 function droverProgram(): Command {
   const program = addGlobalOptions(withPlainErrors(new Command('drover')))
@@ -34,11 +34,23 @@ function droverProgram(): Command {
       ),
     );
   program.commandsGroup('Pools:');
-  for (const command of [applyCommand(), diffCommand(), getCommand(), describeCommand(), statusCommand(), scaleCommand(), rolloutCommand(), healCommand(), historyCommand(), deleteCommand()]) {
+  for (const command of [
+    applyCommand(),
+    diffCommand(),
+    getCommand(),
+    describeCommand(),
+    statusCommand(),
+    scaleCommand(),
+    rolloutCommand(),
+    healCommand(),
+    historyCommand(),
+    deleteCommand(),
+  ]) {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');
-  for (const command of [vmCommand(), disksCommand(), machineTypesCommand()]) program.addCommand(inherit(command, program));
+  for (const command of [vmCommand(), disksCommand(), machineTypesCommand()])
+    program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
   return program;

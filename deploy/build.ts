@@ -7,16 +7,17 @@ import { workflowsPath } from '../workers/workflows-path.ts';
 const project = resolve(import.meta.dirname, '..');
 
 /**
- * Temporal's packages have a native core and find their own files by path, so they stay what npm installed; protobufjs keeps
- * the registry that they share with drover's data converter.
+ * Temporal's packages have a native core and find their own files by path, so they stay what npm installed; protobufjs
+ * keeps the registry that they share with drover's data converter.
  */
 const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 
 /**
- * Writes the image's programs into `folder`: `drover.mjs`, `healthcheck.mjs` and `workflows.js`, for DROVER_WORKFLOW_BUNDLE.
+ * Writes the image's programs into `folder`: `drover.mjs`, `healthcheck.mjs` and `workflows.js`, for
+ * DROVER_WORKFLOW_BUNDLE.
  *
- * A program that is bundled takes 74 MiB less than its sources, and starts in a third of the time: `@kubernetes/client-node`
- * alone brings a class for every kind of Kubernetes, of which drover needs none.
+ * A program that is bundled takes 74 MiB less than its sources, and starts in a third of the time:
+ * `@kubernetes/client-node` alone brings a class for every kind of Kubernetes, of which drover needs none.
  */
 export async function buildPrograms(folder: string): Promise<void> {
   await build({

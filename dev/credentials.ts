@@ -8,7 +8,10 @@ export interface Credentials {
   tokenFile: string;
   serviceAccountKey: string;
   serviceAccountPublicKey: string;
-  /** kube-apiserver writes `apiserver.crt` (its certificate and the CA's) and `apiserver.key` there when they are missing. */
+  /**
+   * kube-apiserver writes `apiserver.crt` (its certificate and the CA's) and `apiserver.key` there when they are
+   * missing.
+   */
   certificates: string;
   servingCertificate: string;
   servingKey: string;

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { installCrds, mergeCrds, readCrds } from './crds/crds.ts';
+import { kubevirtCrds } from './crds/kubevirt-crds.ts';
 import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
 import { exportLines, temporalConfig } from './environment.ts';
-import { kubevirtCrds } from './crds/kubevirt-crds.ts';
-import { Leash } from './process/leash.ts';
 import { defaultCache, filesOf } from './paths.ts';
+import { Leash } from './process/leash.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './process/ports.ts';
 import { endLeftovers, identify } from './process/process-identity.ts';
 import { Service, StartFailed, type ServiceSpec } from './process/service.ts';
@@ -66,9 +66,16 @@ export interface Stack {
 const PORT_ATTEMPTS = 3;
 const PORT_TAKEN = /address already in use|EADDRINUSE/i;
 /** Whoever uses another ends first. */
-const STOP_ORDER: readonly (readonly ProcessName[])[] = [['worker'], ['simulator'], ['temporal', 'kube-apiserver'], ['etcd']];
+const STOP_ORDER: readonly (readonly ProcessName[])[] = [
+  ['worker'],
+  ['simulator'],
+  ['temporal', 'kube-apiserver'],
+  ['etcd'],
+];
 
-/** The stack of one state folder, whose lock is held. `stop` may be called at any moment, also in the middle of `start`. */
+/**
+ * The stack of one state folder, whose lock is held. `stop` may be called at any moment, also in the middle of `start`.
+ */
 export class EmbeddedStack implements Stack {
   readonly state: string;
   readonly #options: StackOptions;
@@ -174,7 +181,9 @@ export class EmbeddedStack implements Stack {
 
   async #startTemporal({ temporal: binary }: Record<ToolName, string>): Promise<void> {
     const place = { binary, data: this.#data, ephemeral: this.#options.ephemeral ?? false };
-    await this.#startOnPorts(['temporal', 'ui'], ({ temporal: port, ui: uiPort }) => temporal({ ...place, port, uiPort }));
+    await this.#startOnPorts(['temporal', 'ui'], ({ temporal: port, ui: uiPort }) =>
+      temporal({ ...place, port, uiPort }),
+    );
   }
 
   async #startKubernetes(tools: Record<ToolName, string>, credentials: Credentials): Promise<void> {
@@ -216,7 +225,10 @@ export class EmbeddedStack implements Stack {
   }
 
   /** A port that was free a moment ago may be taken by now: if nobody asked for it, another is chosen. */
-  async #startOnPorts(names: readonly PortName[], spec: (ports: StackPorts) => ServiceSpec<ProcessName>): Promise<void> {
+  async #startOnPorts(
+    names: readonly PortName[],
+    spec: (ports: StackPorts) => ServiceSpec<ProcessName>,
+  ): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#start(spec(this.#ports!));
@@ -239,7 +251,9 @@ export class EmbeddedStack implements Stack {
   }
 
   #alive(): { name: ProcessName; pid: number; started: string }[] {
-    return [...this.#services].flatMap(([name, { identity }]) => (identity === undefined ? [] : [{ name, ...identity }]));
+    return [...this.#services].flatMap(([name, { identity }]) =>
+      identity === undefined ? [] : [{ name, ...identity }],
+    );
   }
 
   /** Called when a process ends, too, where nobody could catch what it throws. */

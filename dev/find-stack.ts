@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { lockHolder } from './process/lock.ts';
 import { defaultState, filesOf } from './paths.ts';
+import { lockHolder } from './process/lock.ts';
 import { isAlive } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
@@ -17,7 +17,10 @@ export interface RunningStack {
   pid: number;
 }
 
-/** The stack of a state folder (by default, the user's), or undefined where none is ready there or its supervisor is gone. */
+/**
+ * The stack of a state folder (by default, the user's), or undefined where none is ready there or its supervisor is
+ * gone.
+ */
 export function findStack(state: string = defaultState()): RunningStack | undefined {
   const record = readStackRecord(filesOf(state).stack);
   if (record === undefined || record.phase !== 'ready' || !isAlive(record.supervisor)) return undefined;
@@ -25,8 +28,13 @@ export function findStack(state: string = defaultState()): RunningStack | undefi
   return { state, kubeconfig, temporalAddress, temporalUi, pid: supervisor.pid };
 }
 
-/** What the user's stack does that is not ready: what is meant for it must not go elsewhere meanwhile. Undefined if it is, or if none runs. */
-export function unreadyStack(state: string = defaultState()): { state: string; phase: 'starting' | 'stopping' } | undefined {
+/**
+ * What the user's stack does that is not ready: what is meant for it must not go elsewhere meanwhile. Undefined if it
+ * is, or if none runs.
+ */
+export function unreadyStack(
+  state: string = defaultState(),
+): { state: string; phase: 'starting' | 'stopping' } | undefined {
   const files = filesOf(state);
   const holder = lockHolder(files.lock);
   if (holder === undefined || findStack(state) !== undefined) return undefined;

@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** Whether this program runs from drover's sources, of which a stack's own parts are made. The image's program does not. */
+/**
+ * Whether this program runs from drover's sources, of which a stack's own parts are made. The image's program does not.
+ */
 export const hasSources = (): boolean => existsSync(new URL('../simulator/main.ts', import.meta.url));
 
 /** Where a stack keeps everything, unless it is told a folder of its own. */
@@ -33,5 +35,7 @@ export const filesOf = (state: string) => ({
 /** Why nothing can be kept in the state folder. */
 export function stateUnwritable(state: string, error: unknown): Error {
   const { code, message } = error as NodeJS.ErrnoException;
-  return new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, { cause: error });
+  return new Error(`the state folder ${state} can't be written (${code ?? message}); give another with --state`, {
+    cause: error,
+  });
 }

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readCrds } from './crds/crds.ts';
 import { EmbeddedStack, type StackOptions, type Stack } from './embedded-stack.ts';
-import { LockHeld, takeLock } from './process/lock.ts';
 import { filesOf, stateUnwritable } from './paths.ts';
+import { LockHeld, takeLock } from './process/lock.ts';
 import type { ProcessIdentity } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
@@ -12,9 +12,13 @@ export class StackRuns extends Error {
   override readonly name = 'StackRuns';
 }
 
-/** Starts the stack and resolves when all of it is ready. Throws `StackRuns`, or why it can't start, with nothing left running. */
+/**
+ * Starts the stack and resolves when all of it is ready. Throws `StackRuns`, or why it can't start, with nothing left
+ * running.
+ */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  if (process.platform === 'win32') throw new Error('the embedded stack needs Linux or macOS: on Windows, run drover in WSL');
+  if (process.platform === 'win32')
+    throw new Error('the embedded stack needs Linux or macOS: on Windows, run drover in WSL');
   const state = resolve(options.state);
   // Before anything is left behind in the state folder.
   if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);
@@ -42,5 +46,7 @@ function lockState(state: string): { release: () => void } {
 function stackRuns(state: string, holder: ProcessIdentity): StackRuns {
   const record = readStackRecord(filesOf(state).stack);
   const at = record?.supervisor.pid === holder.pid ? `, Web UI at ${record.temporalUi}` : '';
-  return new StackRuns(`a stack runs in ${state} (pid ${holder.pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`);
+  return new StackRuns(
+    `a stack runs in ${state} (pid ${holder.pid}${at}): stop it with \`drover dev stop\`, or give another folder with --state`,
+  );
 }

@@ -65,9 +65,17 @@ export class KubeClient {
     return this.#transport.server;
   }
 
-  get<T extends KubeObject>(resource: Resource, key: ObjectKey, options: CallOptions & { subresource?: string } = {}): Promise<Stored<T>> {
+  get<T extends KubeObject>(
+    resource: Resource,
+    key: ObjectKey,
+    options: CallOptions & { subresource?: string } = {},
+  ): Promise<Stored<T>> {
     const { subresource, ...call } = options;
-    return this.#transport.json({ method: 'GET', path: pathOf(resource, key.namespace, key.name, subresource), ...call });
+    return this.#transport.json({
+      method: 'GET',
+      path: pathOf(resource, key.namespace, key.name, subresource),
+      ...call,
+    });
   }
 
   /** All objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may start. */
@@ -90,15 +98,25 @@ export class KubeClient {
     const path = pathOf(resource, namespace);
     let next: string | undefined;
     do {
-      const page = await this.#transport.json<KubeList<T>>({ method: 'GET', path: `${path}?${query.toString()}`, ...call });
+      const page = await this.#transport.json<KubeList<T>>({
+        method: 'GET',
+        path: `${path}?${query.toString()}`,
+        ...call,
+      });
       next = page.metadata.continue;
       yield page;
       if (next) query.set('continue', next);
     } while (next);
   }
 
-  /** `strict`: refused if it has fields that the API server's schema doesn't know, which would be dropped in silence. */
-  create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions & { strict?: boolean } = {}): Promise<Stored<T>> {
+  /**
+   * `strict`: refused if it has fields that the API server's schema doesn't know, which would be dropped in silence.
+   */
+  create<T extends KubeObject>(
+    resource: Resource,
+    object: T,
+    options: WriteOptions & { strict?: boolean } = {},
+  ): Promise<Stored<T>> {
     const { dryRun, strict, subresource, fieldManager, ...call } = options;
     const name = subresource === undefined ? undefined : object.metadata.name;
     const path = pathOf(resource, object.metadata.namespace, name, subresource);
@@ -111,7 +129,12 @@ export class KubeClient {
     const { dryRun, subresource, fieldManager, ...call } = options;
     const { namespace, name } = object.metadata;
     const path = pathOf(resource, namespace, name, subresource);
-    return this.#transport.json({ method: 'PUT', path: path + this.#writeQuery(dryRun, fieldManager), body: typed(resource, object), ...call });
+    return this.#transport.json({
+      method: 'PUT',
+      path: path + this.#writeQuery(dryRun, fieldManager),
+      body: typed(resource, object),
+      ...call,
+    });
   }
 
   patch<T extends KubeObject>(
@@ -125,13 +148,25 @@ export class KubeClient {
     const query = this.#writeQuery(dryRun, fieldManager) + (force === true ? '&force=true' : '');
     const body = type === 'apply' ? typed(resource, patch as KubeObject) : patch;
     const path = pathOf(resource, key.namespace, key.name, subresource);
-    return this.#transport.json({ method: 'PATCH', path: path + query, body, contentType: PATCH_CONTENT_TYPE[type], ...call });
+    return this.#transport.json({
+      method: 'PATCH',
+      path: path + query,
+      body,
+      contentType: PATCH_CONTENT_TYPE[type],
+      ...call,
+    });
   }
 
-  /** The object as the server left it (still there, with a `deletionTimestamp`, where finalizers hold it), or its Status. */
+  /**
+   * The object as the server left it (still there, with a `deletionTimestamp`, where finalizers hold it), or its
+   * Status.
+   */
   delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
     const { uid, resourceVersion, propagationPolicy = 'Background', gracePeriodSeconds, dryRun, ...call } = options;
-    const preconditions = { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+    const preconditions = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    };
     const body = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',
@@ -151,7 +186,12 @@ export class KubeClient {
   /** Events until the server ends the stream (after `timeoutSeconds`) or `signal` does. */
   async *watch<T extends KubeObject>(
     resource: Resource,
-    options: { namespace?: string; query: Record<string, string>; signal: AbortSignal; /** Told once the server has begun to answer. */ onOpen?: () => void },
+    options: {
+      namespace?: string;
+      query: Record<string, string>;
+      signal: AbortSignal;
+      /** Told once the server has begun to answer. */ onOpen?: () => void;
+    },
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ ...options.query, watch: 'true' });
     const path = `${pathOf(resource, options.namespace)}?${query.toString()}`;
@@ -176,4 +216,8 @@ export class KubeClient {
   }
 }
 
-const typed = <T extends KubeObject>(resource: Resource, object: T): T => ({ apiVersion: apiVersionOf(resource), kind: resource.kind, ...object });
+const typed = <T extends KubeObject>(resource: Resource, object: T): T => ({
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+  ...object,
+});

@@ -32,7 +32,10 @@ export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): 
   return config;
 }
 
-/** None if kubectl would take the service account of its pod. Of several files, missing ones are left out, as kubectl does. */
+/**
+ * None if kubectl would take the service account of its pod. Of several files, missing ones are left out, as kubectl
+ * does.
+ */
 function filesByDefault(): string[] {
   const listed = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
   const there = listed.filter((file) => existsSync(file));
@@ -84,7 +87,11 @@ function merged([first, ...others]: KubeConfig[]): KubeConfig {
 const byName = <T extends { name: string }>(all: T[]): T[] =>
   all.filter(({ name }, index) => all.findIndex((other) => other.name === name) === index);
 
-const contextsOf = (config: KubeConfig): string => config.getContexts().map(({ name }) => name).join(', ');
+const contextsOf = (config: KubeConfig): string =>
+  config
+    .getContexts()
+    .map(({ name }) => name)
+    .join(', ');
 
 /** Throws unless the current context leads to a cluster and to credentials that can be read. */
 function checkCurrent(config: KubeConfig, where: string): void {

@@ -16,8 +16,8 @@ const EVERY_MS = 4_000;
 const LOST_AFTER_MS = 15_000;
 
 /**
- * Whether the API server still answers. A watch whose connection leads nowhere is as silent as one of a cluster in which nothing happens:
- * only a question tells them apart.
+ * Whether the API server still answers. A watch whose connection leads nowhere is as silent as one of a cluster in
+ * which nothing happens: only a question tells them apart.
  */
 export class Contact {
   readonly #options: Required<Omit<ContactOptions, 'onChange'>> & Pick<ContactOptions, 'onChange'>;
@@ -54,7 +54,10 @@ export class Contact {
       if (!isAsking) {
         isAsking = true;
         void ask()
-          .then(() => (this.#answeredAt = performance.now()), () => {})
+          .then(
+            () => (this.#answeredAt = performance.now()),
+            () => {},
+          )
           .finally(() => (isAsking = false));
       }
       await sleep(everyMs, undefined, { signal }).catch(() => {});

@@ -1,4 +1,6 @@
-/** What the API server answered when it did not do what was asked; `reason` and `message` are its Status object's own. */
+/**
+ * What the API server answered when it did not do what was asked; `reason` and `message` are its Status object's own.
+ */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly status: number;
@@ -22,11 +24,14 @@ export class KubeUnreachable extends Error {
   override readonly name = 'KubeUnreachable';
 }
 
-const hasStatus = (error: unknown, status: number): error is KubeError => error instanceof KubeError && error.status === status;
+const hasStatus = (error: unknown, status: number): error is KubeError =>
+  error instanceof KubeError && error.status === status;
 
 export const isNotFound = (error: unknown): error is KubeError => hasStatus(error, 404);
-export const isAlreadyExists = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason === 'AlreadyExists';
-export const isConflict = (error: unknown): error is KubeError => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
+export const isAlreadyExists = (error: unknown): error is KubeError =>
+  hasStatus(error, 409) && error.reason === 'AlreadyExists';
+export const isConflict = (error: unknown): error is KubeError =>
+  hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
 /** What the call brings; undefined where the object is not there. */
@@ -37,8 +42,8 @@ export const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
   });
 
 /**
- * True for a no that is meant for this object, and will hardly be another next time. A webhook may give it any code, 500 among them; one that
- * could not be asked is no refusal.
+ * True for a no that is meant for this object, and will hardly be another next time. A webhook may give it any code,
+ * 500 among them; one that could not be asked is no refusal.
  */
 export const isRefusal = (error: unknown): error is KubeError =>
   error instanceof KubeError && (!isTransient(error) || error.message.startsWith('admission webhook'));
@@ -50,4 +55,5 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** True for a no that may be meant for this object alone; a quota is one of all. */
-export const isRefusalOfOne = (error: unknown): error is KubeError => error instanceof KubeError && !isTransient(error) && !error.message.includes('exceeded quota');
+export const isRefusalOfOne = (error: unknown): error is KubeError =>
+  error instanceof KubeError && !isTransient(error) && !error.message.includes('exceeded quota');

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeClient } from './client.ts';
-import { isGone, KubeError } from './errors.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
 import type { Resource } from '../api/resources.ts';
+import type { KubeClient } from './client.ts';
+import { isGone, KubeError } from './errors.ts';
 
 export interface ListWatchOptions<T extends KubeObject, V> {
   client: KubeClient;
@@ -31,7 +31,10 @@ const FRESH_MS = 1_000;
 /** A watch that ends sooner than this and told nothing is a fault, of a proxy that has no server for instance. */
 const SHORT_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
-/** One that fails comes back sooner: after so long without a failure it follows again, though nothing has happened that it could tell. */
+/**
+ * One that fails comes back sooner: after so long without a failure it follows again, though nothing has happened that
+ * it could tell.
+ */
 const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
 
@@ -57,7 +60,10 @@ export class ListWatch<T extends KubeObject, V> {
   readonly #buried = new Map<string, bigint>();
   #listing = 0;
   #version = 0n;
-  /** What the watch has told goes without a gap up to here: a list knows what is, and not what has been in between. Null before it begins. */
+  /**
+   * What the watch has told goes without a gap up to here: a list knows what is, and not what has been in between. Null
+   * before it begins.
+   */
   #told: bigint | null = null;
   #synced = false;
   #brokenAt: number | undefined;
@@ -248,13 +254,18 @@ export class ListWatch<T extends KubeObject, V> {
     try {
       for await (const event of events) {
         if (event.type === 'ERROR') {
-          const { code, reason = String(code), message = `the watch of ${resource.plural} failed with ${code}` } = event.object;
+          const {
+            code,
+            reason = String(code),
+            message = `the watch of ${resource.plural} failed with ${code}`,
+          } = event.object;
           throw new KubeError(code, reason, message);
         }
         this.#brokenAt = undefined;
         onProgress();
         const version = BigInt(event.object.metadata.resourceVersion);
-        // Those who are told of the change ask how new the cache is: a version from before it would let others plan without it.
+        // Those who are told of the change ask how new the cache is: a version from before it would let others plan
+        // without it.
         if (version > this.#version) this.#version = version;
         if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
         else if (event.type !== 'BOOKMARK') this.#put(keyOf(event.object), event.object);
@@ -302,4 +313,6 @@ export class ListWatch<T extends KubeObject, V> {
 }
 
 export const keyOf = (object: KubeObject): string =>
-  object.metadata.namespace === undefined ? object.metadata.name : `${object.metadata.namespace}/${object.metadata.name}`;
+  object.metadata.namespace === undefined
+    ? object.metadata.name
+    : `${object.metadata.namespace}/${object.metadata.name}`;

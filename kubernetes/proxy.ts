@@ -1,8 +1,9 @@
 import { isIPv4 } from 'node:net';
 
 /**
- * The proxy for a server by the environment, as kubectl takes it: `HTTPS_PROXY` and `HTTP_PROXY` (or in lower case), but for this
- * machine and for what `NO_PROXY` names: `*`, addresses, networks as `10.0.0.0/8`, and domains with all below them.
+ * The proxy for a server by the environment, as kubectl takes it: `HTTPS_PROXY` and `HTTP_PROXY` (or in lower case),
+ * but for this machine and for what `NO_PROXY` names: `*`, addresses, networks as `10.0.0.0/8`, and domains with all
+ * below them.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessEnv): string | undefined {
   const named = (name: string): string => (env[name] || env[name.toLowerCase()] || '').trim();
@@ -16,7 +17,8 @@ export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessE
   return isSpared ? undefined : proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-const isThisMachine = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+const isThisMachine = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 function matches(entry: string, host: string, port: string): boolean {
   if (entry === '') return false;

@@ -104,7 +104,8 @@ export class Transport {
         path: base + request.path,
         method: request.method,
         headers,
-        // undici closes the connection after a DELETE with a body unless it is told not to; Kubernetes' preconditions are one.
+        // undici closes the connection after a DELETE with a body unless it is told not to; Kubernetes' preconditions
+        // are one.
         reset: false,
         ...(body === undefined ? {} : { body }),
         headersTimeout: deadlineMs,
@@ -120,7 +121,9 @@ export class Transport {
     if (request.signal?.aborted) throw request.signal.reason;
     const { message, code } = error as Error & { code?: string };
     const why = message === '' ? (code ?? 'no answer') : message;
-    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${why}`, { cause: error });
+    throw new KubeUnreachable(`${request.method} ${request.path.split('?')[0]} at ${this.#server.origin}: ${why}`, {
+      cause: error,
+    });
   }
 
   #refusal(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
@@ -148,7 +151,9 @@ export class Transport {
   async #load(): Promise<void> {
     const https = await this.#credentials();
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername, auth } = https;
-    const headers = Object.fromEntries(Object.entries(https.headers ?? {}).map(([name, value]) => [name, String(value)]));
+    const headers = Object.fromEntries(
+      Object.entries(https.headers ?? {}).map(([name, value]) => [name, String(value)]),
+    );
     this.#headers = { 'user-agent': this.#options.userAgent ?? 'drover', ...headers };
     if (auth) this.#headers['authorization'] = `Basic ${Buffer.from(auth).toString('base64')}`;
     const tls = JSON.stringify([ca, cert, key, pfx, passphrase, rejectUnauthorized, servername]);
@@ -172,7 +177,9 @@ export class Transport {
     } catch (error) {
       const [cluster, user] = [this.#config.getCurrentCluster()?.name, this.#config.getCurrentUser()?.name ?? 'none'];
       const why = (error as Error).message;
-      throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, { cause: error });
+      throw new KubeConfigError(`cluster ${cluster} or user ${user} of the kubeconfig can't be used: ${why}`, {
+        cause: error,
+      });
     }
   }
 

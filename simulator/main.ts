@@ -5,7 +5,10 @@ import { stderrLog } from './log.ts';
 import { startSimulator } from './simulator.ts';
 import { startStorage } from './storage.ts';
 
-/** The simulator, or one part of it, as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves, and ends on SIGTERM. */
+/**
+ * The simulator, or one part of it, as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves,
+ * and ends on SIGTERM.
+ */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },
@@ -24,7 +27,9 @@ const fail = (message: string): never => {
 
 const numeric = (flag: 'port' | 'concurrency' | 'nodes'): number => {
   const number = Number(values[flag]);
-  return Number.isFinite(number) && number >= 0 ? number : fail(`--${flag} ${values[flag]}: must be a number of at least 0`);
+  return Number.isFinite(number) && number >= 0
+    ? number
+    : fail(`--${flag} ${values[flag]}: must be a number of at least 0`);
 };
 
 const fileOf = (flag: 'tls-cert' | 'tls-key'): Buffer => {

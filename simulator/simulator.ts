@@ -1,24 +1,30 @@
-import { KubeClient } from '../kubernetes/client.ts';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { ClaimController } from './controllers/pvc-controller.ts';
+import { KubeClient } from '../kubernetes/client.ts';
+import {
+  FIELD_MANAGER,
+  INSTANCE_PATH,
+  MACHINE_PATH,
+  registerAdmission,
+  unregisterAdmission,
+} from './api/admission-registration.ts';
 import { admitInstance, admitMachine, answered, type Review } from './api/admission.ts';
-import { FIELD_MANAGER, INSTANCE_PATH, MACHINE_PATH, registerAdmission, unregisterAdmission } from './api/admission-registration.ts';
-import { Cluster } from './store/cluster.ts';
-import { DataVolumeController } from './controllers/data-volume-controller.ts';
-import { GarbageCollector } from './controllers/garbage-collector.ts';
-import { InstanceController } from './controllers/vmi-controller.ts';
-import type { Log } from './log.ts';
-import { MachineController } from './controllers/vm-controller.ts';
-import { MigrationController } from './controllers/migration-controller.ts';
-import { NamespaceController } from './controllers/namespace-controller.ts';
-import { NodeController } from './controllers/node-controller.ts';
-import { OwnedKinds } from './store/owned-kinds.ts';
-import { preferenceOf } from './vm/preferences.ts';
 import { reachable, register } from './api/register.ts';
 import { serve } from './api/server.ts';
 import { perform } from './api/subresources.ts';
-import type { Preference, VirtualMachine } from './types.ts';
+import { DataVolumeController } from './controllers/data-volume-controller.ts';
+import { GarbageCollector } from './controllers/garbage-collector.ts';
+import { MigrationController } from './controllers/migration-controller.ts';
+import { NamespaceController } from './controllers/namespace-controller.ts';
+import { NodeController } from './controllers/node-controller.ts';
+import { ClaimController } from './controllers/pvc-controller.ts';
+import { MachineController } from './controllers/vm-controller.ts';
+import { InstanceController } from './controllers/vmi-controller.ts';
 import { WorkloadUpdates } from './controllers/workload-updates.ts';
+import type { Log } from './log.ts';
+import { Cluster } from './store/cluster.ts';
+import { OwnedKinds } from './store/owned-kinds.ts';
+import type { Preference, VirtualMachine } from './types.ts';
+import { preferenceOf } from './vm/preferences.ts';
 
 export interface SimulatorOptions {
   port: number;
@@ -38,7 +44,11 @@ export async function startSimulator(
   options: SimulatorOptions,
 ): Promise<{ port: number; stop: () => Promise<void> }> {
   const { log, concurrency = 32, nodes = 3 } = options;
-  const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
+  const client = new KubeClient(config, {
+    fieldManager: FIELD_MANAGER,
+    userAgent: FIELD_MANAGER,
+    connections: 2 * concurrency,
+  });
   const stopping = new AbortController();
   const cluster = new Cluster(client, log);
   const kinds = new OwnedKinds(cluster);
@@ -55,7 +65,11 @@ export async function startSimulator(
     new NamespaceController(cluster),
   ];
   const hooks = new Map([
-    [MACHINE_PATH, async (review: Review) => answered(review, admitMachine(review, cluster.kubevirt, await preferred(client, review)))],
+    [
+      MACHINE_PATH,
+      async (review: Review) =>
+        answered(review, admitMachine(review, cluster.kubevirt, await preferred(client, review))),
+    ],
     [INSTANCE_PATH, async (review: Review) => answered(review, admitInstance(review))],
   ]);
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
@@ -71,7 +85,9 @@ export async function startSimulator(
   await registerAdmission(client, server.port, options.cert, cluster.kubevirt?.metadata.namespace);
   const stop = async (): Promise<void> => {
     stopping.abort();
-    await unregisterAdmission(client).catch((error: Error) => log.warn(`admission is still registered: ${error.message}`));
+    await unregisterAdmission(client).catch((error: Error) =>
+      log.warn(`admission is still registered: ${error.message}`),
+    );
     await server.close();
     await Promise.all(controllers.map((controller) => controller.stop()));
     await Promise.all([...cluster.stores.map((store) => store.stop()), kinds.stop()]);

@@ -1,27 +1,40 @@
 import type { KubeConfig } from '@kubernetes/client-node';
+import { CustomResourceDefinitions, type Resource } from '../api/resources.ts';
 import { cdiCrds } from '../dev/crds/cdi-crds.ts';
 import { installCrds } from '../dev/crds/crds.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { isNotFound } from '../kubernetes/errors.ts';
-import { CustomResourceDefinitions, type Resource } from '../api/resources.ts';
 import { FIELD_MANAGER } from './api/admission-registration.ts';
-import { ClaimController } from './controllers/pvc-controller.ts';
-import { Cluster } from './store/cluster.ts';
 import { DataVolumeController } from './controllers/data-volume-controller.ts';
+import { ClaimController } from './controllers/pvc-controller.ts';
 import type { Log } from './log.ts';
+import { Cluster } from './store/cluster.ts';
 
-const clusterWide = (group: string, version: string, plural: string, kind: string): Resource => ({ group, version, plural, kind, namespaced: false });
+const clusterWide = (group: string, version: string, plural: string, kind: string): Resource => ({
+  group,
+  version,
+  plural,
+  kind,
+  namespaced: false,
+});
 const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
 const PersistentVolumes = clusterWide('', 'v1', 'persistentvolumes', 'PersistentVolume');
 const Cdis = clusterWide('cdi.kubevirt.io', 'v1beta1', 'cdis', 'CDI');
 
 /**
- * Plays CDI and the storage alone, beside a KubeVirt that plays itself. It binds every claim of the cluster to a volume that is not there,
- * so it refuses a cluster that has storage of its own.
+ * Plays CDI and the storage alone, beside a KubeVirt that plays itself. It binds every claim of the cluster to a volume
+ * that is not there, so it refuses a cluster that has storage of its own.
  */
-export async function startStorage(config: KubeConfig, options: { log: Log; concurrency?: number }): Promise<{ stop: () => Promise<void> }> {
+export async function startStorage(
+  config: KubeConfig,
+  options: { log: Log; concurrency?: number },
+): Promise<{ stop: () => Promise<void> }> {
   const { log, concurrency = 32 } = options;
-  const client = new KubeClient(config, { fieldManager: FIELD_MANAGER, userAgent: FIELD_MANAGER, connections: 2 * concurrency });
+  const client = new KubeClient(config, {
+    fieldManager: FIELD_MANAGER,
+    userAgent: FIELD_MANAGER,
+    connections: 2 * concurrency,
+  });
   try {
     await refuseRealStorage(client);
     await installMissing(client);
@@ -46,7 +59,9 @@ async function refuseRealStorage(client: KubeClient): Promise<void> {
   for (const resource of [Cdis, StorageClasses, PersistentVolumes]) {
     const found = await firstOf(client, resource);
     if (found === undefined) continue;
-    throw new Error(`the cluster at ${client.server} has storage of its own (${resource.kind} ${found}): it can't be simulated there`);
+    throw new Error(
+      `the cluster at ${client.server} has storage of its own (${resource.kind} ${found}): it can't be simulated there`,
+    );
   }
 }
 
@@ -64,5 +79,8 @@ async function firstOf(client: KubeClient, resource: Resource): Promise<string |
 async function installMissing(client: KubeClient): Promise<void> {
   const { items } = await client.list(CustomResourceDefinitions);
   const present = new Set(items.map(({ metadata }) => metadata.name));
-  await installCrds(client, cdiCrds().filter(({ metadata }) => !present.has(metadata.name)));
+  await installCrds(
+    client,
+    cdiCrds().filter(({ metadata }) => !present.has(metadata.name)),
+  );
 }

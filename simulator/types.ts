@@ -1,6 +1,8 @@
 import type { KubeObject, ObjectMeta } from '../api/objects.ts';
 
-/** The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through it untouched. */
+/**
+ * The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through it untouched.
+ */
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -146,7 +148,14 @@ export interface VirtualMachineInstance extends KubeObject {
 }
 
 export type MigrationPhase =
-  'Pending' | 'Scheduling' | 'Scheduled' | 'PreparingTarget' | 'TargetReady' | 'Running' | 'Succeeded' | 'Failed';
+  | 'Pending'
+  | 'Scheduling'
+  | 'Scheduled'
+  | 'PreparingTarget'
+  | 'TargetReady'
+  | 'Running'
+  | 'Succeeded'
+  | 'Failed';
 
 export interface Migration extends KubeObject {
   spec: { vmiName?: string; addedNodeSelector?: Record<string, string> };
@@ -190,7 +199,9 @@ export interface KubeVirt extends KubeObject {
     configuration?: {
       vmRolloutStrategy?: 'Stage' | 'LiveUpdate' | null;
       machineType?: string;
-      architectureConfiguration?: { defaultArchitecture?: string } & Partial<Record<'amd64' | 'arm64' | 's390x', { machineType?: string }>>;
+      architectureConfiguration?: { defaultArchitecture?: string } & Partial<
+        Record<'amd64' | 'arm64' | 's390x', { machineType?: string }>
+      >;
       migrations?: { parallelMigrationsPerCluster?: number; [field: string]: unknown };
       liveUpdateConfiguration?: { maxHotplugRatio?: number; maxCpuSockets?: number; maxGuest?: Quantity };
       [field: string]: unknown;

@@ -11,7 +11,9 @@ setInterval(() => {}, 1000);
 `;
 
 test('what a test has started ends with it, even if the test is killed', async () => {
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
   const child = identify(Number(line))!;
   expect(isAlive(child)).toBe(true);

@@ -4,8 +4,8 @@ import { resolveTestServer } from '../dev/tools/test-server.ts';
 import bundleFirst from './bundle.ts';
 
 /**
- * What many tests need, and is made once. The first run builds Temporal, etcd and kube-apiserver; that takes minutes, and belongs to no
- * test's time.
+ * What many tests need, and is made once. The first run builds Temporal, etcd and kube-apiserver; that takes minutes,
+ * and belongs to no test's time.
  */
 export default async function serversFirst(): Promise<() => void> {
   const options = { cache: defaultCache(), onProgress: (line: string) => void process.stdout.write(`${line}\n`) };

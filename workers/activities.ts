@@ -1,12 +1,12 @@
-import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
-import { ChosenGuests } from '../activities/restarts/chosen-vmis.ts';
-import { Places } from '../activities/disruption-budget/places.ts';
-import { withFailures } from '../activities/lib/temporal-failure.ts';
 import type { Fleet } from '../activities/cache/cluster-cache.ts';
+import { Places } from '../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
+import { withFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
+import { ChosenGuests } from '../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../activities/restarts/restarts.ts';
+import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
@@ -27,7 +27,14 @@ export interface ActivitiesOptions {
 /** All activities, by the task queue on which they are served: those that work, those that only wait, and the watch. */
 export function createActivities({ config, client, fleet, metrics, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
-  const common = { client, fleet, places: new Places(client, fleet), revisions: new Revisions({ client, fleet }), concurrency, stopping };
+  const common = {
+    client,
+    fleet,
+    places: new Places(client, fleet),
+    revisions: new Revisions({ client, fleet }),
+    concurrency,
+    stopping,
+  };
   const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenGuests: new ChosenGuests() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
@@ -36,16 +43,30 @@ export function createActivities({ config, client, fleet, metrics, stopping }: A
     onPatched: (count) => metrics.machineTypesPatched.inc(count),
     onRestarted: (count) => metrics.machineTypesRestarted.inc(count),
   });
-  const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void => metrics.healingReplacements.inc({ namespace, pool });
+  const onReplaced = ({ namespace, name: pool }: { namespace: string; name: string }): void =>
+    metrics.healingReplacements.inc({ namespace, pool });
   return {
     working: withFailures({
-      ...createPoolActivities({ ...common, burst, onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }) }),
+      ...createPoolActivities({
+        ...common,
+        burst,
+        onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
+      }),
       ...createUpdateActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...restarts,
       ...machineTypes,
     }),
     waiting: withFailures({ ...createAwaitActivities(common), awaitRestarts, awaitTransition }),
-    watching: withFailures(createWatchActivities({ fleet, burst, nudgePool, tellGone, onFailure: () => metrics.failedNudges.inc(), stopping })),
+    watching: withFailures(
+      createWatchActivities({
+        fleet,
+        burst,
+        nudgePool,
+        tellGone,
+        onFailure: () => metrics.failedNudges.inc(),
+        stopping,
+      }),
+    ),
   };
 }

@@ -5,11 +5,16 @@ import { VARIABLES, type VariableName } from './variables.ts';
 const whole = (least: number, most: number) =>
   z
     .string()
-    .refine((text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most, `must be a whole number from ${least} to ${most}`)
+    .refine(
+      (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `must be a whole number from ${least} to ${most}`,
+    )
     .transform(Number);
 
 const Environment = z.object({
-  DROVER_CLUSTER: z.string().regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
+  DROVER_CLUSTER: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
   DROVER_BURST: whole(1, 10_000),
   DROVER_CONCURRENCY: whole(1, 1_000),
   DROVER_CONNECTIONS: whole(1, 1_000),
@@ -24,7 +29,9 @@ const Environment = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error']),
 } satisfies Record<VariableName, z.ZodType>);
 
-const DEFAULTS = Object.fromEntries(Object.entries(VARIABLES).flatMap(([name, variable]) => ('value' in variable ? [[name, variable.value]] : [])));
+const DEFAULTS = Object.fromEntries(
+  Object.entries(VARIABLES).flatMap(([name, variable]) => ('value' in variable ? [[name, variable.value]] : [])),
+);
 
 export interface WorkerConfig {
   /** Drover's name for the Kubernetes cluster: in every workflow id and in the task queue. */
@@ -43,7 +50,10 @@ export interface WorkerConfig {
   health: { address: string; port: number } | null;
   /** `address:port` of what Temporal's SDK measures, such as the latency of its tasks; null where it tells nobody. */
   temporalMetrics: string | null;
-  /** Path of the `workflows.js` that `deploy/build.ts` wrote; null where the worker bundles the workflows when it starts. */
+  /**
+   * Path of the `workflows.js` that `deploy/build.ts` wrote; null where the worker bundles the workflows when it
+   * starts.
+   */
   workflowBundle: string | null;
   /** Path of a module that encodes what Temporal gets; null where it gets it as it is. */
   dataConverter: string | null;
@@ -56,10 +66,17 @@ export class ConfigError extends Error {
 }
 
 export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
-  const set = { ...DEFAULTS, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== '')) };
+  const set = {
+    ...DEFAULTS,
+    ...Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== '')),
+  };
   const parsed = Environment.safeParse(set);
   if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map(({ path, message }) => `${path.join('.')}=${set[String(path[0])]}: ${message}`).join('; '));
+    throw new ConfigError(
+      parsed.error.issues
+        .map(({ path, message }) => `${path.join('.')}=${set[String(path[0])]}: ${message}`)
+        .join('; '),
+    );
   }
   const { data } = parsed;
   return {
@@ -70,8 +87,14 @@ export function readConfig(env: NodeJS.ProcessEnv): WorkerConfig {
     slots: data.DROVER_SLOTS,
     waitSlots: data.DROVER_WAIT_SLOTS,
     cachedWorkflows: data.DROVER_CACHED_WORKFLOWS,
-    health: data.DROVER_HEALTH_PORT === undefined ? null : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
-    temporalMetrics: data.DROVER_TEMPORAL_METRICS_PORT === undefined ? null : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
+    health:
+      data.DROVER_HEALTH_PORT === undefined
+        ? null
+        : { address: data.DROVER_HEALTH_ADDRESS, port: data.DROVER_HEALTH_PORT },
+    temporalMetrics:
+      data.DROVER_TEMPORAL_METRICS_PORT === undefined
+        ? null
+        : `${data.DROVER_HEALTH_ADDRESS}:${data.DROVER_TEMPORAL_METRICS_PORT}`,
     workflowBundle: data.DROVER_WORKFLOW_BUNDLE ?? null,
     dataConverter: data.DROVER_DATA_CONVERTER ?? null,
     logLevel: data.LOG_LEVEL,

@@ -8,25 +8,30 @@ export class DataConverterError extends Error {
 }
 
 /**
- * What the module at `path` does to each payload before Temporal gets it, such as to encrypt it: its export `payloadCodecs`, a list of
- * Temporal's `PayloadCodec`. Workers and commands must have the same. Undefined without a module.
+ * What the module at `path` does to each payload before Temporal gets it, such as to encrypt it: its export
+ * `payloadCodecs`, a list of Temporal's `PayloadCodec`. Workers and commands must have the same. Undefined without a
+ * module.
  */
 export async function loadDataConverter(path: string | undefined): Promise<DataConverter | undefined> {
   if (path === undefined || path === '') return undefined;
   const place = `DROVER_DATA_CONVERTER=${path}`;
-  const module = await (import(pathToFileURL(resolve(path)).href) as Promise<{ payloadCodecs?: unknown }>).catch((error: unknown) => {
-    throw new DataConverterError(`${place}: cannot be loaded: ${(error as Error).message}`, { cause: error });
-  });
+  const module = await (import(pathToFileURL(resolve(path)).href) as Promise<{ payloadCodecs?: unknown }>).catch(
+    (error: unknown) => {
+      throw new DataConverterError(`${place}: cannot be loaded: ${(error as Error).message}`, { cause: error });
+    },
+  );
   const { payloadCodecs } = module;
   if (!Array.isArray(payloadCodecs) || payloadCodecs.length === 0 || !payloadCodecs.every(isCodec)) {
-    throw new DataConverterError(`${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`);
+    throw new DataConverterError(
+      `${place}: must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode`,
+    );
   }
   return { payloadCodecs: payloadCodecs.map(lenient) };
 }
 
 /**
- * Anybody may send a signal that the codec can't decode, and Temporal tries a task again without end if its payloads are not decoded.
- * Such a payload stays as it came: whoever reads it learns that nobody knows its encoding.
+ * Anybody may send a signal that the codec can't decode, and Temporal tries a task again without end if its payloads
+ * are not decoded. Such a payload stays as it came: whoever reads it learns that nobody knows its encoding.
  */
 const lenient = (codec: PayloadCodec): PayloadCodec => ({
   encode: (payloads) => codec.encode(payloads),
@@ -49,4 +54,7 @@ async function decodedOrNot(codec: PayloadCodec, payload: Payload): Promise<Payl
 }
 
 const isCodec = (one: unknown): one is PayloadCodec =>
-  typeof one === 'object' && one !== null && typeof (one as PayloadCodec).encode === 'function' && typeof (one as PayloadCodec).decode === 'function';
+  typeof one === 'object' &&
+  one !== null &&
+  typeof (one as PayloadCodec).encode === 'function' &&
+  typeof (one as PayloadCodec).decode === 'function';

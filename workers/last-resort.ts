@@ -11,20 +11,25 @@ export interface LastResortOptions {
 }
 
 /**
- * What is to be done with an error that nobody has caught. Nobody knows what it has left half done: so the process takes no more
- * work, finishes what it has begun, and ends with 1, for its supervisor to start it anew. What is durable is in Temporal and in
- * the cluster.
+ * What is to be done with an error that nobody has caught. Nobody knows what it has left half done: so the process
+ * takes no more work, finishes what it has begun, and ends with 1, for its supervisor to start it anew. What is durable
+ * is in Temporal and in the cluster.
  */
 export function endOnFault({ logger, onFault, drain, process: proc = process }: LastResortOptions): void {
   let isEnding = false;
-  const fault = (kind: 'exception' | 'rejection') => (error: unknown): void => {
-    onFault(kind);
-    logger.error('an error that nobody has caught: the worker ends, and is to be started again', { kind, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
-    proc.exitCode = 1;
-    if (isEnding) return;
-    isEnding = true;
-    drain();
-  };
+  const fault =
+    (kind: 'exception' | 'rejection') =>
+    (error: unknown): void => {
+      onFault(kind);
+      logger.error('an error that nobody has caught: the worker ends, and is to be started again', {
+        kind,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+      proc.exitCode = 1;
+      if (isEnding) return;
+      isEnding = true;
+      drain();
+    };
   proc.on('uncaughtException', fault('exception'));
   proc.on('unhandledRejection', fault('rejection'));
 }

@@ -17,8 +17,8 @@ export interface ServingOptions {
 }
 
 /**
- * Serves task queues for as long as the API server answers: without it a worker could only fail what it is given, and would keep the
- * workflows that it has cached from others. It serves again once the API server is back.
+ * Serves task queues for as long as the API server answers: without it a worker could only fail what it is given, and
+ * would keep the workflows that it has cached from others. It serves again once the API server is back.
  */
 export class Serving {
   readonly #options: ServingOptions;
@@ -29,7 +29,11 @@ export class Serving {
   }
 
   get isServing(): boolean {
-    return this.#workers.length > 0 && this.#workers.every((worker) => worker.getState() === 'RUNNING') && !this.#options.fleet.lost.aborted;
+    return (
+      this.#workers.length > 0 &&
+      this.#workers.every((worker) => worker.getState() === 'RUNNING') &&
+      !this.#options.fleet.lost.aborted
+    );
   }
 
   /** Takes no more work, and lets what was begun end. */
@@ -63,7 +67,10 @@ export class Serving {
     }
   }
 
-  /** All of them; null if Temporal would not have them, after a while. Those that it had hold the connection until they have run. */
+  /**
+   * All of them; null if Temporal would not have them, after a while. Those that it had hold the connection until they
+   * have run.
+   */
   async #create(): Promise<Worker[] | null> {
     const { create, stop, onTrouble } = this.#options;
     const results = await Promise.allSettled(create());

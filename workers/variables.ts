@@ -5,7 +5,10 @@ export interface Variable {
   without?: string;
 }
 
-/** All variables of drover's own that a worker reads: for `config.ts`, which checks them, and for `drover worker --help`. */
+/**
+ * All variables of drover's own that a worker reads: for `config.ts`, which checks them, and for `drover worker
+ * --help`.
+ */
 export const VARIABLES = {
   DROVER_CLUSTER: { what: "drover's name for the cluster, as --cluster", value: 'default' },
   DROVER_BURST: { what: 'VMs of one pool in flight at once', value: '250' },
@@ -16,7 +19,10 @@ export const VARIABLES = {
   DROVER_CACHED_WORKFLOWS: { what: 'workflows that are kept in memory between their turns', value: '500' },
   DROVER_HEALTH_PORT: { what: 'serves /healthz, /readyz and /metrics', without: 'not at all' },
   DROVER_HEALTH_ADDRESS: { what: 'where it serves them', value: '127.0.0.1' },
-  DROVER_TEMPORAL_METRICS_PORT: { what: "serves what Temporal's SDK measures, at the same address", without: 'not at all' },
+  DROVER_TEMPORAL_METRICS_PORT: {
+    what: "serves what Temporal's SDK measures, at the same address",
+    without: 'not at all',
+  },
   DROVER_WORKFLOW_BUNDLE: { what: 'file of workflows bundled ahead', without: 'bundled at the start' },
   DROVER_DATA_CONVERTER: { what: 'module that encodes what Temporal stores', without: 'none' },
   LOG_LEVEL: { what: 'trace, debug, info, warn or error', value: 'info' },

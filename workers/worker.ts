@@ -2,24 +2,31 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type Logger, type NativeConnectionOptions } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type Logger,
+  type NativeConnectionOptions,
+} from '@temporalio/worker';
 import { Fleet } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
+import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig, type KubeConfigChoice } from '../kubernetes/config.ts';
-import { VirtualMachinePools } from '../api/resources.ts';
 import { taskQueueOf, waitQueueOf, watchQueueOf } from '../workflows/messages.ts';
 import { createActivities } from './activities.ts';
 import type { WorkerConfig } from './config.ts';
 import { loadDataConverter } from './data-converter.ts';
-import { keepWatch, untilWatched } from './watch/keep-watch.ts';
 import { serveHealth, type Health } from './health/health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { Serving } from './serving.ts';
 import { Trouble, whyUnreached } from './trouble.ts';
+import { keepWatch, untilWatched } from './watch/keep-watch.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
@@ -33,7 +40,12 @@ const WATCHES = 4;
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
   const { temporalMetrics } = config;
-  Runtime.install({ logger, ...(temporalMetrics === null ? {} : { telemetryOptions: { metrics: { prometheus: { bindAddress: temporalMetrics } } } }) });
+  Runtime.install({
+    logger,
+    ...(temporalMetrics === null
+      ? {}
+      : { telemetryOptions: { metrics: { prometheus: { bindAddress: temporalMetrics } } } }),
+  });
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
@@ -46,7 +58,11 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       serving?.drain();
     },
   });
-  const client = new KubeClient(loadKubeConfig(kube), { connections: config.connections, userAgent: 'drover-worker', beforeWrite: ensureCurrentAttempt });
+  const client = new KubeClient(loadKubeConfig(kube), {
+    connections: config.connections,
+    userAgent: 'drover-worker',
+    beforeWrite: ensureCurrentAttempt,
+  });
   const fleet = createFleet(client, logger, metrics);
   let serving: Serving | undefined;
   const health: Health = {
@@ -65,9 +81,16 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     connection = await connect(connectionOptions, logger, stop);
     // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
     await untilAborted(fleet.start(), stop);
-    const bundle = config.workflowBundle === null ? await bundleWorkflowCode({ workflowsPath, logger }) : { codePath: config.workflowBundle };
+    const bundle =
+      config.workflowBundle === null
+        ? await bundleWorkflowCode({ workflowsPath, logger })
+        : { codePath: config.workflowBundle };
     const activities = createActivities({ config, client, fleet, metrics, stopping: stop });
-    const temporal = { connection, namespace: namespace ?? 'default', ...(dataConverter === undefined ? {} : { dataConverter }) };
+    const temporal = {
+      connection,
+      namespace: namespace ?? 'default',
+      ...(dataConverter === undefined ? {} : { dataConverter }),
+    };
     const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
     // What was decided for another cluster is not to be done in this one.
     const uid = await untilWatched(watched);
@@ -89,11 +112,29 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         stickyQueueScheduleToStartTimeout: '3s',
       }),
       // They cost next to nothing, and last long: none of them takes the place of one that works.
-      Worker.create({ ...common, taskQueue: waitQueueOf(queue), activities: activities.waiting, maxConcurrentActivityTaskExecutions: config.waitSlots }),
-      Worker.create({ ...common, taskQueue: watchQueueOf(queue), activities: activities.watching, maxConcurrentActivityTaskExecutions: WATCHES }),
+      Worker.create({
+        ...common,
+        taskQueue: waitQueueOf(queue),
+        activities: activities.waiting,
+        maxConcurrentActivityTaskExecutions: config.waitSlots,
+      }),
+      Worker.create({
+        ...common,
+        taskQueue: watchQueueOf(queue),
+        activities: activities.watching,
+        maxConcurrentActivityTaskExecutions: WATCHES,
+      }),
     ];
-    const onServing = (): void => logger.info('worker ready', { cluster: config.cluster, server: client.server, pools: fleet.pools.size, vms: fleet.vms.size });
-    const refused = new Trouble((error) => logger.warn('Temporal does not take this worker, and is tried again', { error }));
+    const onServing = (): void =>
+      logger.info('worker ready', {
+        cluster: config.cluster,
+        server: client.server,
+        pools: fleet.pools.size,
+        vms: fleet.vms.size,
+      });
+    const refused = new Trouble((error) =>
+      logger.warn('Temporal does not take this worker, and is tried again', { error }),
+    );
     const onTrouble = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, fleet, stop, onServing, onTrouble });
     await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
@@ -102,7 +143,11 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   } finally {
     await fleet.stop();
     // What ended the worker must not be hidden by what is left of it.
-    await connection?.close().catch((error: unknown) => logger.warn('the connection to Temporal could not be closed', { error: (error as Error).message }));
+    await connection
+      ?.close()
+      .catch((error: unknown) =>
+        logger.warn('the connection to Temporal could not be closed', { error: (error as Error).message }),
+      );
     await client.close();
     server?.close();
   }
@@ -126,7 +171,9 @@ const isAbort = (error: unknown): boolean => error instanceof Error && error.nam
 /** Temporal may come up after the worker does: it is waited for. */
 async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
   const { address = 'localhost:7233' } = options;
-  const trouble = new Trouble((why) => logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }));
+  const trouble = new Trouble((why) =>
+    logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }),
+  );
   for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MOST_CONNECT_AGAIN_MS)) {
     try {
       return await NativeConnection.connect(options);
@@ -156,7 +203,10 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
     },
     onContact: (isLost) => {
       metrics.serverLost.set(isLost ? 1 : 0);
-      if (isLost) logger.error('the API server does not answer: this worker takes no more work until it does', { server: client.server });
+      if (isLost)
+        logger.error('the API server does not answer: this worker takes no more work until it does', {
+          server: client.server,
+        });
       else logger.info('the API server answers again', { server: client.server });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
@@ -170,5 +220,7 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
 
 function poolOf(vmi: VmiView, fleet: Fleet): { namespace: string; pool: string } | null {
   const vm = fleet.vms.get(`${vmi.namespace}/${vmi.name}`);
-  return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid ? { namespace: vm.namespace, pool: vm.owner.name } : null;
+  return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid
+    ? { namespace: vm.namespace, pool: vm.owner.name }
+    : null;
 }

@@ -1,12 +1,25 @@
 import { defineQuery } from '@temporalio/workflow';
-import type { CycleNews, Hold, Verdict } from '../decisions/healing/state.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';
-import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
-import type { PassedOver } from '../decisions/runs/skipped.ts';
-import type { FailedRestart } from '../decisions/restarts/size.ts';
-import type { Steered } from '../decisions/runs/user-request.ts';
+import type { CycleNews, Hold, Verdict } from '../decisions/healing/state.ts';
 import type { Seen } from '../decisions/lib/resource-versions.ts';
-import { asking, askingOf, batchEnd, cycleTold, healHolding, nothing, promoting, seen, verdict as verdictTold, type BatchEnd, type Asking, type AskingOf } from './payloads.ts';
+import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
+import type { FailedRestart } from '../decisions/restarts/size.ts';
+import type { PassedOver } from '../decisions/runs/skipped.ts';
+import type { Steered } from '../decisions/runs/user-request.ts';
+import {
+  asking,
+  askingOf,
+  batchEnd,
+  cycleTold,
+  healHolding,
+  nothing,
+  promoting,
+  seen,
+  verdict as verdictTold,
+  type BatchEnd,
+  type Asking,
+  type AskingOf,
+} from './payloads.ts';
 import { bareSignalOf, signalOf } from './signals.ts';
 
 /** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
@@ -18,13 +31,17 @@ export interface PoolRef {
 }
 
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
-/** Of activities that only wait for VMs, and of the one that watches the cluster: none of the others can take their places, or they theirs. */
+/**
+ * Of activities that only wait for VMs, and of the one that watches the cluster: none of the others can take their
+ * places, or they theirs.
+ */
 export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
 export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)}/heal/${vm}`;
-export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string => `${poolIdOf(ref)}/update/${revision}/${n}`;
+export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
+  `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** `id` is a few letters and digits, which people type. */
 export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
 /** `id` is a few letters and digits, which people type. */
@@ -54,7 +71,10 @@ export const supersede = bareSignalOf<void>('supersede', nothing);
 export const healPause = bareSignalOf<Asking>('healPause', asking);
 export const healResume = bareSignalOf<Asking>('healResume', asking);
 
-/** To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or skipped. */
+/**
+ * To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or
+ * skipped.
+ */
 export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);
 /** To a pool, or to the cycle of one VM: leave it as it is. */
 export const healSkip = bareSignalOf<AskingOf>('healSkip', askingOf);
@@ -110,7 +130,9 @@ export interface RestartProgress extends Steered {
   restarted: string[];
   failed: FailedRestart[];
   inHand: string[];
-  /** How many are still to be restarted; those that nobody may disrupt, have another guest already or don't run are not. */
+  /**
+   * How many are still to be restarted; those that nobody may disrupt, have another guest already or don't run are not.
+   */
   open: number;
   passedOver: PassedOver[];
   /** Budgets that are full, and what fills them, so that others wait. */

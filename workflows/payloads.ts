@@ -1,8 +1,23 @@
-import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
 import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../decisions/healing/state.ts';
 import { field } from '../decisions/lib/json.ts';
-import { duration, flag, listOf, name, number, object, oneOf, optional, orNull, taggedBy, text, time, whole, type Reader } from '../decisions/lib/payload-reader.ts';
+import {
+  duration,
+  flag,
+  listOf,
+  name,
+  number,
+  object,
+  oneOf,
+  optional,
+  orNull,
+  taggedBy,
+  text,
+  time,
+  whole,
+  type Reader,
+} from '../decisions/lib/payload-reader.ts';
 import { isVersion, type Seen } from '../decisions/lib/resource-versions.ts';
+import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
 
 export interface BatchEnd {
   n: number;
@@ -31,17 +46,27 @@ const MOST_VMS = 100_000;
 /** What carries no state is heard whatever it says: a version that is none is left out. */
 export const seen: Reader<Seen> = (value) => {
   const { pools, vms, vmis } = { pools: field(value, 'pools'), vms: field(value, 'vms'), vmis: field(value, 'vmis') };
-  return { ...(isVersion(pools) ? { pools } : {}), ...(isVersion(vms) ? { vms } : {}), ...(isVersion(vmis) ? { vmis } : {}) };
+  return {
+    ...(isVersion(pools) ? { pools } : {}),
+    ...(isVersion(vms) ? { vms } : {}),
+    ...(isVersion(vmis) ? { vmis } : {}),
+  };
 };
 
 const words = (value: unknown): { by?: string; why?: string } => {
   if (typeof value === 'string') return value === '' ? {} : { why: text(value, '') };
   const by = field(value, 'by');
   const why = field(value, 'why');
-  return { ...(typeof by === 'string' ? { by: text(by, '') } : {}), ...(typeof why === 'string' ? { why: text(why, '') } : {}) };
+  return {
+    ...(typeof by === 'string' ? { by: text(by, '') } : {}),
+    ...(typeof why === 'string' ? { why: text(why, '') } : {}),
+  };
 };
 
-/** Whoever pauses means it, whatever they type in Temporal's Web UI: nothing, `null`, or a bare word, which is the reason. */
+/**
+ * Whoever pauses means it, whatever they type in Temporal's Web UI: nothing, `null`, or a bare word, which is the
+ * reason.
+ */
 export const asking: Reader<Asking> = words;
 
 /** `full` passes more than one step: it must be said as it is meant. */
@@ -59,11 +84,23 @@ export const nothing: Reader<void> = () => {};
 
 const updateOutcome = object<UpdateOutcome>({
   vm: name,
-  end: oneOf<UpdateOutcome['end']>({ Updated: true, Failed: true, Deferred: true, RestartRequired: true, Gone: true, Superseded: true }),
+  end: oneOf<UpdateOutcome['end']>({
+    Updated: true,
+    Failed: true,
+    Deferred: true,
+    RestartRequired: true,
+    Gone: true,
+    Superseded: true,
+  }),
   why: optional(text),
 });
 
-export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({ n: whole, pool: optional(name), outcomes: listOf(updateOutcome, MOST_VMS), seen });
+export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
+  n: whole,
+  pool: optional(name),
+  outcomes: listOf(updateOutcome, MOST_VMS),
+  seen,
+});
 
 const cycleRules: Reader<CycleRules> = object<CycleRules>({
   backoff: object<CycleRules['backoff']>({ initial: duration, factor: number, max: duration, jitter: number }),
@@ -72,7 +109,16 @@ const cycleRules: Reader<CycleRules> = object<CycleRules>({
 
 const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
 
-const sick = { uid: name, attempt: whole, why: text, rules: cycleRules, holdsData: flag, earlyEnds: whole, failingSince: optional(orNull(number)), onSameDisks: optional(whole) };
+const sick = {
+  uid: name,
+  attempt: whole,
+  why: text,
+  rules: cycleRules,
+  holdsData: flag,
+  earlyEnds: whole,
+  failingSince: optional(orNull(number)),
+  onSameDisks: optional(whole),
+};
 
 export const verdict: Reader<Verdict> = taggedBy<'verdict', Verdict>('verdict', {
   Gone: object<Extract<Verdict, { verdict: 'Gone' }>>({ verdict: word('Gone'), attempt: whole, rules: cycleRules }),
@@ -81,15 +127,31 @@ export const verdict: Reader<Verdict> = taggedBy<'verdict', Verdict>('verdict', 
   Left: object<Extract<Verdict, { verdict: 'Left' }>>({ verdict: word('Left'), why: text }),
 });
 
-export const healHolding = object<{ hold: Hold; report?: boolean }>({ hold: oneOf<Hold>({ None: true, Removals: true, All: true }), report: optional(flag) });
+export const healHolding = object<{ hold: Hold; report?: boolean }>({
+  hold: oneOf<Hold>({ None: true, Removals: true, All: true }),
+  report: optional(flag),
+});
 
 type News<N extends CycleNews['news']> = Extract<CycleNews, { news: N }>;
 /** `uid` is empty for a VM that is removed and not made anew. */
 const cycle = { vm: name, pool: name, attempt: whole, uid: text, why: text };
-const waiting = object<Extract<News<'Stands'>, { phase: 'Waiting' }>>({ ...cycle, news: word('Stands'), phase: word('Waiting'), nextAt: time });
-const working = object<Exclude<News<'Stands'>, { phase: 'Waiting' }>>({ ...cycle, news: word('Stands'), phase: oneOf({ Removing: true, Provisioning: true }) });
+const waiting = object<Extract<News<'Stands'>, { phase: 'Waiting' }>>({
+  ...cycle,
+  news: word('Stands'),
+  phase: word('Waiting'),
+  nextAt: time,
+});
+const working = object<Exclude<News<'Stands'>, { phase: 'Waiting' }>>({
+  ...cycle,
+  news: word('Stands'),
+  phase: oneOf({ Removing: true, Provisioning: true }),
+});
 
 export const cycleTold: Reader<CycleNews> = taggedBy<'news', CycleNews>('news', {
   Stands: (value, what) => (field(value, 'phase') === 'Waiting' ? waiting(value, what) : working(value, what)),
-  Ended: object<News<'Ended'>>({ ...cycle, news: word('Ended'), end: oneOf<Spent['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }) }),
+  Ended: object<News<'Ended'>>({
+    ...cycle,
+    news: word('Ended'),
+    end: oneOf<Spent['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }),
+  }),
 });

@@ -6,17 +6,18 @@ export interface WatchInput {
   cluster: string;
 }
 
-const watching = () => proxyActivities<WatchActivities>({
-  taskQueue: watchQueue(),
-  startToCloseTimeout: '24h',
-  // The time a dead worker's watch takes to move to another.
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '10s' },
-});
+const watching = () =>
+  proxyActivities<WatchActivities>({
+    taskQueue: watchQueue(),
+    startToCloseTimeout: '24h',
+    // The time a dead worker's watch takes to move to another.
+    heartbeatTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+  });
 
 /**
- * Watches one cluster for as long as drover is set up in it: one activity on one worker, which Temporal hands to another
- * when its worker dies. It nudges the workflow of each object that something happened to.
+ * Watches one cluster for as long as drover is set up in it: one activity on one worker, which Temporal hands to
+ * another when its worker dies. It nudges the workflow of each object that something happened to.
  */
 export async function watch(input: WatchInput): Promise<void> {
   setCurrentDetails(`Watches the pools and VMs of cluster **${input.cluster}**, and nudges their workflows.`);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import type { Fleet, FleetChange } from './cluster-cache.ts';
 import { serverLost, workerStopping } from '../lib/shutdown.ts';
+import type { Fleet, FleetChange } from './cluster-cache.ts';
 
 /** An object that has changed. */
 export interface Changed {
@@ -26,14 +26,15 @@ export class Changes {
     this.#unsubscribe = fleet.subscribe((change) => {
       if (change.kind === 'strategy' || change.kind === 'node' || change.kind === 'disk') return;
       const { kind } = change;
-      const { namespace, name } = kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
+      const { namespace, name } =
+        kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
       if (concerns({ kind, namespace, name, change })) this.#changed.resolve();
     });
   }
 
   /**
-   * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over; rejects
-   * when the activity is cancelled, its worker asked to end, or the API server lost.
+   * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over;
+   * rejects when the activity is cancelled, its worker asked to end, or the API server lost.
    */
   async next(timeoutMs: number, settleMs: number): Promise<void> {
     const over = new AbortController();

@@ -1,28 +1,42 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import type { KubeObject } from '../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
-import type { Witness } from '../../decisions/healing/proof.ts';
+import {
+  ControllerRevisions,
+  KubeVirts,
+  Nodes,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+  pathOf,
+  type Resource,
+} from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
-import type { NodeView } from '../../decisions/views/node.ts';
-import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import type { Witness } from '../../decisions/healing/proof.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import {
+  revisionView,
+  type ControllerRevision,
+  type RevisionView,
+} from '../../decisions/views/revision-from-object.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { isNotFound, orNothing } from '../../kubernetes/errors.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import type { KubeObject } from '../../api/objects.ts';
-import { ControllerRevisions, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, pathOf, type Resource } from '../../api/resources.ts';
-import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
 import { FailedGuests } from './failed-vmis.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
-import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
 import { OwnerIndex } from './owner-index.ts';
-import { revisionView, type ControllerRevision, type RevisionView } from '../../decisions/views/revision-from-object.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import { Witnesses } from './witnesses.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** How long a decision waits for the watch to catch up before it lists for itself. */
 const CATCH_UP_MS = 2_000;
@@ -83,7 +97,12 @@ export class Fleet {
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
     this.#contact = new Contact({
-      ask: () => client.request({ method: 'GET', path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`, deadlineMs: CONTACT_DEADLINE_MS }),
+      ask: () =>
+        client.request({
+          method: 'GET',
+          path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`,
+          deadlineMs: CONTACT_DEADLINE_MS,
+        }),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: onContact,
     });
@@ -164,12 +183,28 @@ export class Fleet {
   /** Resolves once all first lists are in. */
   async start(): Promise<void> {
     const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
-    await Promise.all([strategy, ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) => cache.start().ready())]);
+    await Promise.all([
+      strategy,
+      ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) =>
+        cache.start().ready(),
+      ),
+    ]);
     this.#contact.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#contact, this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#kubevirts].map((cache) => cache.stop()));
+    await Promise.all(
+      [
+        this.#contact,
+        this.pools,
+        this.vms,
+        this.vmis,
+        this.revisions,
+        this.keptClaims,
+        this.nodes,
+        this.#kubevirts,
+      ].map((cache) => cache.stop()),
+    );
   }
 
   /** Aborted when the API server is lost: what these caches hold may be long over. Another one once it is back. */
@@ -177,7 +212,10 @@ export class Fleet {
     return this.#contact.lost;
   }
 
-  /** Makes sure that these VMs and their VMIs, by `namespace/name`, are read next as the API server has them now. Throws where it does not answer. */
+  /**
+   * Makes sure that these VMs and their VMIs, by `namespace/name`, are read next as the API server has them now. Throws
+   * where it does not answer.
+   */
   async confirm(keys: readonly string[]): Promise<void> {
     let seen: Seen = {};
     let isGone = false;
@@ -186,9 +224,15 @@ export class Fleet {
       for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
         const [namespace = '', name = ''] = key.split('/');
         const kinds = [VirtualMachines, VirtualMachineInstances];
-        const [vm, vmi] = await Promise.all(kinds.map((kind) => orNothing(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS }))));
+        const [vm, vmi] = await Promise.all(
+          kinds.map((kind) =>
+            orNothing(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS })),
+          ),
+        );
         seen = laterSeen(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
-        isGone ||= (vm === undefined && this.vms.get(key) !== undefined) || (vmi === undefined && this.vmis.get(key) !== undefined);
+        isGone ||=
+          (vm === undefined && this.vms.get(key) !== undefined) ||
+          (vmi === undefined && this.vmis.get(key) !== undefined);
       }
     };
     await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
@@ -230,12 +274,17 @@ export class Fleet {
     return this.#failedGuests.of(vmUid);
   }
 
-  /** What was the matter with the last guest of the VM of this UID that failed; null where this worker has seen none. */
+  /**
+   * What was the matter with the last guest of the VM of this UID that failed; null where this worker has seen none.
+   */
   lastTroubleOf(vmUid: string): string | null {
     return this.#failedGuests.troubleOf(vmUid);
   }
 
-  /** What has become of all guests of the VM of this UID; null where this worker has not followed them since the VM was made. */
+  /**
+   * What has become of all guests of the VM of this UID; null where this worker has not followed them since the VM was
+   * made.
+   */
   witnessOf(vmUid: string): Witness | null {
     return this.#witnesses.of(vmUid);
   }

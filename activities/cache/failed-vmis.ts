@@ -4,16 +4,16 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 const KEPT = 20;
 
 /**
- * Guests that ran and then failed, as they were last seen. KubeVirt deletes such a VMI at once and starts the next, so that a
- * later look at the cluster finds nothing of it.
+ * Guests that ran and then failed, as they were last seen. KubeVirt deletes such a VMI at once and starts the next, so
+ * that a later look at the cluster finds nothing of it.
  */
 export class FailedGuests {
   readonly #byVm = new Map<string, VmiView[]>();
   readonly #troubles = new Map<string, string>();
 
   /**
-   * True for a guest that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher was gone: such
-   * a guest counts as having run until `now`, when it was heard of.
+   * True for a guest that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher
+   * was gone: such a guest counts as having run until `now`, when it was heard of.
    */
   note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
@@ -30,7 +30,10 @@ export class FailedGuests {
     return this.#byVm.get(vmUid) ?? [];
   }
 
-  /** In KubeVirt's words, what was the matter with the last guest that failed, whether it ran or not; null where nobody knows. */
+  /**
+   * In KubeVirt's words, what was the matter with the last guest that failed, whether it ran or not; null where nobody
+   * knows.
+   */
   troubleOf(vmUid: string): string | null {
     return this.#troubles.get(vmUid) ?? null;
   }

@@ -1,10 +1,12 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { serverLost } from '../lib/shutdown.ts';
 import { Changes, type Changed } from './changes.ts';
 import type { Fleet } from './cluster-cache.ts';
-import { serverLost } from '../lib/shutdown.ts';
 
-/** Events that come together are looked at together; of many thousand VMs, not more often than this times their number. */
+/**
+ * Events that come together are looked at together; of many thousand VMs, not more often than this times their number.
+ */
 const SETTLE_MS = 50;
 export const SETTLE_MS_A_VM = 0.05;
 /** A picture that nothing has changed is looked at again, should a watch have missed something. */
@@ -22,7 +24,10 @@ export interface Look<T> {
   isNews: boolean;
   /** VMs of which it says, for their time is over, that they have failed; by `namespace/name`. */
   late?: readonly string[];
-  /** When a look would find something else though nothing has changed; milliseconds since the epoch. Those of the past count for nothing. */
+  /**
+   * When a look would find something else though nothing has changed; milliseconds since the epoch. Those of the past
+   * count for nothing.
+   */
   times: number[];
 }
 
@@ -40,10 +45,14 @@ export interface LongLookOptions {
 }
 
 /**
- * Looks at the fleet, and again whenever something has changed that concerns it or a time has come, until what it finds is worth
- * a turn of the workflow. For an activity that heartbeats meanwhile. No VM is taken for late on the word of the caches alone.
+ * Looks at the fleet, and again whenever something has changed that concerns it or a time has come, until what it finds
+ * is worth a turn of the workflow. For an activity that heartbeats meanwhile. No VM is taken for late on the word of
+ * the caches alone.
  */
-export async function longLook<T>(options: LongLookOptions, look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>): Promise<T> {
+export async function longLook<T>(
+  options: LongLookOptions,
+  look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
+): Promise<T> {
   const { fleet, stopping, seen, concerns, settleMs = () => 0, gatherMs = 0 } = options;
   await fleet.catchUp(seen);
   const changes = new Changes(fleet, stopping, concerns);
@@ -56,7 +65,11 @@ export async function longLook<T>(options: LongLookOptions, look: (now: number, 
       const now = Date.now();
       const { found, worth, isNews, times } = await confirmed(fleet, now, look);
       foundAt = worth === 'nothing' ? null : (foundAt ?? now);
-      const dueAt = Math.min(worth === 'enough' ? now : Infinity, foundAt === null ? Infinity : foundAt + gatherMs, isNews ? began + TELL_MS : Infinity);
+      const dueAt = Math.min(
+        worth === 'enough' ? now : Infinity,
+        foundAt === null ? Infinity : foundAt + gatherMs,
+        isNews ? began + TELL_MS : Infinity,
+      );
       if (dueAt <= now) return found;
       const wakeAt = Math.min(dueAt, now + LOOK_AGAIN_MS, ...times.filter((time) => time > now));
       await changes.next(Math.max(wakeAt - Date.now(), 1), Math.max(SETTLE_MS, settleMs()));
@@ -66,7 +79,11 @@ export async function longLook<T>(options: LongLookOptions, look: (now: number, 
   }
 }
 
-async function confirmed<T>(fleet: Fleet, now: number, look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>): Promise<Look<T>> {
+async function confirmed<T>(
+  fleet: Fleet,
+  now: number,
+  look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
+): Promise<Look<T>> {
   const first = await look(now, false);
   if (first.late === undefined || first.late.length === 0) return first;
   await fleet.confirm(first.late);

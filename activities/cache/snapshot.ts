@@ -1,9 +1,24 @@
-import type { Fleet } from './cluster-cache.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Fleet } from './cluster-cache.ts';
 
 /** All that a plan reads of the cluster, from this worker's caches. */
-export function pictureOf(fleet: Fleet, pool: StoredPool): Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'failedGuestsOf' | 'lastTroubleOf' | 'witnessOf' | 'isHeldByOther' | 'revisions' | 'keptClaims' | 'strategy'> {
+export function pictureOf(
+  fleet: Fleet,
+  pool: StoredPool,
+): Pick<
+  PoolPlanInput,
+  | 'pool'
+  | 'vms'
+  | 'vmiOf'
+  | 'failedGuestsOf'
+  | 'lastTroubleOf'
+  | 'witnessOf'
+  | 'isHeldByOther'
+  | 'revisions'
+  | 'keptClaims'
+  | 'strategy'
+> {
   const { namespace, uid } = pool.metadata;
   return {
     pool,

@@ -2,7 +2,12 @@ import { once } from 'node:events';
 import type { Fleet } from './cluster-cache.ts';
 
 /** Resolves once the cache holds none of these VMs any more, each by its UID; rejects when `signal` is aborted. */
-export async function untilGone(fleet: Fleet, namespace: string, vms: readonly { name: string; uid: string }[], signal: AbortSignal): Promise<void> {
+export async function untilGone(
+  fleet: Fleet,
+  namespace: string,
+  vms: readonly { name: string; uid: string }[],
+  signal: AbortSignal,
+): Promise<void> {
   const isGone = (): boolean => vms.every(({ name, uid }) => fleet.vms.get(`${namespace}/${name}`)?.uid !== uid);
   if (isGone()) return;
   const gone = Promise.withResolvers<void>();

@@ -2,11 +2,16 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { Fleet } from './cluster-cache.ts';
 
 /**
- * Resolves with true once KubeVirt has taken notice of the VM's spec as `vm` has it, and with false where it has not within
- * `timeoutMs`, or the VM is another by then; rejects when `signal` is aborted. Until then a guest that goes would come back with
- * the spec before, or not at all where KubeVirt's controller is away.
+ * Resolves with true once KubeVirt has taken notice of the VM's spec as `vm` has it, and with false where it has not
+ * within `timeoutMs`, or the VM is another by then; rejects when `signal` is aborted. Until then a guest that goes
+ * would come back with the spec before, or not at all where KubeVirt's controller is away.
  */
-export async function untilSpecSeen(fleet: Fleet, vm: VmView, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+export async function untilSpecSeen(
+  fleet: Fleet,
+  vm: VmView,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (vm.specSeen) return true;
   const key = `${vm.namespace}/${vm.name}`;
   const isSeen = (): boolean => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Fleet } from './cluster-cache.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
+import type { Fleet } from './cluster-cache.ts';
 
 const PATIENCE_MS = 5_000;
 

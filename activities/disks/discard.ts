@@ -1,10 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
+import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 export interface ClaimTarget {
@@ -13,18 +13,28 @@ export interface ClaimTarget {
 }
 
 /**
- * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, as long as it still is kept: looked at once
- * more, right before the act, it has the pool's mark, and its VM is not there. False where it is left.
+ * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, as long as it still is kept:
+ * looked at once more, right before the act, it has the pool's mark, and its VM is not there. False where it is left.
  */
 export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid }: ClaimTarget): Promise<boolean> {
   const signal = cancellationSignal();
   const at = { namespace: key.namespace, name };
-  const [claim, volume] = await Promise.all([orNothing(client.get(PersistentVolumeClaims, at, { signal })), orNothing(client.get(DataVolumes, at, { signal }))]);
+  const [claim, volume] = await Promise.all([
+    orNothing(client.get(PersistentVolumeClaims, at, { signal })),
+    orNothing(client.get(DataVolumes, at, { signal })),
+  ]);
   const kept = claim && keptDiskOf(claim.metadata);
   if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return false;
-  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(claim.metadata.ownerReferences ?? [])].filter((owner) => owner.uid !== volume?.metadata.uid);
+  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(claim.metadata.ownerReferences ?? [])].filter(
+    (owner) => owner.uid !== volume?.metadata.uid,
+  );
   if (owners.length > 0) return false;
-  if ((await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name: vmName(key.name, kept.number) }, { signal }))) !== undefined) return false;
+  if (
+    (await orNothing(
+      client.get(VirtualMachines, { namespace: key.namespace, name: vmName(key.name, kept.number) }, { signal }),
+    )) !== undefined
+  )
+    return false;
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
@@ -40,7 +50,11 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
 }
 
 /** Takes the mark off a claim that a VM has taken, unless it has changed since that was seen. */
-export async function unmarkDisk(client: KubeClient, namespace: string, { name, uid, resourceVersion }: ClaimTarget & { resourceVersion: string }): Promise<void> {
+export async function unmarkDisk(
+  client: KubeClient,
+  namespace: string,
+  { name, uid, resourceVersion }: ClaimTarget & { resourceVersion: string },
+): Promise<void> {
   const at = { namespace, name };
   const signal = cancellationSignal();
   // Without it, and without an owner, nobody could say any more whose disk it is.

@@ -1,29 +1,46 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { poolsOfSameDisks, whyDiskIsHeld } from '../../decisions/disks/disk-holder.ts';
 import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import type { NewVirtualMachine } from '../../decisions/pool/vm-from-template.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError, orNothing } from '../../kubernetes/errors.ts';
-import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
 
 /**
- * Throws where the VM of this number would run on a disk that is not its own: KubeVirt takes whatever has the name. Of two pools with
- * disk templates of one name the older one goes first, for neither's disks may be there yet when the other looks.
+ * Throws where the VM of this number would run on a disk that is not its own: KubeVirt takes whatever has the name. Of
+ * two pools with disk templates of one name the older one goes first, for neither's disks may be there yet when the
+ * other looks.
  */
-export async function ensureDisksAreFree(client: KubeClient, fleet: Fleet, pool: StoredPool, vm: NewVirtualMachine, number: number): Promise<void> {
+export async function ensureDisksAreFree(
+  client: KubeClient,
+  fleet: Fleet,
+  pool: StoredPool,
+  vm: NewVirtualMachine,
+  number: number,
+): Promise<void> {
   const { namespace, name } = vm.metadata;
   const rivals = poolsOfSameDisks(pool, fleet.pools.values());
-  const rival = rivals.find((other) => isOlder(other, pool) || fleet.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`)?.owner?.uid === other.metadata.uid);
+  const rival = rivals.find(
+    (other) =>
+      isOlder(other, pool) ||
+      fleet.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`)?.owner?.uid === other.metadata.uid,
+  );
   if (rival !== undefined) {
-    throw held(name, `pool ${rival.metadata.name} has disk templates of the same name, and its VMs would run on the same disks: give those of one pool another name`);
+    throw held(
+      name,
+      `pool ${rival.metadata.name} has disk templates of the same name, and its VMs would run on the same disks: give those of one pool another name`,
+    );
   }
   const signal = cancellationSignal();
   for (const disk of diskTemplates(vm.spec).keys()) {
     const at = { namespace, name: disk };
-    const [dataVolume, claim] = await Promise.all([orNothing(client.get(DataVolumes, at, { signal })), orNothing(client.get(PersistentVolumeClaims, at, { signal }))]);
+    const [dataVolume, claim] = await Promise.all([
+      orNothing(client.get(DataVolumes, at, { signal })),
+      orNothing(client.get(PersistentVolumeClaims, at, { signal })),
+    ]);
     const why = whyDiskIsHeld({ name: disk, vm: name, number, poolUid: pool.metadata.uid, dataVolume, claim });
     if (why !== null) throw held(name, why);
   }
@@ -34,6 +51,7 @@ const isOlder = (one: StoredPool, other: StoredPool): boolean => {
   return times === others ? one.metadata.uid < other.metadata.uid : times < others;
 };
 
-const createdAt = ({ metadata }: StoredPool): string => (metadata as { creationTimestamp?: string }).creationTimestamp ?? '';
+const createdAt = ({ metadata }: StoredPool): string =>
+  (metadata as { creationTimestamp?: string }).creationTimestamp ?? '';
 
 const held = (vm: string, why: string): KubeError => new KubeError(422, 'DiskHeld', `${vm} is not made: ${why}`);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { PersistentVolumeClaims } from '../../api/resources.ts';
 
 type Claim = KubeObject & GrowingClaim;
 
@@ -19,14 +19,27 @@ const TRIES = 8;
 const PAUSE_MS = 1_000;
 
 /**
- * Has these disks grow, and ends when they have: under their guests where the storage can do that. A claim that can't grow (its
- * storage class forbids it, or the storage fails, or takes until `deadline`) is an error that says why; nothing is taken from it.
+ * Has these disks grow, and ends when they have: under their guests where the storage can do that. A claim that can't
+ * grow (its storage class forbids it, or the storage fails, or takes until `deadline`) is an error that says why;
+ * nothing is taken from it.
  */
-export async function growDisks(client: KubeClient, namespace: string, disks: readonly DiskGrowth[], deadline: number, signal: AbortSignal): Promise<void> {
+export async function growDisks(
+  client: KubeClient,
+  namespace: string,
+  disks: readonly DiskGrowth[],
+  deadline: number,
+  signal: AbortSignal,
+): Promise<void> {
   for (const disk of disks) await grow(client, namespace, disk, deadline, signal);
 }
 
-async function grow(client: KubeClient, namespace: string, disk: DiskGrowth, deadline: number, signal: AbortSignal): Promise<void> {
+async function grow(
+  client: KubeClient,
+  namespace: string,
+  disk: DiskGrowth,
+  deadline: number,
+  signal: AbortSignal,
+): Promise<void> {
   const claim = await ask(client, namespace, disk, signal);
   const request = claim?.spec?.resources?.requests?.['storage'];
   let now = claim;
@@ -41,7 +54,12 @@ async function grow(client: KubeClient, namespace: string, disk: DiskGrowth, dea
 }
 
 /** The claim as it is once it asks for that size; undefined where there is none. */
-async function ask(client: KubeClient, namespace: string, disk: DiskGrowth, signal: AbortSignal): Promise<Stored<Claim> | undefined> {
+async function ask(
+  client: KubeClient,
+  namespace: string,
+  disk: DiskGrowth,
+  signal: AbortSignal,
+): Promise<Stored<Claim> | undefined> {
   const key = { namespace, name: disk.name };
   for (let tries = 1; ; tries++) {
     const claim = await orNothing(client.get<Claim>(PersistentVolumeClaims, key, { signal }));
@@ -49,21 +67,37 @@ async function ask(client: KubeClient, namespace: string, disk: DiskGrowth, sign
     if (claim === undefined || storage === null) return claim;
     const { uid, resourceVersion } = claim.metadata;
     try {
-      return await client.patch<Claim>(PersistentVolumeClaims, key, 'merge', { metadata: { uid, resourceVersion }, spec: { resources: { requests: { storage } } } }, { signal });
+      return await client.patch<Claim>(
+        PersistentVolumeClaims,
+        key,
+        'merge',
+        { metadata: { uid, resourceVersion }, spec: { resources: { requests: { storage } } } },
+        { signal },
+      );
     } catch (error) {
       if (isConflict(error) && tries < TRIES) continue;
-      if (error instanceof KubeError && (error.status === 403 || error.status === 422)) throw refusal(disk, error.message);
+      if (error instanceof KubeError && (error.status === 403 || error.status === 422))
+        throw refusal(disk, error.message);
       throw error;
     }
   }
 }
 
 /** The claim as it is after its next change, or when the time is over; undefined where it is gone. */
-async function nextOf(client: KubeClient, claim: Stored<Claim>, deadline: number, signal: AbortSignal): Promise<Stored<Claim> | undefined> {
+async function nextOf(
+  client: KubeClient,
+  claim: Stored<Claim>,
+  deadline: number,
+  signal: AbortSignal,
+): Promise<Stored<Claim> | undefined> {
   const { namespace, name, resourceVersion } = claim.metadata;
   const seconds = Math.max(Math.ceil((deadline - Date.now()) / 1000), 1);
   const query = { fieldSelector: `metadata.name=${name}`, resourceVersion, timeoutSeconds: String(seconds) };
-  for await (const { type, object } of client.watch<Claim>(PersistentVolumeClaims, { namespace: namespace!, query, signal })) {
+  for await (const { type, object } of client.watch<Claim>(PersistentVolumeClaims, {
+    namespace: namespace!,
+    query,
+    signal,
+  })) {
     if (type === 'MODIFIED' || type === 'ADDED') return object;
     if (type === 'DELETED') return undefined;
     if (type === 'ERROR') break;
@@ -72,4 +106,5 @@ async function nextOf(client: KubeClient, claim: Stored<Claim>, deadline: number
   return orNothing(client.get<Claim>(PersistentVolumeClaims, { namespace, name }, { signal }));
 }
 
-const refusal = ({ name, to }: DiskGrowth, why: string): KubeError => new KubeError(422, 'Invalid', `its disk ${name} does not grow to ${to}: ${why}`);
+const refusal = ({ name, to }: DiskGrowth, why: string): KubeError =>
+  new KubeError(422, 'Invalid', `its disk ${name} does not grow to ${to}: ${why}`);

@@ -1,27 +1,35 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { Acted, OwnedVm } from '../lib/while-ours.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 const TRIES = 20;
 
 /**
- * Deletes a VM of the pool, and keeps its disks: their claims are marked as the pool's for this number, and are nobody's. All else
- * that is the VM's (KubeVirt's copies of its spec, of its instance type) goes with it, which a deletion with `Orphan` would leave
- * behind for ever. A finalizer holds the VM meanwhile: KubeVirt takes disks back that are nobody's, but not for a VM that is going.
+ * Deletes a VM of the pool, and keeps its disks: their claims are marked as the pool's for this number, and are
+ * nobody's. All else that is the VM's (KubeVirt's copies of its spec, of its instance type) goes with it, which a
+ * deletion with `Orphan` would leave behind for ever. A finalizer holds the VM meanwhile: KubeVirt takes disks back
+ * that are nobody's, but not for a VM that is going.
  *
- * Deletes the VM only as it was seen, and if it `isWanted` right before. May be run again at any point, also on a VM that is held and going already.
+ * Deletes the VM only as it was seen, and if it `isWanted` right before. May be run again at any point, also on a VM
+ * that is held and going already.
  */
-export async function deleteKeepingDisks(client: KubeClient, key: PoolKey, { name, uid, resourceVersion }: OwnedVm, now: number, isWanted: () => Promise<boolean>): Promise<Acted> {
+export async function deleteKeepingDisks(
+  client: KubeClient,
+  key: PoolKey,
+  { name, uid, resourceVersion }: OwnedVm,
+  now: number,
+  isWanted: () => Promise<boolean>,
+): Promise<Acted> {
   const at = { namespace: key.namespace, name };
   const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
@@ -43,8 +51,20 @@ async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>):
   try {
     const held = finalizers.includes(DISKS_FINALIZER)
       ? resourceVersion
-      : (await client.patch(VirtualMachines, { namespace, name }, 'merge', { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } }, { signal })).metadata.resourceVersion;
-    await client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion: held, propagationPolicy: 'Background', signal });
+      : (
+          await client.patch(
+            VirtualMachines,
+            { namespace, name },
+            'merge',
+            { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } },
+            { signal },
+          )
+        ).metadata.resourceVersion;
+    await client.delete(
+      VirtualMachines,
+      { namespace, name },
+      { uid, resourceVersion: held, propagationPolicy: 'Background', signal },
+    );
     return true;
   } catch (error) {
     if (isConflict(error)) return false;
@@ -53,15 +73,21 @@ async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>):
 }
 
 /** Takes the finalizer off again; the version of the VM then, undefined where it is gone. */
-async function unheld(client: KubeClient, { metadata: { namespace, name, uid } }: Stored<VirtualMachine>): Promise<string | undefined> {
+async function unheld(
+  client: KubeClient,
+  { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
+): Promise<string | undefined> {
   const at = { namespace, name };
   for (let tries = 1; ; tries++) {
     const vm = await orNothing(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
     const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
     if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
-    const patch = { metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) } };
+    const patch = {
+      metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
+    };
     try {
-      return (await orNothing(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))?.metadata.resourceVersion;
+      return (await orNothing(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
+        ?.metadata.resourceVersion;
     } catch (error) {
       // KubeVirt writes to a VM that is going.
       if (!isConflict(error) || tries >= TRIES) throw error;
@@ -89,7 +115,9 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
     });
     const at = { namespace, name: disk };
     // A disk that is still to be made has no claim, and goes with the VM. One of somebody else's is none of the VM's.
-    const isOwn = async (claim: Stored): Promise<boolean> => isOwnedBy(claim, uid) || isOwnedBy(await orNothing(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
+    const isOwn = async (claim: Stored): Promise<boolean> =>
+      isOwnedBy(claim, uid) ||
+      isOwnedBy(await orNothing(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
     if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
       await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
     }
@@ -112,7 +140,13 @@ async function disown(
     const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
     const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
     try {
-      await client.patch(resource, at, 'merge', { metadata: { uid, resourceVersion, ...more, ...owners } }, { signal: cancellationSignal() });
+      await client.patch(
+        resource,
+        at,
+        'merge',
+        { metadata: { uid, resourceVersion, ...more, ...owners } },
+        { signal: cancellationSignal() },
+      );
       return true;
     } catch (error) {
       if (!isConflict(error) || tries >= TRIES) throw error;
@@ -120,11 +154,14 @@ async function disown(
   }
 }
 
-const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean => object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>
+  object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
 
 /** Names of the claims that a VM's templates and volumes name. */
 function disksOf({ spec }: VirtualMachine): Set<string> {
   const volumes = field(spec?.template?.spec, 'volumes');
-  const used = (Array.isArray(volumes) ? volumes : []).filter(isObject).flatMap((volume) => [field(volume, 'dataVolume', 'name'), field(volume, 'persistentVolumeClaim', 'claimName')]);
+  const used = (Array.isArray(volumes) ? volumes : [])
+    .filter(isObject)
+    .flatMap((volume) => [field(volume, 'dataVolume', 'name'), field(volume, 'persistentVolumeClaim', 'claimName')]);
   return new Set([...diskTemplates(spec).keys(), ...used.filter((name) => typeof name === 'string')]);
 }

@@ -1,16 +1,19 @@
 import { namesInWords } from '../../decisions/lib/names.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { recordEvent } from '../lib/events.ts';
-import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { recordEvent } from '../lib/events.ts';
+import { beating } from '../lib/heartbeat.ts';
 import type { Done, PoolKey } from '../pool/types.ts';
+import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
 export interface DiskStepOptions {
   client: KubeClient;
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
   /** Runs `act` on each; a refusal ends it and is returned in words. */
-  each: <T extends { name: string }>(items: readonly T[], act: (item: T) => Promise<void>) => Promise<Pick<Done, 'count' | 'refused'>>;
+  each: <T extends { name: string }>(
+    items: readonly T[],
+    act: (item: T) => Promise<void>,
+  ) => Promise<Pick<Done, 'count' | 'refused'>>;
 }
 
 /** What a pool does with disks that it has kept. */

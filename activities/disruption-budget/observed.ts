@@ -2,8 +2,8 @@ import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 
 /**
- * How long this worker has seen each claim of each pool: by its own clock, which stands for no other. A claim is held to be as young
- * as this worker has known of it, whatever time it says.
+ * How long this worker has seen each claim of each pool: by its own clock, which stands for no other. A claim is held
+ * to be as young as this worker has known of it, whatever time it says.
  */
 export class ObservedClaims {
   readonly #pools = new Map<string, Map<string, number>>();
@@ -15,7 +15,10 @@ export class ObservedClaims {
       this.#pools.delete(uid);
       return;
     }
-    this.#pools.set(uid, new Map(claims.map((claim) => [keyOf(claim), before?.get(keyOf(claim)) ?? performance.now()])));
+    this.#pools.set(
+      uid,
+      new Map(claims.map((claim) => [keyOf(claim), before?.get(keyOf(claim)) ?? performance.now()])),
+    );
   }
 
   isExpired(uid: string, claim: DisruptedVm): boolean {

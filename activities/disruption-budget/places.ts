@@ -1,20 +1,26 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
-import { ACT_WITHIN_MS, claimPlaces, standingClaims, type Ask, type ClaimScene } from '../../decisions/disruption-budget/claims.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import {
+  ACT_WITHIN_MS,
+  claimPlaces,
+  standingClaims,
+  type Ask,
+  type ClaimScene,
+} from '../../decisions/disruption-budget/claims.ts';
 import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
-import { ObservedClaims } from './observed.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { PoolKey } from '../pool/types.ts';
+import { ObservedClaims } from './observed.ts';
 
 /** Claims of one write to a pool's status at most. */
 const TOGETHER = 100;
@@ -44,12 +50,12 @@ interface Queue {
 }
 
 /**
- * Places in the budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server puts all claims in one order:
- * each is a write that fails where anybody has written since it was read. So whatever disrupts VMs, on whatever worker, counts what all
- * others may be about to do, though no cache shows it yet.
+ * Places in the budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server puts all
+ * claims in one order: each is a write that fails where anybody has written since it was read. So whatever disrupts
+ * VMs, on whatever worker, counts what all others may be about to do, though no cache shows it yet.
  *
- * A claim stands until its VM is seen back, by caches that are newer than it, and never for longer than a minute. Those of one worker that
- * come together are written together.
+ * A claim stands until its VM is seen back, by caches that are newer than it, and never for longer than a minute. Those
+ * of one worker that come together are written together.
  */
 export class Places {
   readonly #client: KubeClient;
@@ -65,7 +71,8 @@ export class Places {
     fleet.subscribe((change) => {
       if (change.kind !== 'pool') return;
       const { before, after } = change;
-      if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#observed.note(before.metadata.uid, undefined);
+      if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
+        this.#observed.note(before.metadata.uid, undefined);
       if (after !== undefined) this.#observed.note(after.metadata.uid, after.status?.disruptedVMs);
     });
   }
@@ -86,11 +93,13 @@ export class Places {
   }
 
   #work(key: PoolKey, queue: Queue): void {
-    queue.work ??= this.#ofNobody.runInAsyncScope(() => this.#empty(key, queue)).finally(() => {
-      queue.work = undefined;
-      if (queue.wishes.length + queue.spent.length > 0) this.#work(key, queue);
-      else this.#queues.delete(key.uid);
-    });
+    queue.work ??= this.#ofNobody
+      .runInAsyncScope(() => this.#empty(key, queue))
+      .finally(() => {
+        queue.work = undefined;
+        if (queue.wishes.length + queue.spent.length > 0) this.#work(key, queue);
+        else this.#queues.delete(key.uid);
+      });
   }
 
   async #empty(key: PoolKey, queue: Queue): Promise<void> {
@@ -99,7 +108,11 @@ export class Places {
     const wishes = queue.wishes.splice(0, TOGETHER);
     const spent = queue.spent.splice(0);
     try {
-      const answers = await this.#write(key, wishes.map(({ ask }) => ask), spent);
+      const answers = await this.#write(
+        key,
+        wishes.map(({ ask }) => ask),
+        spent,
+      );
       wishes.forEach(({ answer }, index) => answer.resolve(answers[index]!));
     } catch (error) {
       for (const { answer } of wishes) answer.reject(error);
@@ -121,7 +134,9 @@ export class Places {
         const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
         await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
         this.#observed.note(key.uid, claims);
-        return answers.map((why, index) => (why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why)));
+        return answers.map((why, index) =>
+          why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why),
+        );
       } catch (error) {
         if (!isConflict(error) || tries === TRIES) throw error;
         await sleep(Math.random() * TRY_AGAIN_MS * tries);
@@ -135,7 +150,8 @@ export class Places {
     const claims = pool.status?.disruptedVMs ?? [];
     this.#observed.note(uid, claims);
     await this.#fleet.catchUp(seenOf(claims));
-    const isSpent = (claim: DisruptedVm): boolean => spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
+    const isSpent = (claim: DisruptedVm): boolean =>
+      spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
     const standing = standingClaims(this.#scene(pool), isSpent);
     const kept = standing.map(async ({ claim, state }) => {
       if (!this.#observed.isExpired(uid, claim)) return true;
@@ -182,6 +198,13 @@ export class Places {
 const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
 
 const seenOf = (claims: readonly DisruptedVm[]): Seen =>
-  claims.reduce<Seen>((seen, { seen: own }) => ({ vms: later(seen.vms, versionIn(own?.vms)), vmis: later(seen.vmis, versionIn(own?.vmis)) }), {});
+  claims.reduce<Seen>(
+    (seen, { seen: own }) => ({
+      vms: later(seen.vms, versionIn(own?.vms)),
+      vmis: later(seen.vmis, versionIn(own?.vmis)),
+    }),
+    {},
+  );
 
-const versionIn = (text: string | undefined): string | undefined => (text !== undefined && /^\d+$/.test(text) ? text : undefined);
+const versionIn = (text: string | undefined): string | undefined =>
+  text !== undefined && /^\d+$/.test(text) ? text : undefined;

@@ -1,28 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal, log } from '@temporalio/activity';
 import { EVENT_REPORTER, NOT_YET_RUN_ANNOTATION, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import { withDefaults, type HealingRules } from '../../api/pool-defaults.ts';
+import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { RunNote } from '../../decisions/healing/plan.ts';
 import { proofOf } from '../../decisions/healing/proof.ts';
-import type { SickVm } from '../../decisions/healing/state.ts';
 import { healthOf, isLeftAlone } from '../../decisions/healing/sickness.ts';
+import type { SickVm } from '../../decisions/healing/state.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, isRefusal, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { beating } from '../lib/heartbeat.ts';
 import { inBurst } from '../lib/slow-start.ts';
-import { recordEvent, type PoolEvent } from '../lib/events.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import { whileOurs } from '../lib/while-ours.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import { knownPool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 
-/** KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was looked at. */
+/**
+ * KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was
+ * looked at.
+ */
 const TRIES = 10;
 const EVENTS_TOLD = 5;
 /** How long a worker waits to hear of a guest that has ended, and how often it looks. */
@@ -49,15 +52,17 @@ export interface HealActivityOptions {
 export function createHealActivities({ client, fleet, concurrency, onReplaced }: HealActivityOptions) {
   return {
     /**
-     * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after what they
-     * own, so that its end tells that of its disks. With its disks kept it is halted and marked as leaving instead, and the pool
-     * deletes it once its guest has stopped. `at`: when it was asked for, in milliseconds since the epoch.
+     * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after
+     * what they own, so that its end tells that of its disks. With its disks kept it is halted and marked as leaving
+     * instead, and the pool deletes it once its guest has stopped. `at`: when it was asked for, in milliseconds since
+     * the epoch.
      */
-    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> => beating(() => removeSickVm(key, sick, at)),
+    removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> =>
+      beating(() => removeSickVm(key, sick, at)),
 
     /**
-     * Notes on VMs of the pool that they have run well, or which of their starts have come to nothing. What is refused for one holds up
-     * no other.
+     * Notes on VMs of the pool that they have run well, or which of their starts have come to nothing. What is refused
+     * for one holds up no other.
      */
     async noteRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
       const note = async ({ start, ...vm }: RunNote): Promise<void> => {
@@ -70,7 +75,10 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
           await whileOurs(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
         } catch (error) {
           if (!isRefusal(error)) throw error;
-          log.warn('it could not be noted on a VM whether it has run', { vm: `${key.namespace}/${vm.name}`, error: error.message });
+          log.warn('it could not be noted on a VM whether it has run', {
+            vm: `${key.namespace}/${vm.name}`,
+            error: error.message,
+          });
         }
       };
       await beating(() => inBurst(notes, note, { most: concurrency, signal: cancellationSignal() }));
@@ -87,13 +95,18 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     const { name, uid } = sick;
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
-      const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }));
+      const vm = await orNothing(
+        client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }),
+      );
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
       const pool = await poolOf(key);
       const verdict = await judge(vm, pool, key, sick, at);
       if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
-      if (verdict.do === 'nothing') return { end: 'Removed', events: await lastEvents(vm), keptDisks: vmView(vm).removing };
-      const keepDisks = verdict.rules.preserveStorage ?? (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
+      if (verdict.do === 'nothing')
+        return { end: 'Removed', events: await lastEvents(vm), keptDisks: vmView(vm).removing };
+      const keepDisks =
+        verdict.rules.preserveStorage ??
+        (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
       try {
         if (!(await isAsJudged(address, verdict)) || !(await isDone(() => remove(vm, keepDisks)))) {
           if (tries < TRIES) continue;
@@ -115,33 +128,71 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   }
 
   /** Looks once more, right before the act: what was seen when it was planned may be long ago. */
-  async function judge(vm: Stored<VirtualMachine>, pool: StoredPool | undefined, key: PoolKey, sick: SickVm, at: number): Promise<Judgement> {
+  async function judge(
+    vm: Stored<VirtualMachine>,
+    pool: StoredPool | undefined,
+    key: PoolKey,
+    sick: SickVm,
+    at: number,
+  ): Promise<Judgement> {
     const view = vmView(vm);
     if (view.owner?.uid !== key.uid) return { do: 'keep', why: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
     if (spec === null || rules === null) return { do: 'keep', why: 'the pool heals no more' };
-    const stored = await orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }));
+    const stored = await orNothing(
+      client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
+    );
     const guest = stored && vmiView(stored);
     const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: fleet.isLost(guest.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
     // Not before it was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
-    const health = healthOf({ vm: view, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: view.notYetRun === null || sick.attempt > 1, rules, now });
-    return health.sick ? { do: 'remove', rules, vmi, guestVersion: stored?.metadata.resourceVersion, minReadyMs: spec.rollout.minReadySeconds * 1000 } : { do: 'keep', why: 'it is no longer sick' };
+    const health = healthOf({
+      vm: view,
+      vmi,
+      earlyEnds: sick.earlyEnds,
+      failingSince: sick.failingSince ?? null,
+      hasRun: view.notYetRun === null || sick.attempt > 1,
+      rules,
+      now,
+    });
+    return health.sick
+      ? {
+          do: 'remove',
+          rules,
+          vmi,
+          guestVersion: stored?.metadata.resourceVersion,
+          minReadyMs: spec.rollout.minReadySeconds * 1000,
+        }
+      : { do: 'keep', why: 'it is no longer sick' };
   }
 
-  /** It may have taken seconds to find out whether the disks hold something, in which a guest can become ready before its VM says so. */
+  /**
+   * It may have taken seconds to find out whether the disks hold something, in which a guest can become ready before
+   * its VM says so.
+   */
   async function isAsJudged(address: { namespace: string; name: string }, { guestVersion }: Doomed): Promise<boolean> {
     const guest = await orNothing(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
     return guest?.metadata.resourceVersion === guestVersion;
   }
 
-  async function remove({ metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
+  async function remove(
+    { metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>,
+    keepDisks: boolean,
+  ): Promise<unknown> {
     const options = { signal: cancellationSignal() };
-    if (!keepDisks) return client.delete(VirtualMachines, { namespace, name }, { uid, resourceVersion, propagationPolicy: 'Foreground', ...options });
-    const patch = { metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } }, spec: { running: null, runStrategy: 'Halted' } };
+    if (!keepDisks)
+      return client.delete(
+        VirtualMachines,
+        { namespace, name },
+        { uid, resourceVersion, propagationPolicy: 'Foreground', ...options },
+      );
+    const patch = {
+      metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
+      spec: { running: null, runStrategy: 'Halted' },
+    };
     return client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
   }
 
@@ -156,11 +207,21 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   }
 
   /** True where a disk of it is older than the VM itself: an earlier VM of its name has left it. */
-  async function holdsSomething({ metadata: { namespace, creationTimestamp }, spec }: Stored<VirtualMachine>): Promise<boolean> {
+  async function holdsSomething({
+    metadata: { namespace, creationTimestamp },
+    spec,
+  }: Stored<VirtualMachine>): Promise<boolean> {
     for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
       if (metadata?.name === undefined) continue;
-      const claim = await orNothing(client.get<KubeObject>(PersistentVolumeClaims, { namespace, name: metadata.name }, { signal: cancellationSignal() }));
-      if (claim !== undefined && Date.parse(claim.metadata.creationTimestamp) < Date.parse(creationTimestamp)) return true;
+      const claim = await orNothing(
+        client.get<KubeObject>(
+          PersistentVolumeClaims,
+          { namespace, name: metadata.name },
+          { signal: cancellationSignal() },
+        ),
+      );
+      if (claim !== undefined && Date.parse(claim.metadata.creationTimestamp) < Date.parse(creationTimestamp))
+        return true;
     }
     return false;
   }
@@ -168,10 +229,17 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   /** What Kubernetes last said of the VM and its guest, drover's own words left out. */
   async function lastEvents({ metadata: { namespace, name } }: Stored<VirtualMachine>): Promise<string[]> {
     try {
-      const { items } = await client.list<KubernetesEvent>(Events, { namespace, fieldSelector: `regarding.name=${name}`, signal: cancellationSignal() });
+      const { items } = await client.list<KubernetesEvent>(Events, {
+        namespace,
+        fieldSelector: `regarding.name=${name}`,
+        signal: cancellationSignal(),
+      });
       return items
         .filter((event) => event.reportingController !== EVENT_REPORTER)
-        .map((event) => ({ time: timeOf(event), words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512) }))
+        .map((event) => ({
+          time: timeOf(event),
+          words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512),
+        }))
         .toSorted((one, other) => (one.time < other.time ? -1 : 1))
         .slice(-EVENTS_TOLD)
         .map(({ time, words }) => `${time} ${words}`);
@@ -216,7 +284,9 @@ const isDone = (call: () => Promise<unknown>): Promise<boolean> =>
   call().then(
     () => true,
     (error: unknown) => {
-      const isOther = isConflict(error) || (error instanceof KubeError && error.status === 422 && /metadata[./]uid/.test(error.message));
+      const isOther =
+        isConflict(error) ||
+        (error instanceof KubeError && error.status === 422 && /metadata[./]uid/.test(error.message));
       if (!isNotFound(error) && !isOther) throw error;
       return false;
     },

@@ -3,7 +3,9 @@ import { Context } from '@temporalio/activity';
 import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, type Client } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
-/** Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive so lately has no successor yet. */
+/**
+ * Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive so lately has no successor yet.
+ */
 const FRESH_MS = 4_000;
 const ANSWER_WITHIN_MS = 5_000;
 const TRIES = 3;
@@ -20,9 +22,10 @@ interface Attempt {
 const attempts = new WeakMap<Context, Attempt>();
 
 /**
- * Throws unless Temporal has said within the last seconds that this attempt of the activity is still the one that counts. A
- * worker that was suspended, or cut off from Temporal, has been given up meanwhile: another attempt may have acted since on
- * a newer state, and nothing that this one still wants may be written over it. Outside of an activity nothing is asked.
+ * Throws unless Temporal has said within the last seconds that this attempt of the activity is still the one that
+ * counts. A worker that was suspended, or cut off from Temporal, has been given up meanwhile: another attempt may have
+ * acted since on a newer state, and nothing that this one still wants may be written over it. Outside of an activity
+ * nothing is asked.
  */
 export async function ensureCurrentAttempt(): Promise<void> {
   const context = currentContext();
@@ -48,14 +51,18 @@ async function ask({ info }: Context, client: Client, attempt: Attempt): Promise
   const asked = clocks();
   const late = new AbortController();
   try {
-    const silence = sleep(ANSWER_WITHIN_MS, undefined, { signal: late.signal }).then(() => Promise.reject(new Error('no answer')));
+    const silence = sleep(ANSWER_WITHIN_MS, undefined, { signal: late.signal }).then(() =>
+      Promise.reject(new Error('no answer')),
+    );
     await Promise.race([client.activity.heartbeat(info.taskToken), silence]);
     attempt.confirmed = asked;
   } catch (error) {
     if (error instanceof ActivityCancelledError) throw new CancelledFailure('the activity was asked to end');
-    if (error instanceof ActivityNotFoundError) throw givenUp('Temporal has given this attempt up: another may have taken its place');
+    if (error instanceof ActivityNotFoundError)
+      throw givenUp('Temporal has given this attempt up: another may have taken its place');
     if (error instanceof ActivityPausedError) attempt.confirmed = asked;
-    else throw givenUp(`Temporal does not say whether this attempt is still the current one: ${(error as Error).message}`);
+    else
+      throw givenUp(`Temporal does not say whether this attempt is still the current one: ${(error as Error).message}`);
   } finally {
     late.abort();
   }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
+import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 export interface PoolEvent {
   type: 'Normal' | 'Warning';
@@ -19,8 +19,8 @@ export interface PoolEvent {
 const NOTE_LENGTH = 1024;
 
 /**
- * Says on the pool what was done to it; `kubectl describe` shows it. One Event for all that an activity did, under a name
- * made from the activity, so that a retry writes no second one. An Event that can't be written stops nothing.
+ * Says on the pool what was done to it; `kubectl describe` shows it. One Event for all that an activity did, under a
+ * name made from the activity, so that a retry writes no second one. An Event that can't be written stops nothing.
  */
 export function recordEvent(client: KubeClient, { metadata }: StoredPool, event: PoolEvent): Promise<void> {
   return record(client, { apiVersion: API_VERSION, kind: 'VirtualMachinePool', ...regarded(metadata) }, event);
@@ -28,7 +28,11 @@ export function recordEvent(client: KubeClient, { metadata }: StoredPool, event:
 
 /** The same on a VM, whoever owns it. */
 export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent): Promise<void> {
-  return record(client, { apiVersion: apiVersionOf(VirtualMachines), kind: VirtualMachines.kind, ...regarded(vm) }, event);
+  return record(
+    client,
+    { apiVersion: apiVersionOf(VirtualMachines), kind: VirtualMachines.kind, ...regarded(vm) },
+    event,
+  );
 }
 
 interface Regarded {
@@ -45,12 +49,20 @@ const regarded = ({ namespace, name, uid, resourceVersion }: Regarded): Regarded
   ...(resourceVersion === undefined ? {} : { resourceVersion }),
 });
 
-async function record(client: KubeClient, regarding: Regarded & { apiVersion: string; kind: string }, event: PoolEvent): Promise<void> {
+async function record(
+  client: KubeClient,
+  regarding: Regarded & { apiVersion: string; kind: string },
+  event: PoolEvent,
+): Promise<void> {
   const { namespace, name } = regarding;
   const { workflowExecution, activityId } = activityInfo();
-  const id = createHash('sha256').update(`${workflowExecution?.runId}/${activityId}/${event.reason}`).digest('hex').slice(0, 16);
+  const id = createHash('sha256')
+    .update(`${workflowExecution?.runId}/${activityId}/${event.reason}`)
+    .digest('hex')
+    .slice(0, 16);
   const now = new Date().toISOString();
-  // In the core group's words: Events of `events.k8s.io` may have no last timestamp, by which kubectl sorts them and tells their age.
+  // In the core group's words: Events of `events.k8s.io` may have no last timestamp, by which kubectl sorts them and
+  // tells their age.
   const at = now.replace(/\.\d+Z$/, 'Z');
   const object = {
     metadata: { name: `${name}.${id}`, namespace },
@@ -70,6 +82,7 @@ async function record(client: KubeClient, regarding: Regarded & { apiVersion: st
   try {
     await client.create(CoreEvents, object);
   } catch (error) {
-    if (!isAlreadyExists(error)) log.warn('an Event could not be written', { reason: event.reason, error: (error as Error).message });
+    if (!isAlreadyExists(error))
+      log.warn('an Event could not be written', { reason: event.reason, error: (error as Error).message });
   }
 }

@@ -7,10 +7,15 @@ interface Hand<T, O> {
 }
 
 /**
- * The outcomes of all that are not waited for. It begins with `concurrency` of them at once, and goes up to `most` while all goes
- * well. Throws as `inBurst` does.
+ * The outcomes of all that are not waited for. It begins with `concurrency` of them at once, and goes up to `most`
+ * while all goes well. Throws as `inBurst` does.
  */
-export async function takeEach<T, O>(hand: Hand<T, O>, items: readonly T[], concurrency: number, most = concurrency): Promise<O[]> {
+export async function takeEach<T, O>(
+  hand: Hand<T, O>,
+  items: readonly T[],
+  concurrency: number,
+  most = concurrency,
+): Promise<O[]> {
   const outcomes: O[] = [];
   const act = async (item: T): Promise<void> => {
     const outcome = await hand.take(item);

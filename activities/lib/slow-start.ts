@@ -19,7 +19,11 @@ export interface BurstOptions {
  * An item that met a passing fault is tried again, `TRIES` times at most. Ends at the first refusal (quota, permission,
  * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.
  */
-export async function inBurst<T>(items: readonly T[], act: (item: T) => Promise<void>, options: BurstOptions): Promise<void> {
+export async function inBurst<T>(
+  items: readonly T[],
+  act: (item: T) => Promise<void>,
+  options: BurstOptions,
+): Promise<void> {
   const { most, atFirst = 1, signal } = options;
   const waiting = items.map((item) => ({ item, tries: 0 }));
   const inFlight = new Set<Promise<void>>();

@@ -15,7 +15,8 @@ export function asFailure(error: unknown): unknown {
       ...(retryAfterMs === undefined ? {} : { nextRetryDelay: retryAfterMs }),
     });
   }
-  if (error instanceof KubeUnreachable) return ApplicationFailure.create({ type: 'KubeUnreachable', message: error.message, cause: error });
+  if (error instanceof KubeUnreachable)
+    return ApplicationFailure.create({ type: 'KubeUnreachable', message: error.message, cause: error });
   return error;
 }
 

@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, orNothing } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 /** KubeVirt writes to a VM that starts or stops several times a second. */
@@ -15,7 +15,10 @@ export interface OwnedVm {
   resourceVersion?: string;
 }
 
-/** `spared`: it is not wanted any more. Where it was not possible: the version that a later plan must have seen, undefined if the VM is no more. */
+/**
+ * `spared`: it is not wanted any more. Where it was not possible: the version that a later plan must have seen,
+ * undefined if the VM is no more.
+ */
 export type Acted = 'done' | 'spared' | { left: string | undefined };
 
 export interface WhileOursOptions {
@@ -28,8 +31,9 @@ export interface WhileOursOptions {
 }
 
 /**
- * Does something to a VM, as long as it is the pool's: what was seen may be late, and its owner may have let go of it since, as
- * Kubernetes does where a pool is deleted without its VMs. `act` must fail with a conflict where the VM is not of that version.
+ * Does something to a VM, as long as it is the pool's: what was seen may be late, and its owner may have let go of it
+ * since, as Kubernetes does where a pool is deleted without its VMs. `act` must fail with a conflict where the VM is
+ * not of that version.
  */
 export async function whileOurs(
   client: KubeClient,
@@ -44,7 +48,9 @@ export async function whileOurs(
       if (!(await isWanted())) return 'spared';
       if (await isDone(act(version))) return 'done';
     }
-    const now = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name: vm.name }, { signal: cancellationSignal() }));
+    const now = await orNothing(
+      client.get(VirtualMachines, { namespace: key.namespace, name: vm.name }, { signal: cancellationSignal() }),
+    );
     version = now?.metadata.resourceVersion;
     const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid && isSame(now);
     if (!isOurs || tries >= again) return { left: version };

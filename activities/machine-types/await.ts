@@ -1,18 +1,18 @@
-import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
-import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
-import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
-import { inShort } from '../../decisions/runs/skipped.ts';
 import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import { beating } from '../lib/heartbeat.ts';
+import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
+import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
+import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
+import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
-import { digestOf } from '../cache/digest.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
+import { digestOf } from '../cache/digest.ts';
 import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
+import { beating } from '../lib/heartbeat.ts';
 import { lateOf } from '../restarts/restarts.ts';
-import { concernsTransition } from './relevant-change.ts';
-import type { OtherTransitions } from './other-transitions.ts';
 import { sceneOf, type TransitionRequest } from './context.ts';
+import type { OtherTransitions } from './other-transitions.ts';
+import { concernsTransition } from './relevant-change.ts';
 
 /** While nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
@@ -48,10 +48,13 @@ export interface AwaitTransitionOptions {
 }
 
 /**
- * Waits until something is to be done for the transition, or has become of what it has in hand, and says what: it reads nothing
- * but this worker's caches, and only when something has changed that concerns it.
+ * Waits until something is to be done for the transition, or has become of what it has in hand, and says what: it reads
+ * nothing but this worker's caches, and only when something has changed that concerns it.
  */
-export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransitionOptions, request: AwaitTransitionRequest): Promise<TransitionLook> {
+export function awaitTransition(
+  { fleet, others, stopping, onLook }: AwaitTransitionOptions,
+  request: AwaitTransitionRequest,
+): Promise<TransitionLook> {
   const { ref, seen, inHand, failed, maxRestarts, takes, isEnding, notBefore } = request;
   let concerns: ((changed: Changed) => boolean) | undefined;
   let isFirst = true;
@@ -67,7 +70,18 @@ export function awaitTransition({ fleet, others, stopping, onLook }: AwaitTransi
     longLook<TransitionLook>(options, async (now) => {
       const { rules, picture } = await sceneOf(fleet, others, request);
       concerns = concernsTransition(fleet, rules);
-      const whole = planTransition({ rules, vms: fleet.vms.values(), pools: ownersOf(fleet), picture, inHand, failed, maxRestarts, takes, isEnding, now });
+      const whole = planTransition({
+        rules,
+        vms: fleet.vms.values(),
+        pools: ownersOf(fleet),
+        picture,
+        inHand,
+        failed,
+        maxRestarts,
+        takes,
+        isEnding,
+        now,
+      });
       const passedOver = inShort(whole.passedOver);
       const { wakeAt, ...plan } = { ...whole, passedOver, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
@@ -93,7 +107,10 @@ const isIdle = ({ patch, pools, check, settled, take, unmark }: Plan): boolean =
   patch.length + pools.length + check.length + settled.length + take.length + unmark.length === 0;
 
 /** Whether there is enough to begin with, or nothing to gather any more. */
-function isPlenty({ patch, pools, check, settled, take, unmark }: Plan, { inHand, maxRestarts }: AwaitTransitionRequest): boolean {
+function isPlenty(
+  { patch, pools, check, settled, take, unmark }: Plan,
+  { inHand, maxRestarts }: AwaitTransitionRequest,
+): boolean {
   if (Math.max(patch.length, unmark.length) >= MOST_TO_CHANGE || pools.length + check.length > 0) return true;
   return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inHand.length);
 }

@@ -1,20 +1,20 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
+import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
 import { poolStand } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
-import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { sceneOf, type Scene, type TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
-import { sceneOf, type Scene, type TransitionRequest } from './context.ts';
 
 export interface CheckOptions {
   client: KubeClient;
@@ -38,8 +38,8 @@ export interface Preflight extends Checked {
 }
 
 /**
- * Finds what would become of the VMs in scope, and what stands in the way, before anything is written. Throws what can't be tried
- * again where the transition is refused.
+ * Finds what would become of the VMs in scope, and what stands in the way, before anything is written. Throws what
+ * can't be tried again where the transition is refused.
  */
 export async function preflight(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
   try {
@@ -57,17 +57,32 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
   if (request.seen !== undefined) await fleet.catchUp(request.seen);
   else await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
   const scene = await sceneOf(fleet, others, { ...request, results: [] }, 0);
-  const missing = await missingRights(client, rightsFor({ restarts: transition.restartNow, pools: changesPools(fleet, scene) }), transition.scope.namespaces);
+  const missing = await missingRights(
+    client,
+    rightsFor({ restarts: transition.restartNow, pools: changesPools(fleet, scene) }),
+    transition.scope.namespaces,
+  );
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
-  const { results, seen } = await checkTypes(options, scene, wantedResults(scene.rules, fleet.vms.values(), scene.picture));
+  const { results, seen } = await checkTypes(
+    options,
+    scene,
+    wantedResults(scene.rules, fleet.vms.values(), scene.picture),
+  );
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
   const maxRestarts = countOf(transition.maxRestarts, restartable(scene.rules, fleet.vms.values(), scene.picture), 1);
   return { results, maxRestarts, seen: laterSeen(fleet.versionsOf('pools', 'vms', 'vmis'), seen) };
 }
 
-/** What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is left out. */
-export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Scene, wanted: readonly WantedResult[]): Promise<Checked> {
+/**
+ * What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is
+ * left out.
+ */
+export async function checkTypes(
+  { client, fleet }: CheckOptions,
+  { rules }: Scene,
+  wanted: readonly WantedResult[],
+): Promise<Checked> {
   const results: TransitionResult[] = [];
   let vms: string | undefined;
   for (const { group, vms: count, sample } of wanted) {
@@ -84,7 +99,12 @@ export async function checkTypes({ client, fleet }: CheckOptions, { rules }: Sce
       if (live === undefined) await fleet.vms.relist();
       else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;
-      results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
+      results.push({
+        ...group,
+        to: group.wanted ?? '',
+        vms: count,
+        fault: `the API server refuses it: ${error.message}`,
+      });
     }
   }
   return { results, seen: { vms } };
@@ -98,4 +118,5 @@ function changesPools(fleet: Fleet, { rules, picture }: Scene): boolean {
   return false;
 }
 
-const refused = (sentences: string[]): ApplicationFailure => ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');
+const refused = (sentences: string[]): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(sentences.join('; '), 'Refused');

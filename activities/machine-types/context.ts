@@ -1,9 +1,9 @@
-import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
-import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
-import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
+import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
 import { pictureOfVms } from '../restarts/vm-restarter.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
@@ -24,11 +24,17 @@ export interface Scene {
 }
 
 /** With `ageMs` what is known of other transitions is no older. */
-export async function sceneOf(fleet: Fleet, others: OtherTransitions, request: Omit<TransitionRequest, 'seen'>, ageMs?: number): Promise<Scene> {
+export async function sceneOf(
+  fleet: Fleet,
+  others: OtherTransitions,
+  request: Omit<TransitionRequest, 'seen'>,
+  ageMs?: number,
+): Promise<Scene> {
   const { ref, transition, results } = request;
   const ids = otherIds(fleet, ref.id);
   await others.refresh(ids, ageMs);
-  // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that it runs.
+  // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that
+  // it runs.
   const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
   return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
 }

@@ -1,16 +1,20 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { VirtualMachines } from '../../api/resources.ts';
+import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 
 /**
- * The machine type that the VM would have if its own were set to `to`, or cleared (null): the API server runs all that KubeVirt does
- * on admission, and writes nothing. Null where nothing fills it in. Throws `KubeError` where the API server would not have it.
+ * The machine type that the VM would have if its own were set to `to`, or cleared (null): the API server runs all that
+ * KubeVirt does on admission, and writes nothing. Null where nothing fills it in. Throws `KubeError` where the API
+ * server would not have it.
  */
 export async function resultingType(client: KubeClient, vm: VmView, to: string | null): Promise<string | null> {
   const patch = typePatch(beforeOfView(vm), { machineType: to });
-  const { spec } = await client.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, { dryRun: true, signal: cancellationSignal() });
+  const { spec } = await client.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, {
+    dryRun: true,
+    signal: cancellationSignal(),
+  });
   return spec?.template?.spec?.domain?.machine?.type || null;
 }

@@ -7,8 +7,21 @@ const REASON = 'MachineTypeChanged';
 const ACTION = 'ChangeMachineType';
 
 /** Says on the VM what a transition has changed of it, and who has to act now. */
-export function recordTypeChange(client: KubeClient, vm: VmView, { from, to, guest }: TransitionRecord, askedBy: string): Promise<void> {
-  const what = from === to ? `Its guest has the machine type ${guest}, and would have another by now` : `Changed its machine type from ${from} to ${to}`;
+export function recordTypeChange(
+  client: KubeClient,
+  vm: VmView,
+  { from, to, guest }: TransitionRecord,
+  askedBy: string,
+): Promise<void> {
+  const what =
+    from === to
+      ? `Its guest has the machine type ${guest}, and would have another by now`
+      : `Changed its machine type from ${from} to ${to}`;
   const waits = guest === null ? '' : '; its guest takes it when it is restarted';
-  return recordVmEvent(client, vm, { type: 'Normal', reason: REASON, action: ACTION, note: `${what}, asked for by ${askedBy}${waits}` });
+  return recordVmEvent(client, vm, {
+    type: 'Normal',
+    reason: REASON,
+    action: ACTION,
+    note: `${what}, asked for by ${askedBy}${waits}`,
+  });
 }

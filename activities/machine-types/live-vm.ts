@@ -1,12 +1,15 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
 
 /** The VM of this name as the API server has it in this moment; undefined where there is none. */
-export async function liveVm(client: KubeClient, { namespace, name }: ObjectKey): Promise<Stored<VirtualMachine> | undefined> {
+export async function liveVm(
+  client: KubeClient,
+  { namespace, name }: ObjectKey,
+): Promise<Stored<VirtualMachine> | undefined> {
   try {
     return await client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal: cancellationSignal() });
   } catch (error) {

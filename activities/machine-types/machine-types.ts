@@ -1,20 +1,20 @@
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { beating } from '../lib/heartbeat.ts';
-import type { Places } from '../disruption-budget/places.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
+import type { Places } from '../disruption-budget/places.ts';
+import { takeEach } from '../lib/for-each-concurrently.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { BegunRestarts } from '../restarts/restarts.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
+import { sceneOf, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { OtherTransitions } from './other-transitions.ts';
 import { PatchHand, type Unpatched } from './patch-vms.ts';
 import { changePools, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
-import { sceneOf, type TransitionRequest } from './context.ts';
-import type { BegunRestarts } from '../restarts/restarts.ts';
-import { takeEach } from '../lib/for-each-concurrently.ts';
 
 export type { TransitionLook } from './await.ts';
 
@@ -55,9 +55,11 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   };
 
   return {
-    preflightTransition: (request: PreflightRequest): Promise<Preflight> => beating(() => preflight({ client, fleet, others }, request)),
+    preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
+      beating(() => preflight({ client, fleet, others }, request)),
 
-    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> => awaitTransition({ fleet, others, stopping, onLook }, request),
+    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> =>
+      awaitTransition({ fleet, others, stopping, onLook }, request),
 
     /** What becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
@@ -75,7 +77,8 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
       beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
 
-    clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> => beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
+    clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
+      beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       beating(async () => {

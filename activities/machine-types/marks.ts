@@ -1,15 +1,15 @@
 import { cancellationSignal, log } from '@temporalio/activity';
+import { VirtualMachines } from '../../api/resources.ts';
 import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import { VirtualMachines } from '../../api/resources.ts';
-import { inBurst } from '../lib/slow-start.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { inBurst } from '../lib/slow-start.ts';
 import { liveVm } from './live-vm.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
-import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 
 const TRIES = 5;
 
@@ -34,13 +34,22 @@ export interface ClearMarksOptions {
   concurrency: number;
 }
 
-/** Takes the transition's mark off VMs, of those that are named also what one that runs no more has left there; marks of others stay. */
-export async function clearMarks({ client, fleet, others, concurrency }: ClearMarksOptions, { id, vms, seen }: ClearMarksRequest): Promise<ClearedMarks> {
+/**
+ * Takes the transition's mark off VMs, of those that are named also what one that runs no more has left there; marks of
+ * others stay.
+ */
+export async function clearMarks(
+  { client, fleet, others, concurrency }: ClearMarksOptions,
+  { id, vms, seen }: ClearMarksRequest,
+): Promise<ClearedMarks> {
   await fleet.catchUp(seen);
   const all = vms === null ? [...fleet.vms.values()] : vms.flatMap((key) => fleet.vms.get(key) ?? []);
-  const marks = new Set(vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])));
+  const marks = new Set(
+    vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
+  );
   await others.refresh([...marks].filter(isTransitionId));
-  const goes = (mark: string | null): boolean => mark === id || (mark !== null && marks.has(mark) && !(isTransitionId(mark) && others.runs(mark)));
+  const goes = (mark: string | null): boolean =>
+    mark === id || (mark !== null && marks.has(mark) && !(isTransitionId(mark) && others.runs(mark)));
   const kept: ClearedMarks['kept'] = [];
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {

@@ -16,8 +16,8 @@ export class OtherTransitions {
   readonly runs = (id: string): boolean => this.#known.get(id)?.runs ?? true;
 
   /**
-   * Asks Temporal about those that may have ended since, unless it has been asked within `ageMs`; `ids` are of transitions in the
-   * same cluster as the current workflow's.
+   * Asks Temporal about those that may have ended since, unless it has been asked within `ageMs`; `ids` are of
+   * transitions in the same cluster as the current workflow's.
    */
   async refresh(ids: Iterable<string>, ageMs = ASK_AGAIN_MS): Promise<void> {
     const { client, info } = Context.current();

@@ -1,23 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { newRecord } from '../../decisions/machine-types/new-record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import {
+  beforeOf,
+  beforeOfView,
+  isSame,
+  typePatch,
+  type Before,
+  type TypeChange,
+} from '../../decisions/machine-types/type-patch.ts';
+import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { Scene } from './context.ts';
 import { recordTypeChange } from './events.ts';
 import { liveVm } from './live-vm.ts';
-import type { Scene } from './context.ts';
-import { beforeOf, beforeOfView, isSame, typePatch, type Before, type TypeChange } from '../../decisions/machine-types/type-patch.ts';
 
-/** Refusals of the same patch of the same VM: the second is the API server's last word, the first may be of a picture that was old. */
+/**
+ * Refusals of the same patch of the same VM: the second is the API server's last word, the first may be of a picture
+ * that was old.
+ */
 const TRIES = 5;
 const TRY_AGAIN_MS = 50;
 /** A webhook that answers 500 may be in trouble itself. */
@@ -92,12 +102,15 @@ export class PatchHand {
     return transitionNeed(rules, vm, picture);
   }
 
-  /** Nothing is to be done to it any more: an attempt of ours that nobody has heard of has done it, or somebody else. */
+  /**
+   * Nothing is to be done to it any more: an attempt of ours that nobody has heard of has done it, or somebody else.
+   */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.scene.rules.ref;
     if (vm.transition?.id === id) this.patched++;
     // The next look tells who has it in hand.
-    else if (need !== 'parked' && vm.machineType !== first.machineType) return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
+    else if (need !== 'parked' && vm.machineType !== first.machineType)
+      return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
     return null;
   }
 
@@ -114,12 +127,17 @@ export class PatchHand {
     const marks = need.need === 'mark' || need.marks;
     // One that an earlier transition has left behind waits for nothing any more.
     const mark = marks ? id : before.mark === null ? {} : { mark: null };
-    const change: TypeChange = { record, ...(wanted === undefined ? {} : { machineType: wanted }), ...(typeof mark === 'string' ? { mark } : mark) };
+    const change: TypeChange = {
+      record,
+      ...(wanted === undefined ? {} : { machineType: wanted }),
+      ...(typeof mark === 'string' ? { mark } : mark),
+    };
     const written = await this.#patch(vm, typePatch(before, change));
     const isNew = vm.transition?.id !== id;
     if (isNew) this.patched++;
     const told = await this.#correct(written, record);
-    if (marks && (isNew || vm.transition?.guest === null)) await recordTypeChange(client, vm, told, rules.transition.askedBy);
+    if (marks && (isNew || vm.transition?.guest === null))
+      await recordTypeChange(client, vm, told, rules.transition.askedBy);
   }
 
   /** Says what its type is now, where it is another than the dry run has shown: an undo goes by it. */
@@ -138,7 +156,9 @@ export class PatchHand {
   }
 
   async #patch({ namespace, name }: VmView, patch: unknown): Promise<Stored<VirtualMachine>> {
-    const written = await this.#in.client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'json', patch, { signal: cancellationSignal() });
+    const written = await this.#in.client.patch<VirtualMachine>(VirtualMachines, { namespace, name }, 'json', patch, {
+      signal: cancellationSignal(),
+    });
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
     return written;
   }

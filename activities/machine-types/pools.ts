@@ -1,23 +1,30 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
+import {
+  beforeOfMeta,
+  isSame,
+  POOL_MACHINE_TYPE,
+  typePatch,
+  type Before,
+  type Operation,
+} from '../../decisions/machine-types/type-patch.ts';
 import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, type KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
-import { recordEvent } from '../lib/events.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import type { Unpatched } from './patch-vms.ts';
+import { recordEvent } from '../lib/events.ts';
 import type { Scene } from './context.ts';
-import { beforeOfMeta, isSame, POOL_MACHINE_TYPE, typePatch, type Before, type Operation } from '../../decisions/machine-types/type-patch.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Unpatched } from './patch-vms.ts';
 
 export interface ChangedPools {
   /** Of the pools that were not changed, each as `pool namespace/name`. */
@@ -25,8 +32,16 @@ export interface ChangedPools {
   seen: Seen;
 }
 
-/** Changes the machine type in the templates of these pools, each only where it still is what it was: the pools bring their VMs to it. */
-export async function changePools(client: KubeClient, fleet: Fleet, { rules, picture }: Scene, keys: readonly string[]): Promise<ChangedPools> {
+/**
+ * Changes the machine type in the templates of these pools, each only where it still is what it was: the pools bring
+ * their VMs to it.
+ */
+export async function changePools(
+  client: KubeClient,
+  fleet: Fleet,
+  { rules, picture }: Scene,
+  keys: readonly string[],
+): Promise<ChangedPools> {
   const outcomes: Unpatched[] = [];
   let newest: string | undefined;
   for (const key of keys) {
@@ -34,11 +49,22 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
     const stand = pool && poolStand(rules, { pool, vms: () => fleet.ownedBy(pool.metadata.uid) }, picture);
     if (pool === undefined || stand?.stand !== 'change') continue;
     const from = templateTypeOf(pool);
-    const record: TransitionRecord = { id: rules.ref.id, from: from ?? '', to: stand.to ?? '', guest: null, at: new Date().toISOString() };
+    const record: TransitionRecord = {
+      id: rules.ref.id,
+      from: from ?? '',
+      to: stand.to ?? '',
+      guest: null,
+      at: new Date().toISOString(),
+    };
     const before = beforeOfPool(pool);
     try {
-      const patch = [...typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE), ...stamps(pool, stand.to, rules)];
-      const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, { signal: cancellationSignal() });
+      const patch = [
+        ...typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE),
+        ...stamps(pool, stand.to, rules),
+      ];
+      const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {
+        signal: cancellationSignal(),
+      });
       newest = later(newest, written.metadata.resourceVersion);
       await recordEvent(client, pool, eventOf(record, rules.transition.askedBy));
     } catch (error) {
@@ -52,8 +78,15 @@ export async function changePools(client: KubeClient, fleet: Fleet, { rules, pic
   return { outcomes, seen: { pools: newest } };
 }
 
-/** What the rollout of the new template tells of it: who asked for it, and why. What stands there is of the template before. */
-function stamps({ spec }: StoredPool, to: string | null, { ref: { id }, transition: { askedBy, reason } }: Scene['rules']): Operation[] {
+/**
+ * What the rollout of the new template tells of it: who asked for it, and why. What stands there is of the template
+ * before.
+ */
+function stamps(
+  { spec }: StoredPool,
+  to: string | null,
+  { ref: { id }, transition: { askedBy, reason } }: Scene['rules'],
+): Operation[] {
   const template = structuredClone(poolTemplate(spec));
   const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
   if (!isObject(machine)) return [];
@@ -61,21 +94,40 @@ function stamps({ spec }: StoredPool, to: string | null, { ref: { id }, transiti
   else machine['type'] = to;
   const cause = `machine type transition ${id}${reason === null ? '' : `: ${reason}`}`;
   const said = { [ASKED_BY_ANNOTATION]: askedByStamp(askedBy, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
-  return Object.entries(said).map(([key, value]) => ({ op: 'add', path: `/metadata/annotations/${key.replace('/', '~1')}`, value }));
+  return Object.entries(said).map(([key, value]) => ({
+    op: 'add',
+    path: `/metadata/annotations/${key.replace('/', '~1')}`,
+    value,
+  }));
 }
 
-const beforeOfPool = (pool: StoredPool): Before => ({ ...beforeOfMeta(pool.metadata), labelled: true, mark: null, machineType: templateTypeOf(pool) });
+const beforeOfPool = (pool: StoredPool): Before => ({
+  ...beforeOfMeta(pool.metadata),
+  labelled: true,
+  mark: null,
+  machineType: templateTypeOf(pool),
+});
 
-/** Null where it is done, by an attempt that nobody has heard of, or to be tried anew: somebody was faster with what says nothing of its type. */
-function outcomeOf(before: Before, live: StoredPool, { id, error }: { id: string; error: KubeError }): Omit<Unpatched, 'vm'> | null {
+/**
+ * Null where it is done, by an attempt that nobody has heard of, or to be tried anew: somebody was faster with what
+ * says nothing of its type.
+ */
+function outcomeOf(
+  before: Before,
+  live: StoredPool,
+  { id, error }: { id: string; error: KubeError },
+): Omit<Unpatched, 'vm'> | null {
   const now = beforeOfPool(live);
   if (now.uid !== before.uid || recordOf(live.metadata.annotations)?.id === id) return null;
-  if (now.machineType !== before.machineType) return { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' };
+  if (now.machineType !== before.machineType)
+    return { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' };
   return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
 }
 
 const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<StoredPool | undefined> =>
-  (await orNothing(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as StoredPool | undefined;
+  (await orNothing(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as
+    | StoredPool
+    | undefined;
 
 const eventOf = ({ from, to }: TransitionRecord, askedBy: string) => ({
   type: 'Normal' as const,

@@ -1,35 +1,48 @@
-import { templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import type { TransitionRules } from '../../decisions/machine-types/criteria.ts';
+import { templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../watch/affected-pools.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** Whether a change has to do with the transition. It looks at what has changed, and not at all the other VMs. */
-export function concernsTransition(fleet: Fleet, { ref, transition, scope }: TransitionRules): (changed: Changed) => boolean {
+export function concernsTransition(
+  fleet: Fleet,
+  { ref, transition, scope }: TransitionRules,
+): (changed: Changed) => boolean {
   const { undoes } = transition.scope;
   const isOurs = (id: string | undefined | null): boolean => id === ref.id || (id !== null && id === undoes);
   const concerns = (vm: VmView, vmi: VmiView | undefined): boolean => {
     if (isOurs(vm.transitionMark)) return true;
-    const isOld = isOurs(vm.transition?.id) || scope.isOld(vm.machineType) || (vmi !== undefined && scope.isOld(vmi.machineType ?? vmi.specMachineType));
+    const isOld =
+      isOurs(vm.transition?.id) ||
+      scope.isOld(vm.machineType) ||
+      (vmi !== undefined && scope.isOld(vmi.machineType ?? vmi.specMachineType));
     return isOld && scope.chooses(vm);
   };
   const concernsPool = (pool: StoredPool): boolean =>
-    isOurs(recordOf(pool.metadata.annotations)?.id)
-    || scope.isOld(templateTypeOf(pool))
-    || fleet.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, fleet.vmiOf(vm)));
+    isOurs(recordOf(pool.metadata.annotations)?.id) ||
+    scope.isOld(templateTypeOf(pool)) ||
+    fleet.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, fleet.vmiOf(vm)));
   return ({ namespace, name, change }) => {
     switch (change.kind) {
       case 'pool':
         return [change.before, change.after].some((pool) => pool !== undefined && concernsPool(pool));
       case 'vm':
-        return !looksTheSame(change.before, change.after) && [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, fleet.vmiOf(vm)));
+        return (
+          !looksTheSame(change.before, change.after) &&
+          [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, fleet.vmiOf(vm)))
+        );
       case 'vmi': {
         const vm = fleet.vms.get(`${namespace}/${name}`);
-        return vm !== undefined && !looksTheSame(change.before, change.after) && [change.before, change.after].some((vmi) => concerns(vm, vmi));
+        return (
+          vm !== undefined &&
+          !looksTheSame(change.before, change.after) &&
+          [change.before, change.after].some((vmi) => concerns(vm, vmi))
+        );
       }
     }
   };

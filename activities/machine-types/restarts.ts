@@ -1,10 +1,10 @@
 import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/limit.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Places } from '../disruption-budget/places.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { RestartHand } from '../restarts/vm-restarter.ts';
-import type { BegunRestarts } from '../restarts/restarts.ts';
+import type { Places } from '../disruption-budget/places.ts';
 import { takeEach } from '../lib/for-each-concurrently.ts';
+import type { BegunRestarts } from '../restarts/restarts.ts';
+import { RestartHand } from '../restarts/vm-restarter.ts';
 import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
@@ -23,10 +23,14 @@ export interface BeginRestartsOptions {
 }
 
 /**
- * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run
- * again at any point.
+ * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May
+ * be run again at any point.
  */
-export async function beginRestarts(options: BeginRestartsOptions, scene: Scene, request: BeginTransitionRestartsRequest): Promise<BegunRestarts> {
+export async function beginRestarts(
+  options: BeginRestartsOptions,
+  scene: Scene,
+  request: BeginTransitionRestartsRequest,
+): Promise<BegunRestarts> {
   const { client, fleet, places, concurrency } = options;
   const { vms, inHand, transition, maxRestarts } = request;
   const { askedBy, reason } = transition;

@@ -1,7 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
+import {
+  SelfSubjectAccessReviews,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { SelfSubjectAccessReviews, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 
 /** Something that a worker must be allowed to do in every namespace. */
 export interface Right {
@@ -12,7 +18,9 @@ export interface Right {
 
 interface AccessReview {
   metadata: { name: string };
-  spec: { resourceAttributes: { verb: string; group: string; resource: string; subresource?: string; namespace?: string } };
+  spec: {
+    resourceAttributes: { verb: string; group: string; resource: string; subresource?: string; namespace?: string };
+  };
   status?: { allowed?: boolean };
   [field: string]: unknown;
 }
@@ -21,7 +29,11 @@ const PATCH_VMS: Right = { verb: 'patch', resource: VirtualMachines };
 const PATCH_POOLS: Right = { verb: 'patch', resource: VirtualMachinePools };
 const RESTARTS: Right[] = [
   { verb: 'delete', resource: VirtualMachineInstances },
-  { verb: 'update', resource: { group: 'subresources.kubevirt.io', plural: VirtualMachines.plural }, subresource: 'restart' },
+  {
+    verb: 'update',
+    resource: { group: 'subresources.kubevirt.io', plural: VirtualMachines.plural },
+    subresource: 'restart',
+  },
 ];
 
 export const rightsFor = ({ restarts, pools }: { restarts: boolean; pools: boolean }): Right[] => [
@@ -30,8 +42,15 @@ export const rightsFor = ({ restarts, pools }: { restarts: boolean; pools: boole
   ...(restarts ? RESTARTS : []),
 ];
 
-/** Those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch virtualmachines.kubevirt.io`. */
-export async function missingRights(client: KubeClient, rights: readonly Right[], namespaces: readonly string[] | null): Promise<string[]> {
+/**
+ * Those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch
+ * virtualmachines.kubevirt.io`.
+ */
+export async function missingRights(
+  client: KubeClient,
+  rights: readonly Right[],
+  namespaces: readonly string[] | null,
+): Promise<string[]> {
   const missing: string[] = [];
   try {
     for (const right of rights) {
@@ -41,15 +60,28 @@ export async function missingRights(client: KubeClient, rights: readonly Right[]
     }
     return missing;
   } catch (error) {
-    if (error instanceof KubeError && error.status === 403) return [inWords({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];
+    if (error instanceof KubeError && error.status === 403)
+      return [inWords({ verb: 'create', resource: SelfSubjectAccessReviews }, undefined)];
     throw error;
   }
 }
 
-async function may(client: KubeClient, { verb, resource: { group, plural }, subresource }: Right, namespace: string | undefined): Promise<boolean> {
-  const asked = { verb, group, resource: plural, ...(subresource === undefined ? {} : { subresource }), ...(namespace === undefined ? {} : { namespace }) };
+async function may(
+  client: KubeClient,
+  { verb, resource: { group, plural }, subresource }: Right,
+  namespace: string | undefined,
+): Promise<boolean> {
+  const asked = {
+    verb,
+    group,
+    resource: plural,
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(namespace === undefined ? {} : { namespace }),
+  };
   const review: AccessReview = { metadata: { name: '' }, spec: { resourceAttributes: asked } };
-  const { status } = await client.create<AccessReview>(SelfSubjectAccessReviews, review, { signal: cancellationSignal() });
+  const { status } = await client.create<AccessReview>(SelfSubjectAccessReviews, review, {
+    signal: cancellationSignal(),
+  });
   return status?.allowed === true;
 }
 

@@ -1,35 +1,35 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { POOL_FINALIZER } from '../../api/names.ts';
+import { controllerOf } from '../../api/objects.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
-import { whyNotMake } from '../../decisions/pool/departure.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
-import { containedPlan } from '../../decisions/pool/contained-plan.ts';
-import { poolTemplate } from '../../decisions/pool/template.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import { whyNotMake } from '../../decisions/pool/departure.ts';
+import { poolTemplate } from '../../decisions/pool/template.ts';
 import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf } from '../../api/objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { ensureDisksAreFree } from '../disks/free.ts';
-import { inBurst } from '../lib/slow-start.ts';
-import { createDiskActivities } from '../disks/steps.ts';
-import { recordEvent } from '../lib/events.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { knownPool, livePool } from './live-pool.ts';
-import { orChanged } from '../lib/or-changed.ts';
 import { pictureOf } from '../cache/snapshot.ts';
-import { createRemovalActivities } from './remove-vms.ts';
+import { ensureDisksAreFree } from '../disks/free.ts';
+import { createDiskActivities } from '../disks/steps.ts';
 import type { Places } from '../disruption-budget/places.ts';
-import type { Revisions } from '../rollout/revisions.ts';
+import { recordEvent } from '../lib/events.ts';
+import { beating } from '../lib/heartbeat.ts';
+import { orChanged } from '../lib/or-changed.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { inBurst } from '../lib/slow-start.ts';
+import type { Revisions } from '../rollout/revisions.ts';
+import { knownPool, livePool } from './live-pool.ts';
+import { createRemovalActivities } from './remove-vms.ts';
 import { writePoolStatus, type WrittenStatus } from './status.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { PoolKey, PlanRequest, Planned, Done, HowToCreate } from './types.ts';
 
 /** Calls that may meet a quota which has just filled up. */
@@ -50,14 +50,26 @@ export interface PoolActivityOptions {
   onPlanFailed?: (pool: { namespace: string; name: string }) => void;
 }
 
-export function createPoolActivities({ client, fleet, places, revisions, burst, concurrency, onPlanFailed }: PoolActivityOptions) {
+export function createPoolActivities({
+  client,
+  fleet,
+  places,
+  revisions,
+  burst,
+  concurrency,
+  onPlanFailed,
+}: PoolActivityOptions) {
   const poolOf = (key: PoolKey): Promise<StoredPool | undefined> => knownPool(client, fleet, key);
 
   /**
-   * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go on; several of
-   * that kind in a row end it, and so does what concerns all.
+   * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go
+   * on; several of that kind in a row end it, and so does what concerns all.
    */
-  const each = async <T extends { name: string }>(items: readonly T[], act: (item: T) => Promise<void>, atFirst = 1): Promise<Pick<Done, 'count' | 'refused'>> => {
+  const each = async <T extends { name: string }>(
+    items: readonly T[],
+    act: (item: T) => Promise<void>,
+    atFirst = 1,
+  ): Promise<Pick<Done, 'count' | 'refused'>> => {
     let count = 0;
     let inARow = 0;
     let first: KubeError | null = null;
@@ -74,7 +86,12 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         if (++inARow >= REFUSALS) throw error;
       }
     };
-    const refusedBy = ({ reason, message }: KubeError, isGeneral: boolean): Done['refused'] => ({ reason, message, names, isGeneral });
+    const refusedBy = ({ reason, message }: KubeError, isGeneral: boolean): Done['refused'] => ({
+      reason,
+      message,
+      names,
+      isGeneral,
+    });
     try {
       await inBurst(items, counted, { most: concurrency, atFirst, signal: cancellationSignal() });
       return { count, refused: first === null ? null : refusedBy(first, false) };
@@ -85,7 +102,10 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
   };
 
   return {
-    /** The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes nothing. */
+    /**
+     * The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes
+     * nothing.
+     */
     async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
       if (fleet.lost.aborted) throw serverLost();
       if (inDoubt) await fleet.vms.relist();
@@ -93,20 +113,42 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
       const pool = await knownPool(client, fleet, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      const { plan, error } = containedPlan({ ...pictureOf(fleet, pool), ...asked, burst, allowance: allowance ?? burst });
+      const { plan, error } = containedPlan({
+        ...pictureOf(fleet, pool),
+        ...asked,
+        burst,
+        allowance: allowance ?? burst,
+      });
       if (error !== null) {
         onPlanFailed?.({ namespace, name });
-        log.error('no plan could be made for a pool: its condition Stalled says so', { pool: `${namespace}/${name}`, error: error.stack ?? error.message });
+        log.error('no plan could be made for a pool: its condition Stalled says so', {
+          pool: `${namespace}/${name}`,
+          error: error.stack ?? error.message,
+        });
       }
-      return { gone: false, key: { namespace, name, uid }, generation, seen: reached, ...plan, status: toldOnce(plan.status) };
+      return {
+        gone: false,
+        key: { namespace, name, uid },
+        generation,
+        seen: reached,
+        ...plan,
+        status: toldOnce(plan.status),
+      };
     },
 
     /**
-     * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the pool's counts as done.
-     * It starts slowly, so that a full quota is met by one call, unless the pool's last creations went well (`atBreadth`).
-     * VMs of the numbers in `halted` are not to run, whatever the template says. Each is made only while the pool still wants it.
+     * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the
+     * pool's counts as done. It starts slowly, so that a full quota is met by one call, unless the pool's last
+     * creations went well (`atBreadth`). VMs of the numbers in `halted` are not to run, whatever the template says.
+     * Each is made only while the pool still wants it.
      */
-    createVms: (key: PoolKey, numbers: number[], revision: string, seen: Seen, { generation, atBreadth = false, halted = [] }: HowToCreate): Promise<Done> =>
+    createVms: (
+      key: PoolKey,
+      numbers: number[],
+      revision: string,
+      seen: Seen,
+      { generation, atBreadth = false, halted = [] }: HowToCreate,
+    ): Promise<Done> =>
       beating(async () => {
         await fleet.catchUp({ pools: seen.pools });
         const notMade = { ...nothingDone, notWanted: numbers.map((number) => vmName(key.name, number)) };
@@ -124,39 +166,50 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         let poolVersion: string | undefined;
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
-        const { count, refused } = await each(items, async ({ number, name }) => {
-          const vm = vmFromTemplate(pool, template, number);
-          const now = await poolNow();
-          poolVersion = later(poolVersion, now?.metadata.resourceVersion);
-          const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];
-          if (whyNotMake({ generation, pool: now, vms, name, made }) !== null) return void notWanted.push(name);
-          made.add(name);
-          await ensureDisksAreFree(client, fleet, pool, vm, number).catch((error: unknown) => {
-            made.delete(name);
-            throw error;
-          });
-          if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
-          try {
-            const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
-            version = later(version, stored.metadata.resourceVersion);
-            created.push(vm.metadata.name);
-          } catch (error) {
-            made.delete(name);
-            if (!isAlreadyExists(error)) throw error;
-            const other = await orNothing(client.get(VirtualMachines, vm.metadata));
-            version = later(version, other?.metadata.resourceVersion);
-            if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
-          }
-        }, atBreadth ? BREADTH : 1);
+        const { count, refused } = await each(
+          items,
+          async ({ number, name }) => {
+            const vm = vmFromTemplate(pool, template, number);
+            const now = await poolNow();
+            poolVersion = later(poolVersion, now?.metadata.resourceVersion);
+            const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];
+            if (whyNotMake({ generation, pool: now, vms, name, made }) !== null) return void notWanted.push(name);
+            made.add(name);
+            await ensureDisksAreFree(client, fleet, pool, vm, number).catch((error: unknown) => {
+              made.delete(name);
+              throw error;
+            });
+            if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
+            try {
+              const stored = await client.create(VirtualMachines, vm, { signal: cancellationSignal() });
+              version = later(version, stored.metadata.resourceVersion);
+              created.push(vm.metadata.name);
+            } catch (error) {
+              made.delete(name);
+              if (!isAlreadyExists(error)) throw error;
+              const other = await orNothing(client.get(VirtualMachines, vm.metadata));
+              version = later(version, other?.metadata.resourceVersion);
+              if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
+            }
+          },
+          atBreadth ? BREADTH : 1,
+        );
         const note = `Created ${namesInWords(created)}`;
-        if (created.length > 0) await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
+        if (created.length > 0)
+          await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
         if (refused !== null) {
           const why = `${numbers.length - count} of ${namesInWords(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
           await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
         }
-        if (taken.length > 0) log.info('names are held by VMs that are not the pool\'s, and are skipped', { taken });
+        if (taken.length > 0) log.info("names are held by VMs that are not the pool's, and are skipped", { taken });
         if (notWanted.length > 0) log.info('VMs are not wanted any more, and are not made', { notWanted });
-        return { count: count - notWanted.length, taken, notWanted, refused, seen: { pools: poolVersion, vms: version } };
+        return {
+          count: count - notWanted.length,
+          taken,
+          notWanted,
+          refused,
+          seen: { pools: poolVersion, vms: version },
+        };
       }),
 
     ...createDiskActivities({ client, poolOf, each }),
@@ -168,10 +221,15 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
         const pool = await orNothing(client.get(VirtualMachinePools, key));
         if (pool === undefined || pool.metadata.uid !== key.uid) return {};
         const { resourceVersion, finalizers: current = [], deletionTimestamp } = pool.metadata;
-        if (current.includes(POOL_FINALIZER) === held || (held && deletionTimestamp !== undefined)) return { pools: resourceVersion };
-        const finalizers = held ? [...current, POOL_FINALIZER] : current.filter((finalizer) => finalizer !== POOL_FINALIZER);
+        if (current.includes(POOL_FINALIZER) === held || (held && deletionTimestamp !== undefined))
+          return { pools: resourceVersion };
+        const finalizers = held
+          ? [...current, POOL_FINALIZER]
+          : current.filter((finalizer) => finalizer !== POOL_FINALIZER);
         const patch = { metadata: { resourceVersion, finalizers } };
-        const patched = await orChanged(client.patch(VirtualMachinePools, key, 'merge', patch, { signal: cancellationSignal() }));
+        const patched = await orChanged(
+          client.patch(VirtualMachinePools, key, 'merge', patch, { signal: cancellationSignal() }),
+        );
         if (patched !== undefined) return { pools: patched.metadata.resourceVersion };
       }
     },
@@ -187,7 +245,8 @@ export function createPoolActivities({ client, fleet, places, revisions, burst, 
       await revisions.prune(key, names);
     },
 
-    writeStatus: (key: PoolKey, status: PoolStatus): Promise<WrittenStatus> => beating(() => writePoolStatus(client, fleet, key, status)),
+    writeStatus: (key: PoolKey, status: PoolStatus): Promise<WrittenStatus> =>
+      beating(() => writePoolStatus(client, fleet, key, status)),
   };
 }
 

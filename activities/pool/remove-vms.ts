@@ -1,26 +1,26 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
-import { whyStay, type Departure } from '../../decisions/pool/departure.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
-import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
-import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, orNothing } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { beating } from '../lib/heartbeat.ts';
+import { namesInWords } from '../../decisions/lib/names.ts';
+import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { whyStay, type Departure } from '../../decisions/pool/departure.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
+import { isRefusal, orNothing } from '../../kubernetes/errors.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { untilGone } from '../cache/wait-for-deletion.ts';
+import { untilLeft } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { recordEvent } from '../lib/events.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { livePool } from './live-pool.ts';
+import { beating } from '../lib/heartbeat.ts';
 import { orChanged } from '../lib/or-changed.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { untilGone } from '../cache/wait-for-deletion.ts';
-import { untilLeft } from '../cache/wait-for-termination.ts';
 import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from '../lib/while-ours.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import { livePool } from './live-pool.ts';
 import type { Done, PoolKey } from './types.ts';
 
 export interface RemovalOptions {
@@ -31,7 +31,11 @@ export interface RemovalOptions {
   concurrency: number;
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
   /** Runs `act` on each VM; a refusal ends it and is returned in words. */
-  each: (vms: readonly Target[], act: (vm: Target) => Promise<void>, atFirst?: number) => Promise<Pick<Done, 'count' | 'refused'>>;
+  each: (
+    vms: readonly Target[],
+    act: (vm: Target) => Promise<void>,
+    atFirst?: number,
+  ) => Promise<Pick<Done, 'count' | 'refused'>>;
 }
 
 /** What has become of VMs that were to be replaced. */
@@ -46,28 +50,44 @@ export interface Removed {
 /** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
 export function createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }: RemovalOptions) {
   return {
-    /** Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows all of them going or gone. */
-    deleteVms: (key: PoolKey, vms: Target[], keepDisks: boolean, departure: Departure, planned: Seen = {}): Promise<Done> =>
+    /**
+     * Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows
+     * all of them going or gone.
+     */
+    deleteVms: (
+      key: PoolKey,
+      vms: Target[],
+      keepDisks: boolean,
+      departure: Departure,
+      planned: Seen = {},
+    ): Promise<Done> =>
       beating(async () => {
         const going: Target[] = [];
         const spared: string[] = [];
         let version: string | undefined;
         const asked = askEach(key, vms, departure, planned);
-        const { count, refused } = await each(vms, async (target) => {
-          // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
-          const done = keepDisks
-            ? await deleteKeepingDisks(client, key, target, Date.now(), asked.isToLeave)
-            : await deleteVm(key, target, { propagationPolicy: 'Background', isWanted: asked.isToLeave });
-          if (done === 'done') going.push(target);
-          else if (done === 'spared') spared.push(target.name);
-          else version = later(version, done.left);
-        }, concurrency);
+        const { count, refused } = await each(
+          vms,
+          async (target) => {
+            // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
+            const done = keepDisks
+              ? await deleteKeepingDisks(client, key, target, Date.now(), asked.isToLeave)
+              : await deleteVm(key, target, { propagationPolicy: 'Background', isWanted: asked.isToLeave });
+            if (done === 'done') going.push(target);
+            else if (done === 'spared') spared.push(target.name);
+            else version = later(version, done.left);
+          },
+          concurrency,
+        );
         await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
         const seen = laterSeen({ pools: asked.version(), vms: version }, fleet.versionsOf('vms'));
         return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen };
       }),
 
-    /** Halts VMs that leave the pool, each only while it is still to leave, and marks them, so that they are deleted once their guests have stopped. */
+    /**
+     * Halts VMs that leave the pool, each only while it is still to leave, and marks them, so that they are deleted
+     * once their guests have stopped.
+     */
     haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: Seen = {}): Promise<Done> =>
       beating(async () => {
         let version: string | undefined;
@@ -81,23 +101,34 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
               spec: { running: null, runStrategy: 'Halted' },
             };
             const options = { signal: cancellationSignal() };
-            const halted = await orNothing(client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options));
+            const halted = await orNothing(
+              client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options),
+            );
             version = later(version, halted?.metadata.resourceVersion);
           };
           // Whoever has taken the mark off a VM wants to keep it.
           const isSame = departure.because === 'marked' ? isMarked : undefined;
-          const done = await whileOurs(client, key, target, halt, { isWanted: asked.isToLeave, ...(isSame === undefined ? {} : { isSame }) });
+          const done = await whileOurs(client, key, target, halt, {
+            isWanted: asked.isToLeave,
+            ...(isSame === undefined ? {} : { isSame }),
+          });
           if (done === 'done') stopping.push(target);
           else if (done === 'spared') spared.push(target.name);
           else version = later(version, done.left);
         });
         await reportRemoval(key, 'Halt', vms, stopping, refused);
-        return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen: { pools: asked.version(), vms: version } };
+        return {
+          ...nothingDone,
+          count: count - spared.length,
+          notWanted: spared,
+          refused,
+          seen: { pools: asked.version(), vms: version },
+        };
       }),
 
     /**
-     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. A VM that was leaving loses the mark of that:
-     * a pool that takes the VM in later would delete it for the mark.
+     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. A VM that was leaving loses the
+     * mark of that: a pool that takes the VM in later would delete it for the mark.
      */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       beating(async () => {
@@ -112,17 +143,20 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           if (vm === undefined || vm.metadata.uid !== uid || (isReleased && !isMarked(vm))) return;
           const annotations = { [REMOVING_ANNOTATION]: null };
           const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, annotations, ownerReferences } };
-          const released = await orChanged(client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch));
+          const released = await orChanged(
+            client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch),
+          );
           version = later(version, released?.metadata.resourceVersion);
         });
         return { ...nothingDone, count, refused, seen: { vms: version } };
       }),
 
     /**
-     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else take
-     * up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves the pool with its
-     * disks kept by now is left to that, and so are all if the pool is gone or going. A VM whose deletion is refused for good (by a
-     * policy, or a protection of its owner's) stands in no other's way, nor does a VM for which the budget has no room by now.
+     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else
+     * take up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves
+     * the pool with its disks kept by now is left to that, and so are all if the pool is gone or going. A VM whose
+     * deletion is refused for good (by a policy, or a protection of its owner's) stands in no other's way, nor does a
+     * VM for which the budget has no room by now.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
       beating(async () => {
@@ -140,7 +174,11 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
             deferred.push({ name: vm.name, why });
             continue;
           }
-          const done = await deleteVm(key, vm, { propagationPolicy: 'Foreground', isWanted, isSame: (now) => !isMarked(now) }).catch((error: unknown) => {
+          const done = await deleteVm(key, vm, {
+            propagationPolicy: 'Foreground',
+            isWanted,
+            isSame: (now) => !isMarked(now),
+          }).catch((error: unknown) => {
             if (!isRefusal(error)) throw error;
             refused.push({ name: vm.name, why: error.message });
             return 'spared' as const;
@@ -153,8 +191,15 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
       }),
   };
 
-  /** Asks, for each VM anew, whether it is still to leave, of the pool as it is then. `planned`: what the plan had seen. */
-  function askEach(key: PoolKey, vms: readonly Target[], departure: Departure, planned: Seen): { isToLeave: () => Promise<boolean>; version: () => string | undefined } {
+  /**
+   * Asks, for each VM anew, whether it is still to leave, of the pool as it is then. `planned`: what the plan had seen.
+   */
+  function askEach(
+    key: PoolKey,
+    vms: readonly Target[],
+    departure: Departure,
+    planned: Seen,
+  ): { isToLeave: () => Promise<boolean>; version: () => string | undefined } {
     const leaving = new Set(vms.map((vm) => vm.name));
     let version: string | undefined;
     let hasCaughtUp = false;
@@ -174,7 +219,10 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
     return { isToLeave, version: () => version };
   }
 
-  /** A place was claimed when the VM was taken, and is claimed anew for as long as it takes to act: others may have it by now. */
+  /**
+   * A place was claimed when the VM was taken, and is claimed anew for as long as it takes to act: others may have it
+   * by now.
+   */
   async function whyNoPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<string | null> {
     const vm = fleet.vms.get(`${key.namespace}/${name}`);
     if (vm === undefined || vm.uid !== uid || vm.deleting) return null;
@@ -183,7 +231,11 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
   }
 
   /** One that is gone already counts as done. */
-  function deleteVm(key: PoolKey, vm: OwnedVm, { propagationPolicy, ...how }: Deletion & WhileOursOptions): Promise<Acted> {
+  function deleteVm(
+    key: PoolKey,
+    vm: OwnedVm,
+    { propagationPolicy, ...how }: Deletion & WhileOursOptions,
+  ): Promise<Acted> {
     const remove = async (resourceVersion: string): Promise<void> => {
       const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
       await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
@@ -192,7 +244,13 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
   }
 
   /** `asked`: all that were to be removed. */
-  async function reportRemoval(key: PoolKey, verb: 'Delete' | 'Halt', asked: Target[], removed: Target[], refused: Done['refused']): Promise<void> {
+  async function reportRemoval(
+    key: PoolKey,
+    verb: 'Delete' | 'Halt',
+    asked: Target[],
+    removed: Target[],
+    refused: Done['refused'],
+  ): Promise<void> {
     const pool = await poolOf(key);
     if (pool === undefined) return;
     const action = 'ScaleIn';

@@ -1,13 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { PoolKey } from './types.ts';
 
 /** Written by whoever disrupts the pool's VMs. */
@@ -20,16 +20,30 @@ export type WrittenStatus = Seen & { isLate?: true };
 type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
 /**
- * Writes what a plan has found to the pool's status, all of it but the claims of who disrupts VMs, as long as it is still the status
- * that the plan has seen: a write that comes late, by a worker that was taken for dead, gives way.
+ * Writes what a plan has found to the pool's status, all of it but the claims of who disrupts VMs, as long as it is
+ * still the status that the plan has seen: a write that comes late, by a worker that was taken for dead, gives way.
  */
-export async function writePoolStatus(client: KubeClient, fleet: Fleet, key: PoolKey, status: PoolStatus): Promise<WrittenStatus> {
+export async function writePoolStatus(
+  client: KubeClient,
+  fleet: Fleet,
+  key: PoolKey,
+  status: PoolStatus,
+): Promise<WrittenStatus> {
   const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
   const write = (before: PoolStatus | undefined, spent?: unknown): Promise<Stored | undefined> => {
     const path = `/status/${CLAIMS}`;
-    const forgets: Operation[] = spent === undefined ? [] : [{ op: 'test', path, value: spent }, { op: 'remove', path }];
+    const forgets: Operation[] =
+      spent === undefined
+        ? []
+        : [
+            { op: 'test', path, value: spent },
+            { op: 'remove', path },
+          ];
     const patch = [{ op: 'test', path: '/metadata/uid', value: key.uid }, ...changes(before, status), ...forgets];
-    return client.patch(VirtualMachinePools, key, 'json', patch, { subresource: 'status', signal: cancellationSignal() });
+    return client.patch(VirtualMachinePools, key, 'json', patch, {
+      subresource: 'status',
+      signal: cancellationSignal(),
+    });
   };
   try {
     const written = await write(cached?.status, cached && spentClaims(fleet, cached));
@@ -38,7 +52,9 @@ export async function writePoolStatus(client: KubeClient, fleet: Fleet, key: Poo
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
     // The cache may be behind, or the status be another's by now.
-    const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }))) as StoredPool | undefined;
+    const live = (await orNothing(
+      client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }),
+    )) as StoredPool | undefined;
     if (live === undefined || live.metadata.uid !== key.uid) return {};
     const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
     if (isOther) return { pools: live.metadata.resourceVersion, isLate: true };
@@ -48,13 +64,20 @@ export async function writePoolStatus(client: KubeClient, fleet: Fleet, key: Poo
 }
 
 function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[] {
-  if (before === undefined) return [{ op: 'test', path: '/status', value: null }, { op: 'add', path: '/status', value: status }];
+  if (before === undefined)
+    return [
+      { op: 'test', path: '/status', value: null },
+      { op: 'add', path: '/status', value: status },
+    ];
   const fields = OWN.flatMap((field): Operation[] => {
     const path = `/status/${field}`;
     const value = status[field];
     if (value !== undefined) return [{ op: 'add', path, value }];
     // What may not be there can't be removed.
-    return [{ op: 'add', path, value: null }, { op: 'remove', path }];
+    return [
+      { op: 'add', path, value: null },
+      { op: 'remove', path },
+    ];
   });
   return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...fields];
 }

@@ -1,11 +1,11 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { Batch } from '../../decisions/rollout/batch.ts';
 import type { StatusTold } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
-import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
+import type { Batch } from '../../decisions/rollout/batch.ts';
 
 /** A pool, and which one of that name: what is done for it is not done for a later one. */
 export interface PoolKey {
@@ -34,8 +34,13 @@ export interface PlanRequest {
   now: number;
 }
 
-/** What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts and healing. */
-type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt' | 'status'> & { status: StatusTold | null } & Partial<Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>>;
+/**
+ * What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts
+ * and healing.
+ */
+type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt' | 'status'> & { status: StatusTold | null } & Partial<
+    Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>
+  >;
 
 /** `generation` is that of the spec that the plan was made for. */
 export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);

@@ -8,8 +8,9 @@ export type ChosenByNamespace = Record<string, Record<string, string>>;
 const RUNS_KEPT = 8;
 
 /**
- * The guests that a workflow was started for, as its activities need them: all of them, to count which are not ready. Thousands of
- * names with every call would fill its history, so they are read from its input, once for each run and worker.
+ * The guests that a workflow was started for, as its activities need them: all of them, to count which are not ready.
+ * Thousands of names with every call would fill its history, so they are read from its input, once for each run and
+ * worker.
  */
 export class ChosenGuests {
   readonly #byRun = new Map<string, Promise<Chosen>>();
@@ -30,13 +31,21 @@ export class ChosenGuests {
 }
 
 async function read({ workflowService, options }: Client, workflowId: string, runId: string): Promise<Chosen> {
-  const { namespace, loadedDataConverter: { payloadCodecs, payloadConverter } } = options;
-  const { history } = await workflowService.getWorkflowExecutionHistory({ namespace, execution: { workflowId, runId }, maximumPageSize: 1 });
+  const {
+    namespace,
+    loadedDataConverter: { payloadCodecs, payloadConverter },
+  } = options;
+  const { history } = await workflowService.getWorkflowExecutionHistory({
+    namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: 1,
+  });
   const payloads = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads;
   let decoded = payloads ?? [];
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   const { chosen } = payloadConverter.fromPayload<{ chosen: ChosenByNamespace }>(decoded[0]!);
   const guests = new Map<string, string>();
-  for (const [namespace, byName] of Object.entries(chosen)) for (const [name, uid] of Object.entries(byName)) guests.set(`${namespace}/${name}`, uid);
+  for (const [namespace, byName] of Object.entries(chosen))
+    for (const [name, uid] of Object.entries(byName)) guests.set(`${namespace}/${name}`, uid);
   return guests;
 }

@@ -1,10 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);

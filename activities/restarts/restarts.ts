@@ -1,15 +1,20 @@
-import { planRestarts, type HeldRestart, type RestartOutcome, type RestartPlan } from '../../decisions/restarts/plan.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import {
+  planRestarts,
+  type HeldRestart,
+  type RestartOutcome,
+  type RestartPlan,
+} from '../../decisions/restarts/plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { beating } from '../lib/heartbeat.ts';
 import type { Changed } from '../cache/changes.ts';
-import type { ChosenGuests } from './chosen-vmis.ts';
-import { digestOf } from '../cache/digest.ts';
-import type { Places } from '../disruption-budget/places.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
+import { digestOf } from '../cache/digest.ts';
 import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
-import { pictureOfVms, RestartHand } from './vm-restarter.ts';
+import type { Places } from '../disruption-budget/places.ts';
 import { takeEach } from '../lib/for-each-concurrently.ts';
+import { beating } from '../lib/heartbeat.ts';
+import type { ChosenGuests } from './chosen-vmis.ts';
+import { pictureOfVms, RestartHand } from './vm-restarter.ts';
 
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
@@ -66,13 +71,20 @@ export interface RestartActivityOptions {
   stopping: AbortSignal;
 }
 
-export function createRestartActivities({ client, fleet, places, chosenGuests, concurrency, stopping }: RestartActivityOptions) {
+export function createRestartActivities({
+  client,
+  fleet,
+  places,
+  chosenGuests,
+  concurrency,
+  stopping,
+}: RestartActivityOptions) {
   const picture = pictureOfVms(fleet);
 
   return {
     /**
-     * Waits until some of the chosen VMs can be restarted, or some of those in hand have come back or are late, and says which.
-     * It reads nothing but this worker's caches.
+     * Waits until some of the chosen VMs can be restarted, or some of those in hand have come back or are late, and
+     * says which. It reads nothing but this worker's caches.
      */
     awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
       beating(async () => {
@@ -99,10 +111,17 @@ export function createRestartActivities({ client, fleet, places, chosenGuests, c
       }),
 
     /**
-     * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May be run
-     * again at any point.
+     * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room.
+     * May be run again at any point.
      */
-    beginRestarts: ({ vms, inHand, maxUnavailable, askedBy, reason, seen }: BeginRestartsRequest): Promise<BegunRestarts> =>
+    beginRestarts: ({
+      vms,
+      inHand,
+      maxUnavailable,
+      askedBy,
+      reason,
+      seen,
+    }: BeginRestartsRequest): Promise<BegunRestarts> =>
       beating(async () => {
         const chosen = await chosenGuests.ofThisRun();
         await fleet.catchUp(seen);
@@ -118,15 +137,23 @@ export function createRestartActivities({ client, fleet, places, chosenGuests, c
 export type RestartActivities = ReturnType<typeof createRestartActivities>;
 
 /** VMs whose time is over, by `namespace/name`. */
-export const lateOf = (settled: readonly RestartOutcome[]): string[] => settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
+export const lateOf = (settled: readonly RestartOutcome[]): string[] =>
+  settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
 
-function isOverAt(now: number, { take, settled, open }: Omit<RestartPlan, 'wakeAt'>, request: AwaitRestartsRequest): boolean {
+function isOverAt(
+  now: number,
+  { take, settled, open }: Omit<RestartPlan, 'wakeAt'>,
+  request: AwaitRestartsRequest,
+): boolean {
   const { inHand, takes, quietSince, deadlineMs } = request;
   if (inHand.length > settled.length || take.length > 0) return false;
   return open === 0 || !takes || (settled.length === 0 && now >= quietSince + deadlineMs);
 }
 
 /** Whether there is enough to begin with, or nothing to gather any more. */
-function isPlenty({ take, settled }: Omit<RestartPlan, 'wakeAt'>, { inHand, maxUnavailable }: AwaitRestartsRequest): boolean {
+function isPlenty(
+  { take, settled }: Omit<RestartPlan, 'wakeAt'>,
+  { inHand, maxUnavailable }: AwaitRestartsRequest,
+): boolean {
   return take.length >= Math.ceil(maxUnavailable / 4) || (settled.length > 0 && settled.length === inHand.length);
 }

@@ -1,25 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
-import { RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
-import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
+import {
+  RestartBudget,
+  type Chosen,
+  type OwningPool,
+  type RestartPicture,
+} from '../../decisions/disruption-budget/restart-budget.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { recordVmEvent } from '../lib/events.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { recordVmEvent } from '../lib/events.ts';
 import { restartVm } from './restart-vm.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
-/** What may pass is tried so often: somebody else's hand in the same VM, or a refusal that may be KubeVirt's own trouble. */
+/**
+ * What may pass is tried so often: somebody else's hand in the same VM, or a refusal that may be KubeVirt's own
+ * trouble.
+ */
 const TRIES = 8;
 const TRY_AGAIN_MS = 100;
 
@@ -27,7 +35,8 @@ const TRY_AGAIN_MS = 100;
 export const pictureOfVms = (fleet: Fleet): RestartPicture => ({
   vmOf: (key) => fleet.vms.get(key),
   vmiOf: (vm) => fleet.vmiOf(vm),
-  poolOf: (vm) => ownerOf(fleet, vm, vm.owner === null ? undefined : fleet.pools.get(`${vm.namespace}/${vm.owner.name}`)),
+  poolOf: (vm) =>
+    ownerOf(fleet, vm, vm.owner === null ? undefined : fleet.pools.get(`${vm.namespace}/${vm.owner.name}`)),
 });
 
 function ownerOf(fleet: Fleet, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
@@ -51,10 +60,11 @@ export interface RestartHandOptions {
 }
 
 /**
- * Restarts VMs one by one, each decided anew right before the act: only the guest that was chosen, only where nothing stands in
- * its way, and only while the budgets have room. A guest that is gone, or asked to go, is left alone.
+ * Restarts VMs one by one, each decided anew right before the act: only the guest that was chosen, only where nothing
+ * stands in its way, and only while the budgets have room. A guest that is gone, or asked to go, is left alone.
  *
- * The run's own budget is counted here; a place in that of the VM's pool is claimed where all who disrupt the pool's VMs claim theirs.
+ * The run's own budget is counted here; a place in that of the VM's pool is claimed where all who disrupt the pool's
+ * VMs claim theirs.
  */
 export class RestartHand {
   readonly #in: RestartHandOptions;
@@ -133,7 +143,9 @@ export class RestartHand {
     const own = vmi !== undefined && controllerOf(vmi)?.uid === vm.uid ? { vmi: vmiView(vmi) } : {};
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
     // KubeVirt's own pools are of the same kind by name: the UID tells.
-    const pool = await orNothing(client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }));
+    const pool = await orNothing(
+      client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }),
+    );
     return { vm, ...own, owner: ownerOf(fleet, vm, pool as StoredPool | undefined) };
   }
 

@@ -1,21 +1,21 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import { standingOf, type Standing } from '../../decisions/vm-update/progress.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
-import { beating } from '../lib/heartbeat.ts';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import { standingOf, type Standing } from '../../decisions/vm-update/progress.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { guestMetadataPatch } from './vmi-metadata.ts';
 import { longLook } from '../cache/long-look.ts';
+import { beating } from '../lib/heartbeat.ts';
 import { orChanged } from '../lib/or-changed.ts';
-import type { Revisions } from './revisions.ts';
-import { recordUpdates } from './events.ts';
 import type { PoolKey } from '../pool/types.ts';
+import { recordUpdates } from './events.ts';
+import type { Revisions } from './revisions.ts';
+import { guestMetadataPatch } from './vmi-metadata.ts';
 
 export interface AwaitRequest {
   key: PoolKey;
@@ -38,24 +38,41 @@ export interface AwaitOptions {
 export function createAwaitActivities({ client, fleet, revisions, stopping }: AwaitOptions) {
   return {
     /**
-     * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads nothing but
-     * this worker's caches; only a guest that has taken a live update is written to, with the revision that it now runs.
+     * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads
+     * nothing but this worker's caches; only a guest that has taken a live update is written to, with the revision that
+     * it now runs.
      */
-    awaitVms: ({ key, revision, vms, minReadyMs, deadline, seen }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
+    awaitVms: ({
+      key,
+      revision,
+      vms,
+      minReadyMs,
+      deadline,
+      seen,
+    }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
       beating(async () => {
         await fleet.catchUp(seen);
         const template = await revisions.find(key, revision);
         if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
         const pending = new Map(vms.map((vm) => [vm.name, vm]));
         const names = new Set(pending.keys());
-        const concerns = ({ kind, namespace, name }: Changed): boolean => kind !== 'pool' && namespace === key.namespace && names.has(name);
+        const concerns = ({ kind, namespace, name }: Changed): boolean =>
+          kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
         const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now, isConfirmed) => {
           const times = [deadline];
           const late: string[] = [];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
-            const standing = standingOf({ held, revision, template, vm, vmiOf: (one) => fleet.vmiOf(one), minReadyMs, now });
+            const standing = standingOf({
+              held,
+              revision,
+              template,
+              vm,
+              vmiOf: (one) => fleet.vmiOf(one),
+              minReadyMs,
+              now,
+            });
             if (standing.state === 'applied') await label(key, vm!, template);
             const outcome = outcomeOf(held, standing, now >= deadline);
             if (outcome?.end === 'Failed' && !isConfirmed) late.push(`${key.namespace}/${held.name}`);

@@ -1,18 +1,33 @@
-import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
+import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordEvent } from '../lib/events.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** Says on the pool which VMs are of the revision now, and which could not be brought to it, and why. */
-export async function recordUpdates(client: KubeClient, pool: StoredPool, revision: string, outcomes: readonly UpdateOutcome[]): Promise<void> {
+export async function recordUpdates(
+  client: KubeClient,
+  pool: StoredPool,
+  revision: string,
+  outcomes: readonly UpdateOutcome[],
+): Promise<void> {
   const action = 'Update';
   const updated = outcomes.filter(({ end }) => end === 'Updated').map(({ vm }) => vm);
   if (updated.length > 0) {
-    await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulUpdate', action, note: `Brought ${namesInWords(updated)} to revision ${revision}` });
+    await recordEvent(client, pool, {
+      type: 'Normal',
+      reason: 'SuccessfulUpdate',
+      action,
+      note: `Brought ${namesInWords(updated)} to revision ${revision}`,
+    });
   }
   const failed = outcomes.filter(({ end }) => end === 'Failed');
   if (failed.length === 0) return;
   const words = failed.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
-  await recordEvent(client, pool, { type: 'Warning', reason: 'FailedUpdate', action, note: `Could not bring VMs to revision ${revision}: ${words}` });
+  await recordEvent(client, pool, {
+    type: 'Warning',
+    reason: 'FailedUpdate',
+    action,
+    note: `Could not bring VMs to revision ${revision}: ${words}`,
+  });
 }

@@ -1,16 +1,22 @@
 import { askerOf } from '../../api/asked-by.ts';
-import { API_VERSION, ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import {
+  API_VERSION,
+  ASKED_BY_ANNOTATION,
+  CHANGE_CAUSE_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+} from '../../api/names.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
-import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** Another worker's hand in the same object: then what is there is looked at anew. */
 const TRIES = 5;
@@ -33,9 +39,9 @@ export class Revisions {
   }
 
   /**
-   * Makes sure that the pool's template is kept, as the newest of its revisions; false, and nothing is done, if the pool has
-   * another template by now, or is no more. Without any call if the cache shows that it is kept. Throws if something else's
-   * ControllerRevision has its name.
+   * Makes sure that the pool's template is kept, as the newest of its revisions; false, and nothing is done, if the
+   * pool has another template by now, or is no more. Without any call if the cache shows that it is kept. Throws if
+   * something else's ControllerRevision has its name.
    */
   async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(poolTemplate(pool.spec));
@@ -55,12 +61,16 @@ export class Revisions {
     }
   }
 
-  /** The pool's template of this revision, from wherever it is known; undefined where it is lost, or was never this pool's. */
+  /**
+   * The pool's template of this revision, from wherever it is known; undefined where it is lost, or was never this
+   * pool's.
+   */
   async find(key: Key, revision: string): Promise<PoolTemplate | undefined> {
     const cached = this.#fleet.revisionsOf(key.uid).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
     const pool = this.#fleet.pools.get(`${key.namespace}/${key.name}`);
-    if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision) return poolTemplate(pool.spec);
+    if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision)
+      return poolTemplate(pool.spec);
     const live = await this.#get(key.namespace, nameOf(key.name, revision));
     return live !== undefined && controllerOf(live)?.uid === key.uid ? live.data?.template : undefined;
   }
@@ -70,7 +80,9 @@ export class Revisions {
     const surplus = this.#fleet.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made it the newest again.
-      await this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }).catch(unless(isNotFound, isConflict));
+      await this.#client
+        .delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion })
+        .catch(unless(isNotFound, isConflict));
     }
   }
 
@@ -85,7 +97,10 @@ export class Revisions {
     const name = nameOf(poolName, revision);
     const labels = { [POOL_LABEL]: poolName, [REVISION_LABEL]: revision };
     // Not from the cache: a number that is too low would make an older template the newest.
-    const list = await this.#client.list<ControllerRevision>(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=${poolName}` });
+    const list = await this.#client.list<ControllerRevision>(ControllerRevisions, {
+      namespace,
+      labelSelector: `${POOL_LABEL}=${poolName}`,
+    });
     const others = list.items.filter((one) => controllerOf(one)?.uid === uid && one.metadata.name !== name);
     const newest = Math.max(0, ...others.map((one) => one.revision));
     const existing = await this.#get(namespace, name);
@@ -96,7 +111,10 @@ export class Revisions {
       const { askedBy = null, changeCause = null } = await this.#originOf(pool, revision);
       const annotations = { [ASKED_BY_ANNOTATION]: askedBy, [CHANGE_CAUSE_ANNOTATION]: changeCause };
       const metadata = { resourceVersion: existing.metadata.resourceVersion, labels, annotations };
-      await this.#client.patch(ControllerRevisions, { namespace, name }, 'merge', { metadata, revision: Math.max(existing.revision, newest + 1) });
+      await this.#client.patch(ControllerRevisions, { namespace, name }, 'merge', {
+        metadata,
+        revision: Math.max(existing.revision, newest + 1),
+      });
       return;
     }
     if (existing !== undefined) {
@@ -110,16 +128,25 @@ export class Revisions {
     };
     const ownerReferences = [ownerOf(pool)];
     const data = { template: poolTemplate(pool.spec) };
-    await this.#client.create<ControllerRevision>(ControllerRevisions, { metadata: { namespace, name, labels, annotations, ownerReferences }, revision: newest + 1, data });
+    await this.#client.create<ControllerRevision>(ControllerRevisions, {
+      metadata: { namespace, name, labels, annotations, ownerReferences },
+      revision: newest + 1,
+      data,
+    });
   }
 
   /** Who asked for the pool's template, and why, as far as the pool says it: else by whose hand it was written. */
-  async #originOf(pool: StoredPool, revision: string): Promise<{ askedBy?: string | undefined; changeCause?: string | undefined }> {
+  async #originOf(
+    pool: StoredPool,
+    revision: string,
+  ): Promise<{ askedBy?: string | undefined; changeCause?: string | undefined }> {
     const { [ASKED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
     const askedBy = askerOf(stamp, revision);
     if (askedBy !== undefined) return { askedBy, changeCause };
     const live = await this.#client.get<KubeObject>(VirtualMachinePools, pool.metadata).catch(unless(isNotFound));
-    const isSame = live?.metadata.uid === pool.metadata.uid && revisionOf(poolTemplate((live as unknown as StoredPool).spec)) === revision;
+    const isSame =
+      live?.metadata.uid === pool.metadata.uid &&
+      revisionOf(poolTemplate((live as unknown as StoredPool).spec)) === revision;
     return { askedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
   }
 
@@ -141,12 +168,14 @@ const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
 
 /** True for what `keep` would have made of this pool's template. */
 const isOf = (pool: StoredPool, existing: Stored<ControllerRevision>): boolean =>
-  controllerOf(existing)?.uid === pool.metadata.uid && canonical(existing.data?.template) === canonical(poolTemplate(pool.spec));
+  controllerOf(existing)?.uid === pool.metadata.uid &&
+  canonical(existing.data?.template) === canonical(poolTemplate(pool.spec));
 
 /** What a pool has left behind may be replaced, and what nobody has marked as drover's or owns otherwise may not. */
 function refuseForeign({ metadata, ...rest }: Stored<ControllerRevision>): void {
   const owner = controllerOf({ metadata, ...rest });
-  const isPools = owner === undefined ? metadata.labels?.[POOL_LABEL] !== undefined : owner.kind === 'VirtualMachinePool';
+  const isPools =
+    owner === undefined ? metadata.labels?.[POOL_LABEL] !== undefined : owner.kind === 'VirtualMachinePool';
   if (isPools) return;
   const whose = owner === undefined ? 'nobody that drover knows' : `${owner.kind} ${owner.name}`;
   throw new Error(`ControllerRevision ${metadata.namespace}/${metadata.name} is taken: it belongs to ${whose}`);

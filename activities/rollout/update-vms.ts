@@ -1,38 +1,38 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { withDefaults } from '../../api/pool-defaults.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import { effortBetween } from '../../decisions/vm-update/disruption.ts';
+import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { takeVm, type Take } from '../../decisions/vm-update/recheck.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
-import { withDefaults } from '../../api/pool-defaults.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { effortBetween } from '../../decisions/vm-update/disruption.ts';
+import { takeVm, type Take } from '../../decisions/vm-update/recheck.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { beating } from '../lib/heartbeat.ts';
+import type { Fleet } from '../cache/cluster-cache.ts';
+import { untilSpecSeen } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { livePool } from '../pool/live-pool.ts';
-import { orChanged } from '../lib/or-changed.ts';
-import { restartVm } from '../restarts/restart-vm.ts';
-import type { Revisions } from './revisions.ts';
 import { takeEach } from '../lib/for-each-concurrently.ts';
-import { untilSpecSeen } from '../cache/wait-for-observed-generation.ts';
-import { recordUpdates } from './events.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
-import { guestMetadataPatch } from './vmi-metadata.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
+import { beating } from '../lib/heartbeat.ts';
+import { orChanged } from '../lib/or-changed.ts';
+import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
+import { restartVm } from '../restarts/restart-vm.ts';
+import { recordUpdates } from './events.ts';
+import type { Revisions } from './revisions.ts';
+import { guestMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt takes notice of a spec within moments, where it is well. */
 const SEEN_WITHIN_MS = 10_000;
@@ -68,10 +68,10 @@ export interface UpdateActivityOptions {
 export function createUpdateActivities({ client, fleet, places, revisions, concurrency }: UpdateActivityOptions) {
   return {
     /**
-     * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of a VM
-     * that is to be replaced it only makes sure that it still may be.
-     * May be run again at any point: what it finds done it leaves alone, for a VM that has its new spec carries the
-     * revision, and a guest that was restarted carries it too.
+     * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of
+     * a VM that is to be replaced it only makes sure that it still may be. May be run again at any point: what it finds
+     * done it leaves alone, for a VM that has its new spec carries the revision, and a guest that was restarted carries
+     * it too.
      */
     updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
       beating(async () => {
@@ -82,7 +82,14 @@ export function createUpdateActivities({ client, fleet, places, revisions, concu
         const template = await revisions.find(key, revision);
         if (template === undefined) {
           // It was the pool's for a moment alone: no VM has failed for that.
-          return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: `the template of revision ${revision} is not kept any more` })), seen: {} };
+          return {
+            outcomes: vms.map(({ name }) => ({
+              vm: name,
+              end: 'Deferred',
+              why: `the template of revision ${revision} is not kept any more`,
+            })),
+            seen: {},
+          };
         }
         const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt });
         const outcomes = await takeEach(hand, vms, concurrency);
@@ -121,7 +128,10 @@ class Hand {
     return { vms: this.#vms, vmis: this.#vmis };
   }
 
-  /** Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try again. */
+  /**
+   * Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try
+   * again.
+   */
   async take(held: HeldVm): Promise<UpdateOutcome | null> {
     for (let tries = 1; ; tries++) {
       try {
@@ -147,7 +157,8 @@ class Hand {
     const view = vm && vmView(vm);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
     const take = this.#decide(held, pool, view, own);
-    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') return { vm: held.name, end: 'Gone' };
+    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
+      return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     const full = take.disrupts ? await this.#claim(view, own) : null;
@@ -215,19 +226,32 @@ class Hand {
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     const { metadata, ...rest } = patch as { metadata?: object };
-    const guarded = { ...rest, metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion } };
-    const written = await client.patch<VirtualMachine>(VirtualMachines, { namespace: key.namespace, name: vm.metadata.name }, 'merge', guarded, { signal: cancellationSignal() });
+    const guarded = {
+      ...rest,
+      metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion },
+    };
+    const written = await client.patch<VirtualMachine>(
+      VirtualMachines,
+      { namespace: key.namespace, name: vm.metadata.name },
+      'merge',
+      guarded,
+      { signal: cancellationSignal() },
+    );
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
     return vmView(written);
   }
 
-  /** A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision. */
+  /**
+   * A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision.
+   */
   async #label(from: string | null, name: string, uid: string): Promise<void> {
     const { client, fleet, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);
     if (before === undefined || effortBetween(before, template, fleet.rolloutStrategy()) !== 'None') return;
     const patch = { metadata: { uid, ...guestMetadataPatch(key.name, before, template) } };
-    const patched = await orChanged(client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch));
+    const patched = await orChanged(
+      client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch),
+    );
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);
   }
 }

@@ -8,8 +8,15 @@ interface Metadata {
   annotations?: Texts;
 }
 
-/** Brings the labels and annotations that a VMI got from one template to those of another, as a merge patch; others stay. */
-export function guestMetadataPatch(pool: string, from: VmTemplate, to: VmTemplate): { labels: Record<string, string | null>; annotations?: Record<string, string | null> } {
+/**
+ * Brings the labels and annotations that a VMI got from one template to those of another, as a merge patch; others
+ * stay.
+ */
+export function guestMetadataPatch(
+  pool: string,
+  from: VmTemplate,
+  to: VmTemplate,
+): { labels: Record<string, string | null>; annotations?: Record<string, string | null> } {
   const before = metadataOf(from);
   const after = metadataOf(to);
   const annotations = changes(before.annotations, after.annotations);

@@ -1,8 +1,8 @@
 import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Fleet, FleetChange } from '../cache/cluster-cache.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
 
@@ -12,7 +12,9 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
     case 'pool':
       return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
     case 'vm':
-      return looksTheSame(change.before, change.after, OF_TRANSITIONS) ? [] : distinct([change.before, change.after].flatMap(poolOfVm));
+      return looksTheSame(change.before, change.after, OF_TRANSITIONS)
+        ? []
+        : distinct([change.before, change.after].flatMap(poolOfVm));
     case 'vmi': {
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
@@ -30,7 +32,8 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
   }
 }
 
-const poolOfVm = (vm: VmView | undefined): string[] => (vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : []);
+const poolOfVm = (vm: VmView | undefined): string[] =>
+  vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
 
 /** None where the VM is not known yet, or no longer: its own coming and going stirs its pool. */
 function vmOf(vmi: VmiView, fleet: Pick<Fleet, 'vms'>): VmView | undefined {
@@ -48,14 +51,31 @@ function poolWords(pool: StoredPool | undefined): string {
 }
 
 /** What of a VM machine type transitions alone read. */
-const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set(['ownLabels', 'annotated', 'machineType', 'architecture', 'preference', 'transition', 'transitionMark']);
+const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
+  'ownLabels',
+  'annotated',
+  'machineType',
+  'architecture',
+  'preference',
+  'transition',
+  'transitionMark',
+]);
 const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
 
 /** Nothing has changed that a decision reads; `unread`: fields that those in question don't. */
-export function looksTheSame<V extends object>(before: V | undefined, after: V | undefined, unread: ReadonlySet<keyof V> = new Set()): boolean {
+export function looksTheSame<V extends object>(
+  before: V | undefined,
+  after: V | undefined,
+  unread: ReadonlySet<keyof V> = new Set(),
+): boolean {
   if (before === undefined || after === undefined) return before === after;
   return Object.entries(after).every(([key, value]: [string, unknown]) => {
     const other: unknown = before[key as keyof V];
-    return value === other || key === 'resourceVersion' || unread.has(key as keyof V) || (typeof value === 'object' && canonical(value) === canonical(other));
+    return (
+      value === other ||
+      key === 'resourceVersion' ||
+      unread.has(key as keyof V) ||
+      (typeof value === 'object' && canonical(value) === canonical(other))
+    );
   });
 }

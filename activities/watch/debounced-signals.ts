@@ -3,15 +3,18 @@ const MOST_MS = 2_000;
 const MS_A_KEY = 20;
 
 /**
- * How long a key waits for its next nudge, in milliseconds, where so many keys were just nudged: short while little happens,
- * since a rollout waits for it, and longer the more pools share the cost of what the nudges set off.
+ * How long a key waits for its next nudge, in milliseconds, where so many keys were just nudged: short while little
+ * happens, since a rollout waits for it, and longer the more pools share the cost of what the nudges set off.
  */
 export const nudgeInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
 
 /** In flight at once: of thousands of pools, that all have to be told at the start, the others wait for these. */
 const MOST_IN_FLIGHT = 50;
 
-/** Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never lost. */
+/**
+ * Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never
+ * lost.
+ */
 export class Nudges {
   readonly #nudge: (key: string) => unknown;
   readonly #interval: (keys: number) => number;
@@ -64,11 +67,14 @@ export class Nudges {
   }
 
   #wait(key: string): void {
-    const timer = setTimeout(() => {
-      const { again } = this.#waiting.get(key)!;
-      this.#waiting.delete(key);
-      if (again) this.#send(key);
-    }, this.#interval(this.#waiting.size + 1));
+    const timer = setTimeout(
+      () => {
+        const { again } = this.#waiting.get(key)!;
+        this.#waiting.delete(key);
+        if (again) this.#send(key);
+      },
+      this.#interval(this.#waiting.size + 1),
+    );
     this.#waiting.set(key, { timer, again: false });
   }
 }

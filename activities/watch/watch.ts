@@ -1,13 +1,13 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { Fleet } from '../cache/cluster-cache.ts';
-import { nudgeInterval, Nudges } from './debounced-signals.ts';
 import { pictureOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
 import { keyOfPool, stirredBy } from './affected-pools.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import { nudgeInterval, Nudges } from './debounced-signals.ts';
 
 type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
 
@@ -33,15 +33,29 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
-    const idle = { underWay: { creating: [], deleting: [] }, failure: null, rollout: null, batches: [], healing: null, batchesNotBefore: 0 };
-    const { steps, status, healing } = containedPlan({ ...pictureOf(fleet, pool), ...idle, burst, allowance: burst, now: Date.now() }).plan;
+    const idle = {
+      underWay: { creating: [], deleting: [] },
+      failure: null,
+      rollout: null,
+      batches: [],
+      healing: null,
+      batchesNotBefore: 0,
+    };
+    const { steps, status, healing } = containedPlan({
+      ...pictureOf(fleet, pool),
+      ...idle,
+      burst,
+      allowance: burst,
+      now: Date.now(),
+    }).plan;
     return steps.length === 0 && status === null && healing.begin.length === 0 && healing.verdicts.length === 0;
   };
 
   return {
     /**
      * Runs until its worker ends or Temporal takes it away. Nudges each pool once at its start, then each to which
-     * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no more.
+     * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no
+     * more.
      */
     async watchFleet({ cluster }: { cluster: string }): Promise<void> {
       // Held here: what the caches tell arrives outside of any activity, where there is no current one.

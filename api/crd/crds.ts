@@ -12,7 +12,14 @@ export interface CustomResourceDefinition {
   spec: {
     group: string;
     scope: 'Namespaced' | 'Cluster';
-    names: { kind: string; listKind: string; plural: string; singular: string; shortNames: string[]; categories: string[] };
+    names: {
+      kind: string;
+      listKind: string;
+      plural: string;
+      singular: string;
+      shortNames: string[];
+      categories: string[];
+    };
     versions: CustomResourceVersion[];
   };
   [field: string]: unknown;
@@ -23,7 +30,10 @@ interface CustomResourceVersion {
   served: boolean;
   storage: boolean;
   schema: { openAPIV3Schema: StructuralSchema };
-  subresources: { status: object; scale: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string } };
+  subresources: {
+    status: object;
+    scale: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
+  };
   additionalPrinterColumns: PrinterColumn[];
 }
 
@@ -81,7 +91,14 @@ interface Replicated {
 }
 
 /** A namespaced kind with the `status` and `scale` subresources. */
-const replicated = ({ kind, plural, shortNames, description, schema, columns }: Replicated): CustomResourceDefinition => ({
+const replicated = ({
+  kind,
+  plural,
+  shortNames,
+  description,
+  schema,
+  columns,
+}: Replicated): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: `${plural}.${GROUP}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },

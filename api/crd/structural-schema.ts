@@ -63,4 +63,5 @@ function adaptInteger(schema: Record<string, unknown>): void {
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER || schema['minimum'] === -(2 ** 31)) delete schema['minimum'];
 }
 
-const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0;

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
 import { closest } from '../closest.ts';
+import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
 import { pathInWords } from './problem.ts';
 
 /** What is wrong with the field at `path`, and what would be right. */
@@ -49,7 +49,9 @@ class UnknownFields {
     if (hint !== undefined) return { path, message: hint };
     const above = path.slice(0, -1);
     const names = Object.keys(schemaAt(this.#schema, above)?.properties ?? {});
-    const free = names.filter((name) => !(typeof holder === 'object' && holder !== null && Object.hasOwn(holder, name)));
+    const free = names.filter(
+      (name) => !(typeof holder === 'object' && holder !== null && Object.hasOwn(holder, name)),
+    );
     const elsewhere = this.#holdersOf(path);
     if (elsewhere.length > 0)
       return { path, message: `unknown field here; it belongs in ${elsewhere.map(pathInWords).join(' or ')}` };
@@ -115,10 +117,14 @@ function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | unde
   if (value === undefined) return `is missing: it ${issue.message}`;
   if (value === null) return `is empty: it ${issue.message}`;
   if (typeof value === 'object')
-    return issue.code === 'custom' ? issue.message : `${issue.message}, found ${Array.isArray(value) ? 'a list' : 'an object'}`;
+    return issue.code === 'custom'
+      ? issue.message
+      : `${issue.message}, found ${Array.isArray(value) ? 'a list' : 'an object'}`;
   if (typeof value === 'string') {
     const unquoted =
-      issue.code === 'invalid_type' && issue.expected === 'number' && /^[0-9]+$/.test(value) ? ': remove the quotes' : '';
+      issue.code === 'invalid_type' && issue.expected === 'number' && /^[0-9]+$/.test(value)
+        ? ': remove the quotes'
+        : '';
     return `${issue.message}, found the text ${JSON.stringify(shortened(value))}${unquoted}`;
   }
   const shown = JSON.stringify(value);
@@ -134,14 +140,19 @@ const keyOf = (path: readonly PropertyKey[]): string => JSON.stringify(path);
 
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
   path.reduce<unknown>(
-    (node, part) => (typeof node === 'object' && node !== null && Object.hasOwn(node, part) ? (node as Record<PropertyKey, unknown>)[part] : undefined),
+    (node, part) =>
+      typeof node === 'object' && node !== null && Object.hasOwn(node, part)
+        ? (node as Record<PropertyKey, unknown>)[part]
+        : undefined,
     value,
   );
 
-const ownProperty = ({ properties = {} }: StructuralSchema = {}, name: string): StructuralSchema | undefined => (Object.hasOwn(properties, name) ? properties[name] : undefined);
+const ownProperty = ({ properties = {} }: StructuralSchema = {}, name: string): StructuralSchema | undefined =>
+  Object.hasOwn(properties, name) ? properties[name] : undefined;
 
 const schemaAt = (schema: StructuralSchema, path: readonly PropertyKey[]): StructuralSchema | undefined =>
   path.reduce<StructuralSchema | undefined>(
-    (node, part) => (typeof part === 'number' ? node?.items : (ownProperty(node, String(part)) ?? node?.additionalProperties)),
+    (node, part) =>
+      typeof part === 'number' ? node?.items : (ownProperty(node, String(part)) ?? node?.additionalProperties),
     schema,
   );

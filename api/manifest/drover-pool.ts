@@ -31,14 +31,18 @@ export const readDroverPool: Reader = (document, written) => {
 export const readProposedPool: Reader = (document, written) => {
   const reading = readDroverPool({ ...document, apiVersion: API_VERSION }, written);
   if ('findings' in reading) return reading;
-  return { object: reading.object, notes: [`kubevirt.io/v1 is read as ${API_VERSION}: the pool is drover's`, ...reading.notes] };
+  return {
+    object: reading.object,
+    notes: [`kubevirt.io/v1 is read as ${API_VERSION}: the pool is drover's`, ...reading.notes],
+  };
 };
 
 function hint(path: readonly PropertyKey[]): string | undefined {
   const key = String(path.at(-1));
   if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
   const holder = path.slice(0, -1).join('.');
-  if (holder === 'metadata' && key === 'generateName') return 'a pool is applied by its name: write metadata.name instead';
+  if (holder === 'metadata' && key === 'generateName')
+    return 'a pool is applied by its name: write metadata.name instead';
   if (holder === 'spec.template.metadata') {
     if (key === 'name' || key === 'generateName') return 'the pool names its VMs <pool>-1, <pool>-2, …: remove this';
     if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';

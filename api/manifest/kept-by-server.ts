@@ -2,7 +2,8 @@ import { ASKED_BY_ANNOTATION } from '../names.ts';
 
 export type Json = Record<string, unknown>;
 
-export const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const KEPT_BY_SERVER = [
@@ -17,8 +18,8 @@ const KEPT_BY_SERVER = [
 ];
 
 /**
- * The document without what the API server and drover keep in it, so that the output of `kubectl get -o yaml` can be applied again:
- * its status, the server's own metadata, and metadata that is null, as in `creationTimestamp: null`.
+ * The document without what the API server and drover keep in it, so that the output of `kubectl get -o yaml` can be
+ * applied again: its status, the server's own metadata, and metadata that is null, as in `creationTimestamp: null`.
  */
 export function asWritten(document: Json): { object: Json; notes: string[] } {
   const { status, ...object } = document;
@@ -28,12 +29,18 @@ export function asWritten(document: Json): { object: Json; notes: string[] } {
     const { kept, dropped, isStamped } = withoutServerFields(object['metadata']);
     object['metadata'] = kept;
     if (dropped.length > 0) notes.push(`metadata: ${dropped.join(', ')} left out: the API server keeps them`);
-    if (isStamped) notes.push(`metadata.annotations: ${ASKED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_ASKED_BY`);
+    if (isStamped)
+      notes.push(
+        `metadata.annotations: ${ASKED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_ASKED_BY`,
+      );
   }
   for (const key of ['template', 'virtualMachineTemplate']) {
     const template = isObject(object['spec']) ? object['spec'][key] : undefined;
     if (!isObject(template) || !isObject(template['metadata'])) continue;
-    object['spec'] = { ...(object['spec'] as Json), [key]: { ...template, metadata: withoutNulls(template['metadata']) } };
+    object['spec'] = {
+      ...(object['spec'] as Json),
+      [key]: { ...template, metadata: withoutNulls(template['metadata']) },
+    };
   }
   return { object, notes };
 }
@@ -48,4 +55,5 @@ function withoutServerFields(metadata: Json): { kept: Json; dropped: string[]; i
   return { kept, dropped, isStamped: stamp !== undefined };
 }
 
-const withoutNulls = (metadata: Json): Json => Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+const withoutNulls = (metadata: Json): Json =>
+  Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { MAX_REPLICAS, VirtualMachinePool } from '../pool/pool.ts';
 import { atMostOne } from '../pool/one-of.ts';
 import { withOwnSelector } from '../pool/own-selector.ts';
+import { MAX_REPLICAS, VirtualMachinePool } from '../pool/pool.ts';
 import { LabelSelector } from '../pool/selection.ts';
 import { Duration, IntOrPercent, WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';

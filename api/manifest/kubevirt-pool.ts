@@ -25,18 +25,25 @@ export const readKubeVirtPool: Reader = (document, written) => {
 
 /** Every default of KubeVirt's that drover doesn't share is written out, so that the pool behaves as it did. */
 function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
-  const { replicas, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, autohealing, paused, selector } = spec;
+  const { replicas, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, autohealing, paused, selector } =
+    spec;
   if (replicas === undefined) notes.push("spec.replicas: 1, KubeVirt's default, is written out");
   if (maxUnavailable === undefined)
     notes.push("spec.maxUnavailable: 100%, KubeVirt's default, is written out; drover's own is 25%");
   if (paused === true) notes.push('spec.paused: only updates pause; in KubeVirt scaling does too');
   if (autohealing !== undefined) {
     if (autohealing.minFailingToStartDuration === undefined) {
-      notes.push("spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written");
+      notes.push(
+        "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
+      );
     } else {
-      notes.push('spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is');
+      notes.push(
+        'spec.autohealing: a VM that waits for a node, an image or a claim is not replaced, however long; in KubeVirt it is',
+      );
     }
-    notes.push("spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up");
+    notes.push(
+      "spec.autohealing: a VM that has run well keeps its disks when it is replaced, which KubeVirt deletes; drover's own preserveStorage: false gives them up",
+    );
   }
   if (spec.virtualMachineTemplate.spec.dataVolumeTemplates !== undefined) {
     notes.push(
@@ -69,12 +76,17 @@ function convertUpdate(strategy: NonNullable<KubeVirtPoolSpec['updateStrategy']>
 
 function convertScaleIn(strategy: NonNullable<KubeVirtPoolSpec['scaleInStrategy']>, notes: string[]): ScaleInStrategy {
   const { opportunistic, proactive } = strategy;
-  const preserved = (value: 'Disabled' | 'Offline' | 'Online' | undefined): { statePreservation?: StatePreservation } => {
-    if (value === 'Online') notes.push('spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it');
+  const preserved = (
+    value: 'Disabled' | 'Offline' | 'Online' | undefined,
+  ): { statePreservation?: StatePreservation } => {
+    if (value === 'Online')
+      notes.push('spec.scaleInStrategy: Online is read as Offline, which is how KubeVirt treats it');
     return value === undefined ? {} : { statePreservation: value === 'Online' ? 'Offline' : value };
   };
   if (opportunistic !== undefined) {
-    notes.push('spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself');
+    notes.push(
+      'spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself',
+    );
     return { opportunistic: preserved(opportunistic.statePreservation) };
   }
   if (proactive === undefined) return strategy as ScaleInStrategy;
@@ -87,11 +99,16 @@ function convertScaleIn(strategy: NonNullable<KubeVirtPoolSpec['scaleInStrategy'
   };
 }
 
-function convertSelection({ sortPolicy, selectors }: KubeVirtSelectionPolicy, where: string, notes: string[]): SelectionPolicy {
+function convertSelection(
+  { sortPolicy, selectors }: KubeVirtSelectionPolicy,
+  where: string,
+  notes: string[],
+): SelectionPolicy {
   const labelSelector = selectors?.labelSelector;
   if (labelSelector !== undefined)
     notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
-  const basePolicy = sortPolicy === 'AscendingOrder' ? 'Oldest' : sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
+  const basePolicy =
+    sortPolicy === 'AscendingOrder' ? 'Oldest' : sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
   if (basePolicy !== sortPolicy)
     notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
   return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
@@ -99,7 +116,9 @@ function convertSelection({ sortPolicy, selectors }: KubeVirtSelectionPolicy, wh
 
 /** `object` under drover's names. */
 function renamed<T extends object, N extends { [K in keyof T]?: string }>(object: T, names: N): Renamed<T, N> {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [names[key as keyof T] ?? key, value])) as Renamed<T, N>;
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [names[key as keyof T] ?? key, value]),
+  ) as Renamed<T, N>;
 }
 type Renamed<T, N> = { [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
 

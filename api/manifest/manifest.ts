@@ -1,14 +1,14 @@
-import { readDroverPool, readProposedPool, type Reader, type Reading } from './drover-pool.ts';
 import { closest } from '../closest.ts';
-import type { Finding } from './check.ts';
-import { isObject, type Json } from './kept-by-server.ts';
-import { readKubeVirtPool } from './kubevirt-pool.ts';
-import { ManifestErrors, pathIn, pathInWords, type Problem } from './problem.ts';
-import { readDocuments, type SourceDocument } from './yaml.ts';
 import { MOST_DEPTH, tooDeep } from '../depth.ts';
 import { API_VERSION } from '../names.ts';
 import { plainText } from '../plain-text.ts';
 import type { VirtualMachinePool } from '../pool/pool.ts';
+import type { Finding } from './check.ts';
+import { readDroverPool, readProposedPool, type Reader, type Reading } from './drover-pool.ts';
+import { isObject, type Json } from './kept-by-server.ts';
+import { readKubeVirtPool } from './kubevirt-pool.ts';
+import { ManifestErrors, pathIn, pathInWords, type Problem } from './problem.ts';
+import { readDocuments, type SourceDocument } from './yaml.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
 
@@ -101,12 +101,20 @@ function objectsIn(value: unknown): { object: unknown; above: PropertyKey[] }[] 
 
 function read(object: unknown, written: (path: readonly PropertyKey[]) => string | undefined): Reading {
   if (!isObject(object))
-    return { findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }] };
+    return {
+      findings: [{ path: [], message: 'this is no Kubernetes object: it has no apiVersion, kind and metadata' }],
+    };
   const { apiVersion, kind } = object;
-  const missing = (['apiVersion', 'kind'] as const).filter((key) => typeof object[key] !== 'string' || object[key] === '');
+  const missing = (['apiVersion', 'kind'] as const).filter(
+    (key) => typeof object[key] !== 'string' || object[key] === '',
+  );
   const deep = tooDeep(object);
-  if (deep !== null) return { findings: [{ path: deep, message: `is nested deeper than ${MOST_DEPTH} levels: nothing of KubeVirt is` }] };
-  if (missing.length > 0) return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
+  if (deep !== null)
+    return {
+      findings: [{ path: deep, message: `is nested deeper than ${MOST_DEPTH} levels: nothing of KubeVirt is` }],
+    };
+  if (missing.length > 0)
+    return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
   const reader = READERS[`${String(apiVersion)} ${String(kind)}`];
   return reader === undefined ? { findings: [unknownKind(String(apiVersion), String(kind))] } : reader(object, written);
 }
@@ -127,7 +135,10 @@ function unknownKind(apiVersion: string, kind: string): Finding {
     return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${meant}?` };
   }
   if (near !== undefined) return { path: ['kind'], message: `${kind} is not known; did you mean ${near}?` };
-  return { path: ['kind'], message: `drover applies VirtualMachinePools, not ${kind} (${apiVersion}): use kubectl apply for it` };
+  return {
+    path: ['kind'],
+    message: `drover applies VirtualMachinePools, not ${kind} (${apiVersion}): use kubectl apply for it`,
+  };
 }
 
 function emptyInWords(text: string): string {

@@ -31,7 +31,12 @@ export class ManifestErrors extends Error {
 }
 
 /** A value or a key of the manifest may hold anything, and is shown in many of them. */
-const shownPlainly = (problem: Problem): Problem => ({ ...problem, source: plainText(problem.source), path: plainText(problem.path), message: plainText(problem.message) });
+const shownPlainly = (problem: Problem): Problem => ({
+  ...problem,
+  source: plainText(problem.source),
+  path: plainText(problem.path),
+  message: plainText(problem.message),
+});
 
 /** `pools.yaml:12 (document 2): spec.replica: …` */
 function inWords({ source, document, line, column, path, message }: Problem): string {

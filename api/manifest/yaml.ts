@@ -46,7 +46,9 @@ const AS_KUBECTL: SchemaOptions & { version: '1.1' } = {
     'intOct',
   ],
 };
-const NOT_KUBECTLS = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`));
+const NOT_KUBECTLS = new Set(
+  ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
+);
 
 /** Reads the documents of a YAML or JSON text. Those that are empty, or hold only comments, are left out. */
 export function readDocuments(text: string): SourceDocument[] {
@@ -62,17 +64,26 @@ export function readDocuments(text: string): SourceDocument[] {
 
 const TOO_DEEP = 'this is nested too deep to be read';
 
-const unreadable = (message: string): SourceDocument => ({ number: 1, value: undefined, faults: [{ line: 1, column: 1, message }], lineOf: () => 1, written: () => undefined });
+const unreadable = (message: string): SourceDocument => ({
+  number: 1,
+  value: undefined,
+  faults: [{ line: 1, column: 1, message }],
+  lineOf: () => 1,
+  written: () => undefined,
+});
 
 function documentsIn(text: string, lines: LineCounter): SourceDocument[] {
   const documents = parseAllDocuments(text, { ...AS_KUBECTL, lineCounter: lines, prettyErrors: false });
   if (!Array.isArray(documents)) return [];
   return documents
-    .filter((document) => document.errors.length > 0 || (document.contents !== null && !isEmptyScalar(document.contents)))
+    .filter(
+      (document) => document.errors.length > 0 || (document.contents !== null && !isEmptyScalar(document.contents)),
+    )
     .map((document, index) => sourceDocument(document, index + 1, lines));
 }
 
-const isEmptyScalar = (node: ParsedNode): boolean => isScalar(node) && node.value === null && (node.source ?? '') === '';
+const isEmptyScalar = (node: ParsedNode): boolean =>
+  isScalar(node) && node.value === null && (node.source ?? '') === '';
 
 function sourceDocument(document: Document.Parsed, number: number, lines: LineCounter): SourceDocument {
   const at: At = (offset, message) => {
@@ -81,7 +92,8 @@ function sourceDocument(document: Document.Parsed, number: number, lines: LineCo
   };
   const faults = [...syntaxFaults(document, at), ...scalarFaults(document, at)];
   const value = faults.length === 0 ? plainJson(document) : undefined;
-  if (value === TOO_MANY_ALIASES) faults.push(at(firstOffset(document.contents), 'aliases repeat too much of this document'));
+  if (value === TOO_MANY_ALIASES)
+    faults.push(at(firstOffset(document.contents), 'aliases repeat too much of this document'));
   return {
     number,
     faults,
@@ -113,7 +125,9 @@ function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
   const errors = [...document.errors, ...document.warnings];
   const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
   const first = errors.find((error) => error.code !== 'DUPLICATE_KEY');
-  return [...twice, ...(first === undefined ? [] : [first])].map((error) => at(error.pos[0], syntaxInWords(error, document)));
+  return [...twice, ...(first === undefined ? [] : [first])].map((error) =>
+    at(error.pos[0], syntaxInWords(error, document)),
+  );
 }
 
 function syntaxInWords(error: YAMLError, document: Document.Parsed): string {
@@ -138,7 +152,9 @@ function keyAt(document: Document.Parsed, offset: number): string {
   return found;
 }
 
-/** Numbers that would not arrive as they were written (JavaScript keeps integers up to 2^53), and aliases of nothing. */
+/**
+ * Numbers that would not arrive as they were written (JavaScript keeps integers up to 2^53), and aliases of nothing.
+ */
 function scalarFaults(document: Document.Parsed, at: At): Fault[] {
   const faults: Fault[] = [];
   visit(document, {
@@ -147,7 +163,10 @@ function scalarFaults(document: Document.Parsed, at: At): Fault[] {
       if (!Number.isFinite(value)) faults.push(at(range![0], `${source} is no number that JSON can carry`));
       else if (Number.isInteger(value) && !Number.isSafeInteger(value) && !/[.eE]/.test(source ?? '')) {
         faults.push(
-          at(range![0], `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`),
+          at(
+            range![0],
+            `${source} is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes`,
+          ),
         );
       }
     },
@@ -155,7 +174,8 @@ function scalarFaults(document: Document.Parsed, at: At): Fault[] {
       const anchored = alias.resolve(document);
       if (anchored === undefined)
         faults.push(at(firstOffset(alias), `*${alias.source} repeats nothing: &${alias.source} must come before it`));
-      else if (path.includes(anchored)) faults.push(at(firstOffset(alias), `*${alias.source} stands inside of what it repeats`));
+      else if (path.includes(anchored))
+        faults.push(at(firstOffset(alias), `*${alias.source} stands inside of what it repeats`));
     },
   });
   return faults;

@@ -14,7 +14,9 @@ export const Autohealing = z
         notReady: DurationOrNever.describe(
           'A VM that ran once is replaced when it is not ready for so long. never by default.',
         ).exactOptional(),
-        unknownNode: DurationOrNever.describe('The same for a VM whose node is lost. never by default.').exactOptional(),
+        unknownNode: DurationOrNever.describe(
+          'The same for a VM whose node is lost. never by default.',
+        ).exactOptional(),
       })
       .exactOptional(),
     backoff: z
@@ -30,14 +32,20 @@ export const Autohealing = z
           .exactOptional(),
       })
       .exactOptional(),
-    maxAttempts: WholeNumber.min(1).describe('After so many replacements a VM is given up. No limit by default.').exactOptional(),
-    maxConcurrent: IntOrPercent.describe('How many VMs are healed at once. Never more than 100, also by default.').exactOptional(),
+    maxAttempts: WholeNumber.min(1)
+      .describe('After so many replacements a VM is given up. No limit by default.')
+      .exactOptional(),
+    maxConcurrent: IntOrPercent.describe(
+      'How many VMs are healed at once. Never more than 100, also by default.',
+    ).exactOptional(),
     maxUnhealthy: IntOrPercent.describe(
       'When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.',
     ).exactOptional(),
     preserveStorage: z
       .boolean()
-      .describe('Whether the disks of a VM that is replaced are kept. By default those of VMs that have run well before are.')
+      .describe(
+        'Whether the disks of a VM that is replaced are kept. By default those of VMs that have run well before are.',
+      )
       .exactOptional(),
   })
   .describe('Replaces VMs that fail to start. Off where it is absent.');

@@ -12,7 +12,11 @@ const choice = (shape: z.ZodRawShape, allowed: (count: number) => boolean, rule:
   const names = Object.keys(shape);
   const partial = Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, z.exactOptional(schema)]));
   const count = names.map((name) => `(has(self.${name}) ? 1 : 0)`).join(' + ');
-  const oneOf = across(z.strictObject(partial), (value) => allowed(names.filter((name) => name in value).length), sentence);
+  const oneOf = across(
+    z.strictObject(partial),
+    (value) => allowed(names.filter((name) => name in value).length),
+    sentence,
+  );
   return oneOf.meta(rules([`${count} ${rule}`, sentence]));
 };
 

@@ -22,7 +22,9 @@ export function withOwnSelector<T extends z.ZodType>(schema: T, template: string
         error: sentence,
         path: ['selector'],
         when: ({ value, issues }) =>
-          typeof value === 'object' && value !== null && issues.every(({ path }) => path?.[0] !== 'selector' && path?.[0] !== template),
+          typeof value === 'object' &&
+          value !== null &&
+          issues.every(({ path }) => path?.[0] !== 'selector' && path?.[0] !== template),
       },
     )
     .meta(

@@ -13,7 +13,13 @@ export { Autohealing } from './autohealing.ts';
 export { Rollout, type MaintenanceWindow, type RolloutStep } from './rollout.ts';
 export { LabelSelector, SelectionPolicy, type BasePolicy } from './selection.ts';
 export { Condition, PoolStatus, type DisruptedVm, type HealingStatus, type RolloutStatus } from './status.ts';
-export { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy, type Disruption, type StatePreservation } from './strategies.ts';
+export {
+  ScaleInStrategy,
+  UpdateStrategy,
+  VmRolloutStrategy,
+  type Disruption,
+  type StatePreservation,
+} from './strategies.ts';
 export { VmTemplate } from './vm-template.ts';
 export type { IntOrPercent } from '../int-or-percent.ts';
 
@@ -31,7 +37,10 @@ export const NameGeneration = z
       .boolean()
       .describe('Secret web becomes web-1 for the VM of number 1. false by default.')
       .exactOptional(),
-    appendPostfixToConfigMapReferences: z.boolean().describe('The same for ConfigMaps. false by default.').exactOptional(),
+    appendPostfixToConfigMapReferences: z
+      .boolean()
+      .describe('The same for ConfigMaps. false by default.')
+      .exactOptional(),
   })
   .describe('Which references of the VMs get the number of the VM.');
 export type NameGeneration = z.infer<typeof NameGeneration>;

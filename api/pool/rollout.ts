@@ -4,7 +4,9 @@ import { exactlyOne } from './one-of.ts';
 import { Duration, faultless, ListedIntOrPercent, rules, shaped, WholeNumber } from './text.ts';
 
 const Step = z.strictObject({
-  to: ListedIntOrPercent.describe('How many VMs, or what share of the pool, run the new revision when the step is reached.'),
+  to: ListedIntOrPercent.describe(
+    'How many VMs, or what share of the pool, run the new revision when the step is reached.',
+  ),
   // The word is the user's; only a function of this name would make it a thenable.
   // oxlint-disable-next-line unicorn/no-thenable
   then: exactlyOne({
@@ -14,7 +16,10 @@ const Step = z.strictObject({
 });
 export type RolloutStep = z.infer<typeof Step>;
 
-/** Steps whose numbers fall, or whose percentages do. A percentage is read by its digits: other ways cost the API server more than it allows. */
+/**
+ * Steps whose numbers fall, or whose percentages do. A percentage is read by its digits: other ways cost the API server
+ * more than it allows.
+ */
 const FALLING = rules(
   ['self.map(step, type(step.to) == int, int(step.to)).isSorted()', 'numbers must rise from step to step'],
   [
@@ -24,7 +29,10 @@ const FALLING = rules(
   ],
 );
 
-/** Steps that don't rise are refused where two can be compared; the API server refuses those that fall, and lets two be the same. */
+/**
+ * Steps that don't rise are refused where two can be compared; the API server refuses those that fall, and lets two be
+ * the same.
+ */
 const Steps = z
   .array(Step)
   .max(32)
@@ -35,7 +43,12 @@ const Steps = z
       const amount = Number.parseInt(String(to), 10);
       if (amount <= highest[kind]) {
         const before = kind === 'number' ? highest[kind] : `${highest[kind]}%`;
-        issues.push({ code: 'custom', input: to, path: [index, 'to'], message: `must be more than the ${before} of a step before it` });
+        issues.push({
+          code: 'custom',
+          input: to,
+          path: [index, 'to'],
+          message: `must be more than the ${before} of a step before it`,
+        });
       }
       highest[kind] = Math.max(highest[kind], amount);
     }
@@ -59,7 +72,9 @@ export type MaintenanceWindow = z.infer<typeof Window>;
 export const Rollout = z
   .strictObject({
     steps: Steps.exactOptional(),
-    minReadySeconds: WholeNumber.min(0).describe('How long a VM must be ready to count as well. 0 by default.').exactOptional(),
+    minReadySeconds: WholeNumber.min(0)
+      .describe('How long a VM must be ready to count as well. 0 by default.')
+      .exactOptional(),
     progressDeadlineSeconds: WholeNumber.min(1).describe('How long a batch may take. 600 by default.').exactOptional(),
     onFailure: z
       .enum(['Pause', 'Undo', 'Continue'])

@@ -9,7 +9,10 @@ const LabelSelectorRequirement = z
     operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
     values: z.array(LabelValue).max(64).exactOptional(),
   })
-  .refine(({ operator, values = [] }) => (operator === 'In' || operator === 'NotIn') === values.length > 0, VALUES_SHAPE)
+  .refine(
+    ({ operator, values = [] }) => (operator === 'In' || operator === 'NotIn') === values.length > 0,
+    VALUES_SHAPE,
+  )
   .meta(rules([`(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)`, VALUES_SHAPE]));
 
 /** Kubernetes' own: all labels and all expressions must hold; an empty selector matches everything. */

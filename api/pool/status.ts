@@ -33,23 +33,32 @@ export const RolloutStatus = z.strictObject({
   provenAt: time('When a VM was first seen to run well with it.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
-  resumedAt: time('When somebody let it go on: failures from before are forgotten, and deadlines count from here.').exactOptional(),
+  resumedAt: time(
+    'When somebody let it go on: failures from before are forgotten, and deadlines count from here.',
+  ).exactOptional(),
   halted: z
     .strictObject({
       kind: z
         .enum(['Failed', 'Aborted', 'Undoing', 'UndoFailed'])
-        .describe('Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a person.'),
+        .describe(
+          'Failed: too many VMs failed. Undoing: for that reason its VMs go back to currentRevision. Aborted: by a person.',
+        ),
       ...Act,
     })
     .describe('Why it begins nothing more by itself.')
     .exactOptional(),
   failures: z
-    .array(z.strictObject({
+    .array(
+      z.strictObject({
         vm: z.string(),
         why: z.string().max(1024),
         at: time('When.'),
-        wasDown: z.literal(true).describe('It was not ready before either: it says nothing of the new revision.').exactOptional(),
-      }))
+        wasDown: z
+          .literal(true)
+          .describe('It was not ready before either: it says nothing of the new revision.')
+          .exactOptional(),
+      }),
+    )
     .max(100)
     .describe('VMs that were not ready in time, or could not be updated; the newest last.'),
 });
@@ -66,7 +75,9 @@ export const HealingStatus = z.strictObject({
         attempt: count('Which replacement it is, since the VM last ran without trouble for a while.'),
         phase: z
           .enum(['Removing', 'Waiting', 'Provisioning', 'Ending'])
-          .describe('Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.'),
+          .describe(
+            'Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.',
+          ),
         why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
@@ -83,13 +94,17 @@ export const HealingStatus = z.strictObject({
         refusals: count('How many times in a row its deletion was refused.').exactOptional(),
         end: z
           .enum(['Healed', 'GivenUp', 'Skipped', 'Left', 'Refused'])
-          .describe('Refused: the API server would not have the VM deleted; it is tried again. GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.'),
+          .describe(
+            'Refused: the API server would not have the VM deleted; it is tried again. GivenUp: after maxAttempts. Skipped: by a person. Left: the VM is no longer to be healed, or no longer sick.',
+          ),
         why: z.string().max(1024),
         at: time('When it ended.'),
       }),
     )
     .max(250)
-    .describe('Cycles that have ended: the next of the same VM goes on where this one was, unless a quiet time lies between.'),
+    .describe(
+      'Cycles that have ended: the next of the same VM goes on where this one was, unless a quiet time lies between.',
+    ),
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 
@@ -125,7 +140,9 @@ export const PoolStatus = z.strictObject({
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe('Places in the budget of maxUnavailable that are claimed, whether or not their VMs are down yet.')
     .exactOptional(),
-  writes: count('How often this status was written: a write that comes late finds another number, and gives way.').exactOptional(),
+  writes: count(
+    'How often this status was written: a write that comes late finds another number, and gives way.',
+  ).exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { atMostOne } from './one-of.ts';
 import { SelectionPolicy } from './selection.ts';
 
-const ONLINE = "can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing";
+const ONLINE =
+  "can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing";
 
 export const StatePreservation = z
   .enum(['Disabled', 'Offline'], { error: (issue) => (issue.input === 'Online' ? ONLINE : undefined) })
@@ -42,7 +43,10 @@ export const ScaleInStrategy = atMostOne({
     .strictObject({ statePreservation: StatePreservation.exactOptional() })
     .describe('Only VMs that are halted are removed.'),
   proactive: z
-    .strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), statePreservation: StatePreservation.exactOptional() })
+    .strictObject({
+      selectionPolicy: SelectionPolicy.exactOptional(),
+      statePreservation: StatePreservation.exactOptional(),
+    })
     .describe('VMs are shut down and removed. The default.'),
 }).describe('How VMs leave the pool when replicas gets smaller. Proactive by default.');
 export type ScaleInStrategy = z.infer<typeof ScaleInStrategy>;

@@ -18,7 +18,9 @@ const VmSpec = across(
     running: z.boolean().exactOptional(),
     runStrategy: z.string().exactOptional(),
     liveUpdateFeatures: refused(LIVE_UPDATE_FEATURES).exactOptional(),
-    dataVolumeTemplates: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) })).exactOptional(),
+    dataVolumeTemplates: z
+      .array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) }))
+      .exactOptional(),
   }),
   (spec) => (spec.running === undefined) !== (spec.runStrategy === undefined),
   POWER,

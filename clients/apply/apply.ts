@@ -1,14 +1,14 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
-import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
 import { checkVm } from './check-vm.ts';
-import { Failure, sentenceOf } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
+import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
 
 /** An object as it is about to be applied. */
 export interface Planned {
@@ -47,7 +47,9 @@ export interface Rehearsed extends Planned, Applied {
   /** The pool as it is, and as it would be. */
   before: Stored<Pool> | undefined;
   after: Stored<Pool>;
-  /** Why KubeVirt could not be asked whether it takes the template; undefined if it takes it, or was not to be asked. */
+  /**
+   * Why KubeVirt could not be asked whether it takes the template; undefined if it takes it, or was not to be asked.
+   */
   unchecked?: string;
 }
 
@@ -77,7 +79,14 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   const by = await askedBy(async () => options.kube);
   const unchecked = options.checksVms ? await checkTemplate(planned, pools.after, options.kube) : undefined;
   const object = stamped(kept.object, newStamp(by, after));
-  return { ...kept, object, ...appliedTo(before, after), ...pools, askedBy: by, ...(unchecked === undefined ? {} : { unchecked }) };
+  return {
+    ...kept,
+    object,
+    ...appliedTo(before, after),
+    ...pools,
+    askedBy: by,
+    ...(unchecked === undefined ? {} : { unchecked }),
+  };
 }
 
 /** Why KubeVirt could not be asked; undefined if it takes the template. Throws `Failure` if it refuses a VM of it. */
@@ -89,7 +98,9 @@ async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeC
   throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
 }
 
-/** Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read. */
+/**
+ * Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read.
+ */
 export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Promise<Applied> {
   const before = await readBefore(rehearsed, options);
   return appliedTo(before, await applyOver(before, rehearsed, { ...options, dryRun: false }));
@@ -98,7 +109,11 @@ export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Pro
 const readBefore = ({ resource, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
   readIfThere(kube, resource, { namespace: metadata.namespace, name: metadata.name });
 
-async function applyOver(before: Stored | undefined, planned: Planned, options: ApplyOptions & { dryRun: boolean }): Promise<Stored> {
+async function applyOver(
+  before: Stored | undefined,
+  planned: Planned,
+  options: ApplyOptions & { dryRun: boolean },
+): Promise<Stored> {
   const { where } = planned;
   try {
     return await serverSideApply(planned, options);
@@ -122,7 +137,10 @@ const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
   isGoing: after.metadata.deletionTimestamp !== undefined,
 });
 
-const serverSideApply = (planned: Planned, { kube, force, dryRun }: ApplyOptions & { dryRun: boolean }): Promise<Stored> => {
+const serverSideApply = (
+  planned: Planned,
+  { kube, force, dryRun }: ApplyOptions & { dryRun: boolean },
+): Promise<Stored> => {
   const { resource, object } = planned;
   const { namespace, name } = object.metadata;
   const options = { force, dryRun, fieldManager: APPLY_MANAGER };

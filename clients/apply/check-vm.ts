@@ -1,10 +1,13 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import type { Pool } from '../pools/objects.ts';
 
-/** Statuses by which the API server says that the VM itself is wrong. Others (rights, quota, load) say nothing of the template. */
+/**
+ * Statuses by which the API server says that the VM itself is wrong. Others (rights, quota, load) say nothing of the
+ * template.
+ */
 const WRONG = new Set([400, 413, 422]);
 
 /** The number of no VM: pools count theirs from 1. */
@@ -14,8 +17,8 @@ const NUMBER = 0;
 export type VmCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
 
 /**
- * Has the API server try one VM of the pool's template, with its schema and KubeVirt's webhooks, and make none. A field that
- * the schema doesn't know is refused: KubeVirt would never see it.
+ * Has the API server try one VM of the pool's template, with its schema and KubeVirt's webhooks, and make none. A field
+ * that the schema doesn't know is refused: KubeVirt would never see it.
  */
 export async function checkVm(kube: KubeClient, { metadata, spec }: Pool): Promise<VmCheck> {
   const { labels, annotations } = spec.template.metadata ?? {};

@@ -6,7 +6,9 @@ import { Failure } from '../cli/failure.ts';
 
 const MANIFEST = /\.(ya?ml|json)$/;
 
-/** The texts that `-f` names: files, `-` for standard input, and the manifests of folders in the order of their names. */
+/**
+ * The texts that `-f` names: files, `-` for standard input, and the manifests of folders in the order of their names.
+ */
 export async function readManifestFiles(paths: string[], recursive: boolean): Promise<ManifestFile[]> {
   const files: ManifestFile[] = [];
   for (const path of paths) {

@@ -1,11 +1,11 @@
 import { readManifests, type Manifest, type ManifestFile } from '../../api/manifest/manifest.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
-import type { Places, Planned } from './apply.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { readManifestFiles } from './manifests.ts';
 import type { ManifestOptions } from '../cli/options.ts';
 import type { Session } from '../session/session.ts';
+import type { Places, Planned } from './apply.ts';
+import { readManifestFiles } from './manifests.ts';
 
 export interface Plan {
   planned: Planned[];
@@ -19,7 +19,9 @@ export interface NamespaceChoice {
   byDefault: string;
 }
 
-/** Reads what `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError` without any `-f`. */
+/**
+ * Reads what `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError` without any `-f`.
+ */
 export async function readPlan(session: Session, { filename, recursive }: ManifestOptions): Promise<Plan> {
   if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
   const files = await readManifestFiles(filename, recursive === true);
@@ -30,7 +32,8 @@ export async function readPlan(session: Session, { filename, recursive }: Manife
 export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan {
   const manifests = readManifests(files);
   const strangers = manifests.filter(({ object }) => isElsewhere(object.metadata.namespace, namespace.given));
-  if (strangers.length > 0) throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
+  if (strangers.length > 0)
+    throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
   return {
     planned: manifests.map((manifest) => ({
       resource: VirtualMachinePools,

@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
 
 export type Outcome = 'created' | 'configured' | 'unchanged';
 
 /** What an apply did, told from the object before and after it. */
 export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
   if (before === undefined || before.metadata.uid !== after.metadata.uid) return 'created';
-  const isSame = before.metadata.resourceVersion === after.metadata.resourceVersion && isDeepStrictEqual(contentOf(before), contentOf(after));
+  const isSame =
+    before.metadata.resourceVersion === after.metadata.resourceVersion &&
+    isDeepStrictEqual(contentOf(before), contentOf(after));
   return isSame ? 'unchanged' : 'configured';
 }
 

@@ -1,8 +1,8 @@
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Pool } from '../pools/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
@@ -15,7 +15,10 @@ export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject
   return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: stamp } } };
 }
 
-/** The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is another's. */
+/**
+ * The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is
+ * another's.
+ */
 export function stampOf(pool: Stored | undefined, manager: string): string | undefined {
   const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
   const owned = entries.find((entry) => entry.manager === manager && entry.operation === 'Apply')?.fieldsV1;
@@ -25,10 +28,12 @@ export function stampOf(pool: Stored | undefined, manager: string): string | und
 
 /** True where somebody asks for other VMs than there were. */
 export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
-  before?.metadata.uid !== after.metadata.uid || revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
+  before?.metadata.uid !== after.metadata.uid ||
+  revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
 
 /** The stamp of who asks for the pool's template as the server has it. */
-export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
+export const newStamp = (by: string, pool: Stored): string =>
+  askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
 
 /** Kubernetes' FieldsV1. */
 interface Fields {

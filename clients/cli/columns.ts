@@ -1,8 +1,8 @@
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Pool, type Vm } from '../pools/objects.ts';
-import { ageOf, type Cell } from './output.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
+import { ageOf, type Cell } from './output.ts';
 
 /** A column of a table of objects; `wide` ones are shown on request. */
 export interface Column {
@@ -74,8 +74,12 @@ function failedCell(pool: Stored<Pool>): Cell {
 }
 
 function troubleCell({ status }: Pool): Cell {
-  const failure = status?.conditions?.find(({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True');
-  return failure === undefined ? '<none>' : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
+  const failure = status?.conditions?.find(
+    ({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True',
+  );
+  return failure === undefined
+    ? '<none>'
+    : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
 }
 
 /** Of a VM beneath its pool: the table above tells the pool. */

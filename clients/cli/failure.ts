@@ -25,7 +25,8 @@ export function linesOf(error: unknown): string[] {
   if (isAboutServer(error)) {
     return [`${serverOf(error)} can't do it now (${error.status}): ${oneLine(error.message)}`];
   }
-  if (error instanceof Error && error.name === 'NamespaceNotFoundError') return [`Temporal has no such namespace (${error.message}); give another with --temporal-namespace`];
+  if (error instanceof Error && error.name === 'NamespaceNotFoundError')
+    return [`Temporal has no such namespace (${error.message}); give another with --temporal-namespace`];
   if (error instanceof AggregateError) return error.errors.flatMap(linesOf);
   const text = error instanceof Error ? error.message || error.name : String(error);
   if (error instanceof ManifestErrors) return text.split('\n');
@@ -33,10 +34,12 @@ export function linesOf(error: unknown): string[] {
 }
 
 /** What the server says while it starts, or has too much to do, names neither an object nor the server itself. */
-const isAboutServer = (error: unknown): error is KubeError => error instanceof KubeError && isTransient(error) && !isRefusal(error);
+const isAboutServer = (error: unknown): error is KubeError =>
+  error instanceof KubeError && isTransient(error) && !isRefusal(error);
 
 const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').trim();
 
-const serverOf = ({ server }: KubeError): string => `the Kubernetes API server${server === undefined ? '' : ` at ${server}`}`;
+const serverOf = ({ server }: KubeError): string =>
+  `the Kubernetes API server${server === undefined ? '' : ` at ${server}`}`;
 
 export const sentenceOf = (error: unknown): string => linesOf(error).join('; ');

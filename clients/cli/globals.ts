@@ -15,7 +15,11 @@ const CLUSTER = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 export function addGlobalOptions(program: Command): Command {
   return program
-    .addOption(new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)').argParser(namespaceName))
+    .addOption(
+      new Option('-n, --namespace <name>', 'namespace in Kubernetes (default: that of the context)').argParser(
+        namespaceName,
+      ),
+    )
     .option('--context <name>', 'context of the kubeconfig')
     .option('--kubeconfig <file>', 'kubeconfig (default: $KUBECONFIG, a running embedded stack, or ~/.kube/config)')
     .addOption(

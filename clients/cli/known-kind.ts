@@ -1,6 +1,6 @@
-import { KubeError } from '../../kubernetes/errors.ts';
 import { GROUP } from '../../api/names.ts';
 import { apiVersionOf, type Resource } from '../../api/resources.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from './failure.ts';
 
 /** Awaits a call about a kind; where the API server has never heard of the kind, says what to install. */
@@ -20,6 +20,10 @@ export function aboutKind(resource: Resource, error: unknown): unknown {
     /page not found|could not find the requested resource/.test(error.message);
   if (!unknown) return error;
   const cure =
-    resource.group === GROUP ? 'drover is not set up in it, run `drover setup` first' : 'KubeVirt is not installed in it';
-  return new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, { cause: error });
+    resource.group === GROUP
+      ? 'drover is not set up in it, run `drover setup` first'
+      : 'KubeVirt is not installed in it';
+  return new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, {
+    cause: error,
+  });
 }

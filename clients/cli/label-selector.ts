@@ -1,5 +1,5 @@
-import { LabelKey, LabelValue } from '../../api/pool/text.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
+import { LabelKey, LabelValue } from '../../api/pool/text.ts';
 
 type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
 
@@ -9,8 +9,8 @@ const TOKENS = /\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)/gy;
 const SHAPE = 'write it as in app=web,tier!=db,size in (s,m),!old';
 
 /**
- * kubectl's text of a label selector as Kubernetes' object: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` for one that is
- * there, `!a` for one that is not, all of them with `,` between. Throws a `RangeError` of one sentence.
+ * kubectl's text of a label selector as Kubernetes' object: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`
+ * for one that is there, `!a` for one that is not, all of them with `,` between. Throws a `RangeError` of one sentence.
  */
 export function labelSelectorOf(text: string): LabelSelector {
   const reader = new Reader(text);
@@ -38,21 +38,31 @@ function requirementOf(reader: Reader): Requirement {
   reader.take();
   if (sign === 'in') return { key, operator: 'In', values: valuesOf(reader) };
   if (sign === 'notin') return { key, operator: 'NotIn', values: valuesOf(reader) };
-  if (sign === '=' || sign === '==' || sign === '!=') return { key, operator: OPERATORS[sign], values: [valueOf(reader)] };
+  if (sign === '=' || sign === '==' || sign === '!=')
+    return { key, operator: OPERATORS[sign], values: [valueOf(reader)] };
   return reader.fail(`${JSON.stringify(sign)} behind ${key} is none of =, ==, !=, in and notin`);
 }
 
 function keyOf(reader: Reader): string {
   const key = reader.word();
-  if (key === undefined) return reader.fail(reader.next === undefined ? 'a label is missing at its end' : `a label is missing before ${JSON.stringify(reader.next)}`);
-  return LabelKey.safeParse(key).success ? key : reader.fail(`${JSON.stringify(key)} is no label key such as app or example.com/app`);
+  if (key === undefined)
+    return reader.fail(
+      reader.next === undefined
+        ? 'a label is missing at its end'
+        : `a label is missing before ${JSON.stringify(reader.next)}`,
+    );
+  return LabelKey.safeParse(key).success
+    ? key
+    : reader.fail(`${JSON.stringify(key)} is no label key such as app or example.com/app`);
 }
 
 /** Nothing is a value too. */
 function valueOf(reader: Reader): string {
   const value = reader.word() ?? '';
   if (LabelValue.safeParse(value).success) return value;
-  return reader.fail(`${JSON.stringify(value)} is no label's value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`);
+  return reader.fail(
+    `${JSON.stringify(value)} is no label's value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`,
+  );
 }
 
 function valuesOf(reader: Reader): string[] {

@@ -1,5 +1,5 @@
-import { printable } from '../../api/plain-text.ts';
 import { stripVTControlCharacters } from 'node:util';
+import { printable } from '../../api/plain-text.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';
@@ -7,8 +7,9 @@ const CLEAR_TO_END = '\u001B[0J';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
 /**
- * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time
- * at which it was taken, and only when something is new. A sentence that is too long for a terminal goes on in the next line.
+ * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time at
+ * which it was taken, and only when something is new. A sentence that is too long for a terminal goes on in the next
+ * line.
  */
 export class Live {
   readonly #stream: NodeJS.WriteStream;

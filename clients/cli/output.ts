@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
-import { plainJson, plainText, printable } from '../../api/plain-text.ts';
 import type { KubeObject } from '../../api/objects.ts';
+import { plainJson, plainText, printable } from '../../api/plain-text.ts';
 
 export type Format = 'json' | 'yaml' | 'name' | 'wide';
 
@@ -98,7 +98,11 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
   const options = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
   const text = stringify(whole, options).trimEnd();
   // Between double quotes an escape says the same as the character that would act on a terminal.
-  return printable(text) === text ? text : plainJson(stringify(whole, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd());
+  return printable(text) === text
+    ? text
+    : plainJson(
+        stringify(whole, { ...options, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'QUOTE_DOUBLE' }).trimEnd(),
+      );
 }
 
 /** The object without the bookkeeping of who owns which field, which drowns the rest. */

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { headersOf, rowOf } from './columns.ts';
 import type { Listing } from '../pools/listing.ts';
+import { headersOf, rowOf } from './columns.ts';
 import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
 import { Pools } from './targets.ts';
 
@@ -23,7 +23,12 @@ export function printerOf(listing: Listing, objects: Stored[], choice: PrintChoi
     : serialPrinter(listing, objects, output, choice);
 }
 
-function serialPrinter({ names }: Listing, objects: Stored[], format: 'json' | 'yaml' | 'name', choice: PrintChoice): Printer {
+function serialPrinter(
+  { names }: Listing,
+  objects: Stored[],
+  format: 'json' | 'yaml' | 'name',
+  choice: PrintChoice,
+): Printer {
   const shown = (object: Stored): Stored => (choice.showManagedFields === true ? object : withoutManagedFields(object));
   return {
     all: async () => {
@@ -43,7 +48,8 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
   let first = withHeaders;
   return {
     all: async () => {
-      if (objects.length === 0) return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
+      if (objects.length === 0)
+        return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
       if (resource === Pools.resource && names.length > 0 && namespace !== undefined) {
         const { poolTrees } = await import('../pools/tree.ts');
         return print((await poolTrees(kube, objects, namespace, choice.wide)).join('\n'));

@@ -1,10 +1,10 @@
-import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
-import { poolIdOf, type PoolProgress } from '../../workflows/messages.ts';
 import { POOL_FINALIZER } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { sentenceOf } from './failure.ts';
+import { poolIdOf, type PoolProgress } from '../../workflows/messages.ts';
 import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
+import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { sentenceOf } from './failure.ts';
 
 /** What a pool's workflow answers, or why it is not known. */
 export type Progress =
@@ -21,7 +21,10 @@ export async function readProgress(session: Session, pool: Stored<Pool>): Promis
     const { client, connection } = await session.temporal();
     const handle = client.workflow.getHandle(poolIdOf({ cluster: session.cluster, namespace, name }));
     const query = handle.query.bind<typeof handle, ['progress'], [], Promise<PoolProgress>>(handle, 'progress');
-    return { known: true, progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)) };
+    return {
+      known: true,
+      progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)),
+    };
   } catch (error) {
     if (isMissing(error)) return isTakenUp(pool) ? notLed : noWorkflow;
     return { known: false, why: whyNot(error) };

@@ -6,13 +6,18 @@ import { note, plain } from './output.ts';
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
 
 /** What such a flag takes, as its help shows it. */
-const VALUES: Record<string, string> = { '--dry-run [where]': '--dry-run[=client|server]', '--wait [boolean]': '--wait[=true|false]' };
+const VALUES: Record<string, string> = {
+  '--dry-run [where]': '--dry-run[=client|server]',
+  '--wait [boolean]': '--wait[=true|false]',
+};
 
 export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags] ?? flags;
 
 /** How a command shows what is wrong: one sentence, thrown instead of an exit. */
 export const withPlainErrors = (command: Command): Command =>
-  command.configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) }).exitOverride();
+  command
+    .configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) })
+    .exitOverride();
 
 /** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {

@@ -33,13 +33,15 @@ export interface Targets {
 export function targetsOf(words: string[], kinds: Kind[]): Targets {
   const slashed = words.filter((word) => word.includes('/'));
   if (slashed.length > 0) {
-    if (slashed.length < words.length) throw new UsageError(`${words.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
+    if (slashed.length < words.length)
+      throw new UsageError(`${words.join(' ')}: give either KIND/NAME throughout, or KIND NAME`);
     const pairs = words.map((word) => {
       const at = word.indexOf('/');
       return { kind: kindOf(word.slice(0, at), kinds), name: checkName(word.slice(at + 1)) };
     });
     const { kind } = pairs[0]!;
-    if (pairs.some((pair) => pair.kind !== kind)) throw new UsageError(`${words.join(' ')}: one command takes one kind`);
+    if (pairs.some((pair) => pair.kind !== kind))
+      throw new UsageError(`${words.join(' ')}: one command takes one kind`);
     return { kind, names: pairs.map(({ name }) => name) };
   }
   const [word, ...names] = words;

@@ -7,7 +7,8 @@ const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000,
 /** `90s`, `5m` or `1h30m`, as milliseconds; nothing but 0 goes without a unit, as in kubectl. */
 export function duration(text: string): number {
   if (text === '0') return 0;
-  if (/^\d+$/.test(text)) throw new InvalidArgumentError(`Give a duration with its unit, such as ${text}s or ${text}m.`);
+  if (/^\d+$/.test(text))
+    throw new InvalidArgumentError(`Give a duration with its unit, such as ${text}s or ${text}m.`);
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== text) {
     throw new InvalidArgumentError('Give a duration such as 30s, 5m or 1h30m.');

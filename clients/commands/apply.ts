@@ -4,9 +4,9 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Rehearsed } from '../apply/apply.ts';
 import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { inSession, type Session } from '../session/session.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
+import { inSession, type Session } from '../session/session.ts';
 
 interface ApplyOptions extends ManifestOptions {
   forceConflicts?: boolean;
@@ -33,11 +33,15 @@ export const applyCommand = (): Command =>
     .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
 
 async function apply(session: Session, options: ApplyOptions): Promise<void> {
-  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([import('../apply/plan.ts'), import('../apply/apply.ts')]);
+  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([
+    import('../apply/plan.ts'),
+    import('../apply/apply.ts'),
+  ]);
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   if (options.dryRun === 'client') {
-    for (const { resource, object } of planned) print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);
+    for (const { resource, object } of planned)
+      print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);
     return;
   }
   const choices = {
@@ -48,17 +52,23 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   };
   const rehearsed = await rehearse(planned, choices);
   const { collisions } = await import('../disks/collisions.ts');
-  for (const line of await collisions(choices.kube, rehearsed.map(({ after }) => after))) note(line);
+  for (const line of await collisions(
+    choices.kube,
+    rehearsed.map(({ after }) => after),
+  ))
+    note(line);
   const isDry = options.dryRun === 'server';
   for (const each of rehearsed) {
     const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);
     const { name } = each.object.metadata;
     print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
-    if (each.unchecked !== undefined) note(`pool ${name}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
+    if (each.unchecked !== undefined)
+      note(`pool ${name}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
     if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
     for (const line of await haltOf(each)) note(line);
     if (isDry && each.askedBy !== undefined) note(`pool ${name}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
-    if (isGoing) note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
+    if (isGoing)
+      note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
   if (!isDry) await remarkOnWorkers(session);
 }

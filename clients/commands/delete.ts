@@ -1,10 +1,10 @@
 import { Command, Option } from 'commander';
-import type { HowToDelete, PoolKey } from '../pools/delete.ts';
 import { throwAll, UsageError } from '../cli/failure.ts';
 import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
-import { inSession, type Session } from '../session/session.ts';
 import { namedTargetsOf, Pools } from '../cli/targets.ts';
 import { duration, yesOrNo } from '../cli/values.ts';
+import type { HowToDelete, PoolKey } from '../pools/delete.ts';
+import { inSession, type Session } from '../session/session.ts';
 
 interface DeleteOptions extends ManifestOptions, HowToDelete {
   wait: boolean;

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
+import type { Stored } from '../../api/objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { inSession } from '../session/session.ts';
 import { Pools, targetsOf } from '../cli/targets.ts';
-import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../pools/objects.ts';
+import { inSession } from '../session/session.ts';
 
 export const describeCommand = (): Command =>
   new Command('describe')

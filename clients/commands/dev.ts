@@ -1,11 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { hasSources } from '../../dev/paths.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import type { DevOptions } from '../dev/options.ts';
 import type { Globals } from '../cli/globals.ts';
 import { examples, formatOption } from '../cli/options.ts';
+import type { DevOptions } from '../dev/options.ts';
 
-const NO_SOURCES = "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
+const NO_SOURCES =
+  "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
 
 /** `drover dev`, with `stop` and `status` beneath it. */
 export const devCommand = (): Command =>
@@ -16,7 +17,11 @@ export const devCommand = (): Command =>
     .option('--no-worker', 'run no worker')
     .option('--detach', 'return when it is ready; it goes on in the background until `drover dev stop`')
     .option('--kubevirt-crds <file>', "install these CRDs for KubeVirt's kinds instead of the stack's own")
-    .option('--temporal-port <port>', "Temporal's port (default: that of the last run, or a free one; so for each)", portNumber)
+    .option(
+      '--temporal-port <port>',
+      "Temporal's port (default: that of the last run, or a free one; so for each)",
+      portNumber,
+    )
     .option('--ui-port <port>', "port of Temporal's Web UI", portNumber)
     .option('--apiserver-port <port>', "kube-apiserver's port", portNumber)
     .option('--simulator-port <port>', 'port on which the simulator serves subresources.kubevirt.io', portNumber)
@@ -56,7 +61,13 @@ Progress is written to stderr; stdout gets the lines that point a shell at the s
 const stopCommand = (): Command =>
   new Command('stop')
     .description('stop the stack that runs, and wait until all of it is gone')
-    .addHelpText('after', examples(['The one of the default state folder', 'drover dev stop'], ['Another than that of the default state folder', 'drover dev stop --state /tmp/second']))
+    .addHelpText(
+      'after',
+      examples(
+        ['The one of the default state folder', 'drover dev stop'],
+        ['Another than that of the default state folder', 'drover dev stop --state /tmp/second'],
+      ),
+    )
     .action(async (_options: object, command: Command) => {
       const { stop } = await import('../dev/stop.ts');
       await stop(command.optsWithGlobals<Globals>());
@@ -68,7 +79,10 @@ const statusCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
       'after',
-      examples(['Processes, addresses and logs', 'drover dev status'], ["The Web UI's address, for a script", 'drover dev status -o json | jq -r .temporalUi']),
+      examples(
+        ['Processes, addresses and logs', 'drover dev status'],
+        ["The Web UI's address, for a script", 'drover dev status -o json | jq -r .temporalUi'],
+      ),
     )
     .action(async (options: { output?: 'json' | 'yaml' }, command: Command) => {
       const { status } = await import('../dev/status.ts');
@@ -83,7 +97,11 @@ function portNumber(text: string): number {
 
 /** The flags that every command takes, of which those that name servers make no sense here. */
 function ownServersOnly(globals: Globals): Globals {
-  for (const [flag, value] of [['--kubeconfig', globals.kubeconfig], ['--context', globals.context], ['--address', globals.address]]) {
+  for (const [flag, value] of [
+    ['--kubeconfig', globals.kubeconfig],
+    ['--context', globals.context],
+    ['--address', globals.address],
+  ]) {
     if (value !== undefined) throw new UsageError(`drover dev starts servers of its own: leave out ${flag}`);
   }
   return globals;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { examples, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { inSession, type Session } from '../session/session.ts';
 import { labelOf } from '../cli/targets.ts';
+import { inSession, type Session } from '../session/session.ts';
 
 export const diffCommand = (): Command =>
   withManifests(new Command('diff'))

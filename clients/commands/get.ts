@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { columnsFor, read, type Listing } from '../pools/listing.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
-import { inSession, type Session } from '../session/session.ts';
 import { Disks, Pools, targetsOf, Vms, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
+import { columnsFor, read, type Listing } from '../pools/listing.ts';
+import { inSession, type Session } from '../session/session.ts';
 
 interface GetOptions {
   allNamespaces?: boolean;
@@ -41,14 +41,17 @@ export const getCommand = (): Command =>
       ),
     )
     .action((word: string, words: string[], options: GetOptions, command: Command) =>
-      inSession(command, (session) => get(session, checked(targetsOf([word, ...words], [Pools, Vms, Disks]), options), options)),
+      inSession(command, (session) =>
+        get(session, checked(targetsOf([word, ...words], [Pools, Vms, Disks]), options), options),
+      ),
     );
 
 function checked(targets: Targets, { allNamespaces, selector, pool }: GetOptions): Targets {
   if (targets.names.length > 0 && allNamespaces === true)
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
   if (targets.names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
-  if (pool !== undefined && targets.kind === Pools) throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
+  if (pool !== undefined && targets.kind === Pools)
+    throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
   if (pool !== undefined && allNamespaces === true)
     throw new UsageError('a pool is looked for in one namespace: leave out -A or --pool');
   return targets;

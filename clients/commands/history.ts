@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
+import { namedTargetsOf, Pools, Vms } from '../cli/targets.ts';
+import type { Pool } from '../pools/objects.ts';
 import type { DataFormat } from '../rollout/data.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { inSession, type Session } from '../session/session.ts';
-import { namedTargetsOf, Pools, Vms } from '../cli/targets.ts';
 
 interface HistoryOptions {
   vm?: string;
@@ -30,7 +30,7 @@ export const historyCommand = (): Command =>
         ['Everything that was done to the VMs of a pool', 'drover history pool web'],
         ['What has become of one of them', 'drover history pool web --vm web-3'],
         ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
-        ['What went wrong', "drover history pool web -o json | jq '.[] | select(.end == \"Failed\")'"],
+        ['What went wrong', 'drover history pool web -o json | jq \'.[] | select(.end == "Failed")\''],
       ),
     )
     .action((word: string, words: string[], options: HistoryOptions, command: Command) =>
@@ -43,12 +43,13 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const isVm = kind === Vms;
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
   if (isVm && vm !== undefined) throw new UsageError('--vm chooses among the VMs of a pool');
-  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }, { remarkOnCluster }] = await Promise.all([
-    import('../history/read.ts'),
-    import('../history/table.ts'),
-    import('../rollout/data.ts'),
-    import('../session/unknown-cluster.ts'),
-  ]);
+  const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }, { remarkOnCluster }] =
+    await Promise.all([
+      import('../history/read.ts'),
+      import('../history/table.ts'),
+      import('../rollout/data.ts'),
+      import('../session/unknown-cluster.ts'),
+    ]);
   const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
@@ -67,5 +68,8 @@ async function revisionsOf(session: Session, name: string): Promise<Revision[]> 
   const { readRevisions } = await import('../rollout/revisions/revisions.ts');
   const kube = await session.kube();
   const key = { namespace: await session.namespace(), name };
-  return kube.get<Pool>(Pools.resource, key).then((pool) => readRevisions(kube, pool)).catch(() => []);
+  return kube
+    .get<Pool>(Pools.resource, key)
+    .then((pool) => readRevisions(kube, pool))
+    .catch(() => []);
 }

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { print } from '../cli/output.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
-import { scale, type ScaleOptions } from '../pools/scale.ts';
-import { inSession } from '../session/session.ts';
+import { print } from '../cli/output.ts';
 import { labelOf, namedTargetsOf, Pools } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
+import { scale, type ScaleOptions } from '../pools/scale.ts';
+import { inSession } from '../session/session.ts';
 
 export const scaleCommand = (): Command =>
   new Command('scale')
@@ -19,7 +19,10 @@ export const scaleCommand = (): Command =>
       'after',
       examples(
         ['Ten VMs', 'drover scale pool web --replicas 10'],
-        ['Ten, unless somebody else has changed it from five', 'drover scale pool web --current-replicas 5 --replicas 10'],
+        [
+          'Ten, unless somebody else has changed it from five',
+          'drover scale pool web --current-replicas 5 --replicas 10',
+        ],
       ),
     )
     .action((word: string, words: string[], options: Partial<ScaleOptions> & { dryRun: DryRun }, command: Command) =>

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { print } from '../cli/output.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
-import { inSession } from '../session/session.ts';
+import { print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
+import { inSession } from '../session/session.ts';
 
 export const setupCommand = (): Command =>
   new Command('setup')
@@ -17,7 +17,11 @@ export const setupCommand = (): Command =>
     )
     .action(({ dryRun }: { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
-        const [kube, temporal, { setup }] = await Promise.all([session.kube(), session.temporal(), import('../setup/setup.ts')]);
+        const [kube, temporal, { setup }] = await Promise.all([
+          session.kube(),
+          session.temporal(),
+          import('../setup/setup.ts'),
+        ]);
         await setup({
           kube,
           temporal,

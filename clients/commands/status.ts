@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
-import { inSession, type Session } from '../session/session.ts';
 import { Pools, targetsOf } from '../cli/targets.ts';
+import { inSession, type Session } from '../session/session.ts';
 
 interface StatusOptions {
   allNamespaces?: boolean;
@@ -39,7 +39,13 @@ async function status(session: Session, names: string[], options: StatusOptions)
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
   const { StatusWatch } = await import('../pools/status-watch.ts');
-  const watch = new StatusWatch({ session, namespace, names, withProgress: await session.knowsTemporal(), isLive: options.watch === true });
+  const watch = new StatusWatch({
+    session,
+    namespace,
+    names,
+    withProgress: await session.knowsTemporal(),
+    isLive: options.watch === true,
+  });
   await watch.start();
   if (options.watch === true) await new Promise(() => {});
   await watch.stop();

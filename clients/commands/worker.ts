@@ -1,12 +1,14 @@
 import { Command } from 'commander';
+import { VARIABLES, type Variable } from '../../workers/variables.ts';
 import { examples } from '../cli/options.ts';
 import { Session } from '../session/session.ts';
-import { VARIABLES, type Variable } from '../../workers/variables.ts';
 
 function variables(): string[] {
   const all: [string, Variable][] = Object.entries(VARIABLES);
   const width = Math.max(...all.map(([name]) => name.length));
-  return all.map(([name, { what, value, without }]) => `  ${name.padEnd(width)}  ${what} (${value ?? `default: ${without}`})`);
+  return all.map(
+    ([name, { what, value, without }]) => `  ${name.padEnd(width)}  ${what} (${value ?? `default: ${without}`})`,
+  );
 }
 
 export const workerCommand = (): Command =>

@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Stack } from '../../dev/embedded-stack.ts';
 import { exportLines } from '../../dev/environment.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
 import { poolIdOf } from '../../workflows/messages.ts';
-import { planOf } from '../apply/plan.ts';
 import { applyOne, rehearse } from '../apply/apply.ts';
-import { prepare } from '../dev/prepare.ts';
+import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, paint, print } from '../cli/output.ts';
 import { workflowUrl } from '../cli/progress.ts';
-import { scale } from '../pools/scale.ts';
-import { Session } from '../session/session.ts';
-import { StatusWatch } from '../pools/status-watch.ts';
 import { Pools } from '../cli/targets.ts';
+import { prepare } from '../dev/prepare.ts';
+import { scale } from '../pools/scale.ts';
+import { StatusWatch } from '../pools/status-watch.ts';
+import { Session } from '../session/session.ts';
 import { settled } from './settled.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
 
 export interface DemoChoice {
   /** End when all has been shown. */
@@ -39,7 +39,10 @@ const DEFAULT_STATE = defaultState();
 /** Ctrl-C, as it ends what is under way. */
 class Interrupted extends Failure {}
 
-/** The whole demonstration, from no server to none. Throws `Failure` where a stage fails; all that was started is stopped first. */
+/**
+ * The whole demonstration, from no server to none. Throws `Failure` where a stage fails; all that was started is
+ * stopped first.
+ */
 export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
   const interrupt = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -97,7 +100,9 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
 
     say(`Giving each VM ${CORES} cores: its guest must restart for it, and a quarter of the pool does at a time.`);
     const domain = { cpu: { cores: CORES } };
-    await kube.patch(Pools.resource, key, 'merge', { spec: { template: { spec: { template: { spec: { domain } } } } } });
+    await kube.patch(Pools.resource, key, 'merge', {
+      spec: { template: { spec: { template: { spec: { domain } } } } },
+    });
     await untilSettled(session, signal);
 
     say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
@@ -112,7 +117,13 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
 /** Shows the pool as it changes until it is as its spec says. */
 async function untilSettled(session: Session, signal: AbortSignal): Promise<void> {
   const timeout = AbortSignal.timeout(STAGE_TIMEOUT_MS);
-  const watch = await new StatusWatch({ session, namespace: NAMESPACE, names: [POOL], withProgress: true, isLive: true }).start();
+  const watch = await new StatusWatch({
+    session,
+    namespace: NAMESPACE,
+    names: [POOL],
+    withProgress: true,
+    isLive: true,
+  }).start();
   try {
     await watch.until(settled, AbortSignal.any([signal, timeout]));
   } catch (error) {

@@ -1,11 +1,10 @@
-import type { FleetWatch } from '../pools/watch.ts';
-import { isReady, vmsByPool } from '../pools/objects.ts';
 import { Failure } from '../cli/failure.ts';
+import { isReady, vmsByPool } from '../pools/objects.ts';
+import type { FleetWatch } from '../pools/watch.ts';
 
 /**
- * True when there are pools, and each has as many VMs as its spec says, all of them ready and of its newest revision, and says
- * so in its status.
- * Throws `Failure` where a pool says that it cannot make them.
+ * True when there are pools, and each has as many VMs as its spec says, all of them ready and of its newest revision,
+ * and says so in its status. Throws `Failure` where a pool says that it cannot make them.
  */
 export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
   const vms = vmsByPool(fleet.vms());
@@ -14,9 +13,19 @@ export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
     const refused = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
     if (refused !== undefined) throw new Failure(`pool ${name}: ${refused.reason}: ${refused.message}`);
     const owned = vms.get(uid) ?? [];
-    const { observedGeneration, replicas: there, readyReplicas, updatedReplicas, currentRevision, updateRevision } = status ?? {};
+    const {
+      observedGeneration,
+      replicas: there,
+      readyReplicas,
+      updatedReplicas,
+      currentRevision,
+      updateRevision,
+    } = status ?? {};
     const counts = [there, readyReplicas, updatedReplicas];
-    const said = observedGeneration === generation && counts.every((count) => count === replicas) && currentRevision === updateRevision;
+    const said =
+      observedGeneration === generation &&
+      counts.every((count) => count === replicas) &&
+      currentRevision === updateRevision;
     return said && owned.length === replicas && owned.every(isReady);
   });
   return pools.length > 0 && areSettled.every(Boolean);

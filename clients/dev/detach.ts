@@ -2,15 +2,18 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readCrds } from '../../dev/crds/crds.ts';
-import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import { defaultState, filesOf, stateUnwritable } from '../../dev/paths.ts';
+import { lastLines, openLog, readLog } from '../../dev/process/log-file.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/output.ts';
 import type { Word } from './background.ts';
 import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 
-/** Starts `drover dev` again in a session of its own, and returns when that is ready. Throws `Failure` with why it is not. */
+/**
+ * Starts `drover dev` again in a session of its own, and returns when that is ready. Throws `Failure` with why it is
+ * not.
+ */
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);
   const { logs } = filesOf(state);
@@ -35,7 +38,12 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
       child.once('error', (error) => fail(new Error(`the stack could not be started: ${error.message}`)));
       child.once('close', (code, signal) => {
         const said = lastLines(readLog(logFile, log.start));
-        fail(new Error(failure ?? `the stack ended before it was ready (${signal ?? `exit code ${code}`}); the last lines of ${logFile}:\n${said}`));
+        fail(
+          new Error(
+            failure ??
+              `the stack ended before it was ready (${signal ?? `exit code ${code}`}); the last lines of ${logFile}:\n${said}`,
+          ),
+        );
       });
     });
     note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop\` stops it all.\n`);

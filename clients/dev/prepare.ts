@@ -1,11 +1,15 @@
 import { withoutTemporalSettings } from '../../dev/environment.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { setup } from '../setup/setup.ts';
 import { connectTemporal } from '../session/temporal.ts';
+import { setup } from '../setup/setup.ts';
 
 /** `drover setup` for the stack of this environment. */
-export async function prepare(env: Record<string, string>, cluster: string, say: (line: string) => void = () => {}): Promise<void> {
+export async function prepare(
+  env: Record<string, string>,
+  cluster: string,
+  say: (line: string) => void = () => {},
+): Promise<void> {
   // Settings for another Temporal, its TLS or API key, would keep us from this one.
   process.env = { ...withoutTemporalSettings(process.env), ...env };
   const kube = new KubeClient(loadKubeConfig({ kubeconfig: env['KUBECONFIG'] }), { userAgent: 'drover-dev' });

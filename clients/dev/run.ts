@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 import { exportLines } from '../../dev/environment.ts';
 import { defaultState } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
@@ -9,7 +10,6 @@ import { tellStarter } from './background.ts';
 import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
-import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 
 /** Starts the stack and keeps it until a signal comes; a second one ends it at once, without order. */
 export async function run(options: DevOptions, globals: Globals): Promise<void> {
@@ -20,7 +20,10 @@ export async function run(options: DevOptions, globals: Globals): Promise<void> 
       interrupt.abort(new Failure(`${signal} came before the stack was ready; it was stopped`));
     });
   }
-  const stack = await start({ ...stackOptions(options, globals), onProgress: say, signal: interrupt.signal }, globals.cluster);
+  const stack = await start(
+    { ...stackOptions(options, globals), onProgress: say, signal: interrupt.signal },
+    globals.cluster,
+  );
   announce(stack, options);
   await new Promise((done) => {
     if (interrupt.signal.aborted) done(undefined);
@@ -46,7 +49,8 @@ async function start(options: StackOptions, cluster: string): Promise<Stack> {
 }
 
 function announce(stack: Stack, options: DevOptions): void {
-  if (options.background === true) tellStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
+  if (options.background === true)
+    tellStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
   else {
     note(`\nready: Temporal's Web UI is at ${stack.temporalUi}; Ctrl-C stops it all. In another terminal:\n`);
     print(exportLines(stack.env).trimEnd());

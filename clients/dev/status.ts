@@ -1,13 +1,15 @@
 import { join, resolve } from 'node:path';
-import { lockHolder } from '../../dev/process/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
-import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
+import { lockHolder } from '../../dev/process/lock.ts';
 import { isAlive } from '../../dev/process/process-identity.ts';
+import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
 import type { Globals } from '../cli/globals.ts';
 import { print, table, type Cell } from '../cli/output.ts';
 
 /** What `-o json` prints. The addresses are there once they are known, the processes while they run. */
-interface Status extends Partial<Pick<StackRecord, 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'ephemeral' | 'ports'>> {
+interface Status extends Partial<
+  Pick<StackRecord, 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'ephemeral' | 'ports'>
+> {
   state: string;
   phase: StackRecord['phase'];
   pid?: number;
@@ -31,7 +33,11 @@ function read(state: string): Status {
   if (supervisor === undefined) return { state, phase: 'stopped', processes: [] };
   const record = readStackRecord(files.stack);
   // Between the lock and the first record there is only what another run has left.
-  if (record === undefined || record.supervisor.pid !== supervisor.pid || record.supervisor.started !== supervisor.started) {
+  if (
+    record === undefined ||
+    record.supervisor.pid !== supervisor.pid ||
+    record.supervisor.started !== supervisor.started
+  ) {
     return { state, phase: 'starting', pid: supervisor.pid, processes: [] };
   }
   const { phase, kubeconfig, temporalAddress, temporalUi, ephemeral, ports } = record;
@@ -39,7 +45,18 @@ function read(state: string): Status {
     const running = record.processes.find((process_) => process_.name === name && isAlive(process_));
     return { name, pid: running?.pid ?? null, log: join(files.logs, `${name}.log`) };
   });
-  return { state, phase, pid: supervisor.pid, kubeconfig, temporalAddress, temporalUi, env: files.env, ephemeral, ports, processes };
+  return {
+    state,
+    phase,
+    pid: supervisor.pid,
+    kubeconfig,
+    temporalAddress,
+    temporalUi,
+    env: files.env,
+    ephemeral,
+    ports,
+    processes,
+  };
 }
 
 function inWords({ state, phase, pid, processes, kubeconfig, temporalAddress, temporalUi, env }: Status): string {

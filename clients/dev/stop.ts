@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lockHolder } from '../../dev/process/lock.ts';
 import { defaultState, filesOf } from '../../dev/paths.ts';
+import { lockHolder } from '../../dev/process/lock.ts';
 import { endLeftovers, isAlive, type ProcessIdentity } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { Failure } from '../cli/failure.ts';
@@ -11,7 +11,9 @@ import { note, print } from '../cli/output.ts';
 const STOPS_WITHIN_MS = 60_000;
 const POLL_MS = 50;
 
-/** Asks the supervisor to stop the stack and waits until that and all its processes are gone; nothing to stop is fine. */
+/**
+ * Asks the supervisor to stop the stack and waits until that and all its processes are gone; nothing to stop is fine.
+ */
 export async function stop(globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);
   const files = filesOf(state);
@@ -29,7 +31,9 @@ async function gone(supervisor: ProcessIdentity, state: string): Promise<void> {
   const deadline = Date.now() + STOPS_WITHIN_MS;
   while (isAlive(supervisor)) {
     if (Date.now() > deadline) {
-      throw new Failure(`the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`);
+      throw new Failure(
+        `the stack in ${state} has not stopped within ${STOPS_WITHIN_MS / 1000} s; \`kill -9 ${supervisor.pid}\` ends it`,
+      );
     }
     await sleep(POLL_MS);
   }

@@ -1,16 +1,30 @@
+import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import { PersistentVolumeClaims } from '../../api/resources.ts';
 import type { KeptClaim } from './kept.ts';
 
-/** Gives a disk that another pool of the name has left to the pool of this UID. Null where that is done, and why not else. */
-export async function adopt(kube: KubeClient, { claim, kept, orphaned }: KeptClaim, poolUid: string, dryRun: boolean): Promise<string | null> {
+/**
+ * Gives a disk that another pool of the name has left to the pool of this UID. Null where that is done, and why not
+ * else.
+ */
+export async function adopt(
+  kube: KubeClient,
+  { claim, kept, orphaned }: KeptClaim,
+  poolUid: string,
+  dryRun: boolean,
+): Promise<string | null> {
   if (kept.poolUid === poolUid) return 'it is kept for the pool already';
   if (!orphaned) return 'the pool that it is kept for is there';
   const { namespace, name, uid, resourceVersion } = claim.metadata;
   try {
-    await kube.patch(PersistentVolumeClaims, { namespace, name }, 'merge', { metadata: { uid, resourceVersion, ...keptDiskMark({ ...kept, poolUid }) } }, { dryRun });
+    await kube.patch(
+      PersistentVolumeClaims,
+      { namespace, name },
+      'merge',
+      { metadata: { uid, resourceVersion, ...keptDiskMark({ ...kept, poolUid }) } },
+      { dryRun },
+    );
     return null;
   } catch (error) {
     if (isConflict(error)) return 'somebody has changed it at this moment';

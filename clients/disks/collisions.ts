@@ -1,10 +1,10 @@
+import type { Stored } from '../../api/objects.ts';
 import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../api/objects.ts';
-import type { Pool } from '../pools/objects.ts';
 import { Pools } from '../cli/targets.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { Pool } from '../pools/objects.ts';
 
 /** A sentence for each of these pools whose VMs would want disks of the names that another pool's VMs have or want. */
 export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
@@ -34,6 +34,8 @@ export function collisionsAmong(pools: readonly Stored<Pool>[], stored: readonly
     if (rivals.length === 0) return [];
     const others = `${rivals.length === 1 ? 'pool' : 'pools'} ${rivals.join(', ')}`;
     const rule = 'numbers whose disks one of them has are held back in the other';
-    return [`pool ${pool.metadata.name}: ${others} of this namespace has a dataVolumeTemplate of the same name: ${rule}`];
+    return [
+      `pool ${pool.metadata.name}: ${others} of this namespace has a dataVolumeTemplate of the same name: ${rule}`,
+    ];
   });
 }

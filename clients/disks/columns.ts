@@ -1,5 +1,5 @@
-import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import type { Stored } from '../../api/objects.ts';
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import type { Column } from '../cli/columns.ts';
 import { ageOf, type Cell } from '../cli/output.ts';
 import type { Claim } from './kept.ts';
@@ -15,7 +15,11 @@ export const diskColumns: Column[] = [
   column('NAME', (_kept, { metadata }) => metadata.name),
   column('POOL', ({ pool }) => pool),
   column('NUMBER', ({ number }) => (number === 0 ? '<none>' : number)),
-  column('SIZE', (kept, { status, spec }) => status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? kept.size ?? '<unknown>'),
+  column(
+    'SIZE',
+    (kept, { status, spec }) =>
+      status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? kept.size ?? '<unknown>',
+  ),
   column('REVISION', ({ revision }) => revision ?? '<unknown>'),
   column('KEPT', ({ keptAt }) => ageOf(keptAt)),
   column('AGE', (_kept, { metadata }) => ageOf(metadata.creationTimestamp)),

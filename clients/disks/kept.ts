@@ -1,12 +1,15 @@
-import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { KEPT_DISK } from '../../api/names.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
 
-export type Claim = KubeObject & { spec?: { resources?: { requests?: { storage?: string } } }; status?: { capacity?: { storage?: string } } };
+export type Claim = KubeObject & {
+  spec?: { resources?: { requests?: { storage?: string } } };
+  status?: { capacity?: { storage?: string } };
+};
 
 /** A claim that a VM has left to the next of its number. */
 export interface KeptClaim {
@@ -19,7 +22,8 @@ export interface KeptClaim {
 const isThere = async (kube: KubeClient, namespace: string | undefined) => {
   const { items } = await ofKnownKind(VirtualMachines, kube.list(VirtualMachines, { namespace }));
   const names = new Set(items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-  return ({ metadata }: Stored, { pool, number }: KeptDisk): boolean => names.has(`${metadata.namespace}/${vmName(pool, number)}`);
+  return ({ metadata }: Stored, { pool, number }: KeptDisk): boolean =>
+    names.has(`${metadata.namespace}/${vmName(pool, number)}`);
 };
 
 /** True for a claim that is kept, and that no VM has taken up again. */
@@ -43,5 +47,10 @@ export async function keptClaims(kube: KubeClient, namespace: string | undefined
     .filter(picked)
     .map((claim) => ({ claim, kept: keptDiskOf(claim.metadata)! }))
     .map(({ claim, kept }) => ({ claim, kept, orphaned: !uids.has(kept.poolUid) }))
-    .toSorted((one, other) => one.kept.pool.localeCompare(other.kept.pool) || one.kept.number - other.kept.number || one.claim.metadata.name.localeCompare(other.claim.metadata.name));
+    .toSorted(
+      (one, other) =>
+        one.kept.pool.localeCompare(other.kept.pool) ||
+        one.kept.number - other.kept.number ||
+        one.claim.metadata.name.localeCompare(other.claim.metadata.name),
+    );
 }

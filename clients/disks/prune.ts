@@ -1,9 +1,9 @@
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
 import type { KeptClaim } from './kept.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
 
 /** Which kept disks; each condition narrows it further. */
 export interface Choice {
@@ -14,7 +14,11 @@ export interface Choice {
   olderThan?: number;
 }
 
-export function chosen(claims: readonly KeptClaim[], { names, pool, orphaned, olderThan }: Choice, now: number): KeptClaim[] {
+export function chosen(
+  claims: readonly KeptClaim[],
+  { names, pool, orphaned, olderThan }: Choice,
+  now: number,
+): KeptClaim[] {
   return claims.filter(
     ({ claim, kept, ...one }) =>
       (names.length === 0 || names.includes(claim.metadata.name)) &&
@@ -25,10 +29,14 @@ export function chosen(claims: readonly KeptClaim[], { names, pool, orphaned, ol
 }
 
 /**
- * Deletes a kept disk and the DataVolume that holds it, as they were seen. Null where that is done, and why not where it is no kept
- * disk any more: its VM is back, or somebody has taken it.
+ * Deletes a kept disk and the DataVolume that holds it, as they were seen. Null where that is done, and why not where
+ * it is no kept disk any more: its VM is back, or somebody has taken it.
  */
-export async function deleteKept(kube: KubeClient, { claim, kept }: KeptClaim, dryRun: boolean): Promise<string | null> {
+export async function deleteKept(
+  kube: KubeClient,
+  { claim, kept }: KeptClaim,
+  dryRun: boolean,
+): Promise<string | null> {
   const { namespace, name, uid } = claim.metadata;
   const at = { namespace, name };
   const [now, volume, vm] = await Promise.all([
@@ -37,7 +45,9 @@ export async function deleteKept(kube: KubeClient, { claim, kept }: KeptClaim, d
     orNothing(kube.get(VirtualMachines, { namespace, name: vmName(kept.pool, kept.number) })),
   ]);
   if (now === undefined) return null;
-  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(now.metadata.ownerReferences ?? [])].filter((owner) => owner.uid !== volume?.metadata.uid);
+  const owners = [...(volume?.metadata.ownerReferences ?? []), ...(now.metadata.ownerReferences ?? [])].filter(
+    (owner) => owner.uid !== volume?.metadata.uid,
+  );
   if (vm !== undefined) return `VM ${vm.metadata.name} is there again`;
   if (owners.length > 0) return `it belongs to ${owners[0]!.kind} ${owners[0]!.name}`;
   if (now.metadata.uid !== uid || !isSame(keptDiskOf(now.metadata), kept)) return 'it is another one by now';
@@ -46,7 +56,13 @@ export async function deleteKept(kube: KubeClient, { claim, kept }: KeptClaim, d
       const { uid: ofVolume, resourceVersion } = volume.metadata;
       await orNothing(kube.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, dryRun }));
     }
-    await orNothing(kube.delete(PersistentVolumeClaims, at, { uid, ...(volume === undefined ? { resourceVersion: now.metadata.resourceVersion } : {}), dryRun }));
+    await orNothing(
+      kube.delete(PersistentVolumeClaims, at, {
+        uid,
+        ...(volume === undefined ? { resourceVersion: now.metadata.resourceVersion } : {}),
+        dryRun,
+      }),
+    );
     return null;
   } catch (error) {
     if (isConflict(error)) return 'somebody has taken it at this moment';
@@ -54,4 +70,5 @@ export async function deleteKept(kube: KubeClient, { claim, kept }: KeptClaim, d
   }
 }
 
-const isSame = (one: KeptDisk | null, other: KeptDisk): boolean => one !== null && one.poolUid === other.poolUid && one.keptAt === other.keptAt;
+const isSame = (one: KeptDisk | null, other: KeptDisk): boolean =>
+  one !== null && one.poolUid === other.poolUid && one.keptAt === other.keptAt;

@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
-import { askPool, since } from '../pools/ask-pool.ts';
 import { Failure } from '../cli/failure.ts';
+import type { DryRun } from '../cli/values.ts';
+import { askPool, since } from '../pools/ask-pool.ts';
 import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
-import type { DryRun } from '../cli/values.ts';
 import { healView, type HealView } from './view.ts';
 
 /** What a person asks of the healing of a pool as a whole. */

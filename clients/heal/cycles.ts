@@ -1,17 +1,17 @@
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../pools/ask-pool.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import type { AskingOf } from '../../workflows/payloads.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
-import type { Session } from '../session/session.ts';
 import type { DryRun } from '../cli/values.ts';
+import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../pools/ask-pool.ts';
+import type { Pool } from '../pools/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
+import type { Session } from '../session/session.ts';
 import { checkHeals } from './control.ts';
 import { nextTry } from './lines.ts';
 import { healView, type HealView } from './view.ts';
-import type { AskingOf } from '../../workflows/payloads.ts';
 
 export type CycleSignal = 'healNow' | 'healSkip';
 
@@ -29,10 +29,16 @@ export interface Asked {
 }
 
 /**
- * Asks the cycle of one VM for something; the pool, for a VM that was given up or skipped and is to be healed now. Throws
- * `Failure` where it makes no sense, nobody is there to be asked, or nothing shows in time.
+ * Asks the cycle of one VM for something; the pool, for a VM that was given up or skipped and is to be healed now.
+ * Throws `Failure` where it makes no sense, nobody is there to be asked, or nothing shows in time.
  */
-export async function askCycle(session: Session, pool: Stored<Pool>, vm: string, signal: CycleSignal, options: CycleOptions): Promise<Asked> {
+export async function askCycle(
+  session: Session,
+  pool: Stored<Pool>,
+  vm: string,
+  signal: CycleSignal,
+  options: CycleOptions,
+): Promise<Asked> {
   const { reason, dryRun } = options;
   checkHeals(pool);
   const view = healView(pool);
@@ -40,7 +46,10 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   if (dryRun === 'client') return { done: doneOf(signal, view, vm), pool };
   const messages = await import('../../workflows/messages.ts');
   const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
-  const asking: AskingOf = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
+  const asking: AskingOf = {
+    by: await askedBy(() => session.kube()),
+    ...(reason === undefined ? {} : { why: reason }),
+  };
   const isDry = dryRun === 'server';
   const what = `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`;
   const taken = async (done: string, isTaken: (now: HealView) => boolean): Promise<Asked> => ({
@@ -58,7 +67,10 @@ export async function askCycle(session: Session, pool: Stored<Pool>, vm: string,
   const id = messages.poolIdOf(ref);
   const isLed = await askWorkflow(session, id, (handle) => handle.signal(messages.healNow, { ...asking, vm }), isDry);
   if (!isLed) throw new Failure(noPoolWorkflow(view.pool, id));
-  return taken(`is healed again, with its replacements counted anew (${inWords(ended)})`, (now) => endedOf(now, vm)?.at !== ended.at);
+  return taken(
+    `is healed again, with its replacements counted anew (${inWords(ended)})`,
+    (now) => endedOf(now, vm)?.at !== ended.at,
+  );
 }
 
 /** What is done for the VM by asking; nobody can hurry a guest that has yet to stop. */
@@ -71,7 +83,9 @@ export function doneOf(signal: CycleSignal, view: HealView, vm: string): string 
 export function checkCycle(signal: CycleSignal, view: HealView, vm: string): void {
   const cycle = cycleOf(view, vm);
   if (signal === 'healNow' && cycle?.phase === 'Provisioning') {
-    throw new Failure(`vm ${vm} is made anew already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`);
+    throw new Failure(
+      `vm ${vm} is made anew already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`,
+    );
   }
 }
 
@@ -98,8 +112,10 @@ export function cycleInWords(view: HealView, vm: string, now: number): string {
   return last === undefined ? 'no cycle of it is under way' : inWords(last);
 }
 
-const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined => cycles.find((one) => one.vm === vm);
-const lastOf = ({ spent }: HealView, vm: string): HealView['spent'][number] | undefined => spent.find((one) => one.vm === vm);
+const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined =>
+  cycles.find((one) => one.vm === vm);
+const lastOf = ({ spent }: HealView, vm: string): HealView['spent'][number] | undefined =>
+  spent.find((one) => one.vm === vm);
 
 /** How it ended for a VM that is left as it is; null for any other. */
 function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
@@ -115,9 +131,13 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
     if (isNotFound(error)) return undefined;
     throw error;
   });
-  if (found === undefined) return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
+  if (found === undefined)
+    return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
   if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
-  if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true') return new Failure(`vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`);
+  if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
+    return new Failure(
+      `vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`,
+    );
   return new Failure(noCycleInWords(view, vm));
 }
 

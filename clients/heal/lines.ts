@@ -4,7 +4,10 @@ import type { HealView } from './view.ts';
 
 const ENDED_SHOWN = 20;
 
-/** The healing of a pool: where it stands and why, the VMs that are being replaced, and those whose replacement has ended. */
+/**
+ * The healing of a pool: where it stands and why, the VMs that are being replaced, and those whose replacement has
+ * ended.
+ */
 export function healLines(view: HealView, now: number): string[] {
   const { cycles, spent } = view;
   const ended = spent.slice(-ENDED_SHOWN);
@@ -24,8 +27,22 @@ export function standingLines(view: HealView, now: number): string[] {
   const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${phaseInWords(view)}`,
-    ...(paused === null ? [] : [paint('yellow', plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`))]),
-    ...(isTold ? [] : [paint(suspended.reason === 'TooManyUnhealthy' ? 'red' : 'yellow', plain(`suspended, ${suspended.reason}: ${suspended.message}`))]),
+    ...(paused === null
+      ? []
+      : [
+          paint(
+            'yellow',
+            plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`),
+          ),
+        ]),
+    ...(isTold
+      ? []
+      : [
+          paint(
+            suspended.reason === 'TooManyUnhealthy' ? 'red' : 'yellow',
+            plain(`suspended, ${suspended.reason}: ${suspended.message}`),
+          ),
+        ]),
     ...waits.map(plain),
     ...(untold === 0 ? [] : [`and ${untold} more`]),
   ];
@@ -39,7 +56,10 @@ function styleOf({ phase, cycles, suspended }: HealView): Style {
 
 function phaseInWords({ pool, phase, autohealing, cycles, spent }: HealView): string {
   const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
-  const also = left.length === 0 ? '' : `; ${vms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
+  const also =
+    left.length === 0
+      ? ''
+      : `; ${vms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
   if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
   if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
@@ -50,7 +70,14 @@ function phaseInWords({ pool, phase, autohealing, cycles, spent }: HealView): st
 const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
 function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
-  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [vm, attempt, phase, nextTry(nextAt, now), ageOf(startedAt, now), why]);
+  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [
+    vm,
+    attempt,
+    phase,
+    nextTry(nextAt, now),
+    ageOf(startedAt, now),
+    why,
+  ]);
   return table(['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'], rows);
 }
 
@@ -61,9 +88,21 @@ export function nextTry(nextAt: string | null, now: number): string {
   return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
 }
 
-const END_STYLES: Record<HealView['spent'][number]['end'], Style> = { Healed: 'green', GivenUp: 'red', Skipped: 'yellow', Left: 'gray', Refused: 'red' };
+const END_STYLES: Record<HealView['spent'][number]['end'], Style> = {
+  Healed: 'green',
+  GivenUp: 'red',
+  Skipped: 'yellow',
+  Left: 'gray',
+  Refused: 'red',
+};
 
 function endedTable(spent: HealView['spent'], now: number): string[] {
-  const rows = spent.map(({ vm, attempts, end, at, why }): Cell[] => [vm, attempts, { text: end, style: END_STYLES[end] }, `${ageOf(at, now)} ago`, why]);
+  const rows = spent.map(({ vm, attempts, end, at, why }): Cell[] => [
+    vm,
+    attempts,
+    { text: end, style: END_STYLES[end] },
+    `${ageOf(at, now)} ago`,
+    why,
+  ]);
   return table(['ENDED', 'REPLACEMENTS', 'END', 'WHEN', 'WHY'], rows);
 }

@@ -1,8 +1,8 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Stored } from '../../api/objects.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain, print } from '../cli/output.ts';
+import type { Pool } from '../pools/objects.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { followPools } from '../rollout/follow-pools.ts';
 import { healLines } from './lines.ts';
@@ -43,6 +43,10 @@ function blocksOf(pools: Stored<Pool>[], now: number): string[] {
   return pools.flatMap((pool, index) => {
     const view = healView(pool);
     const head = paint('bold', plain(`${view.namespace}/${view.pool}`));
-    return [...(index === 0 ? [] : ['']), head, ...healLines(view, now).map((line) => (line === '' ? '' : `  ${line}`))];
+    return [
+      ...(index === 0 ? [] : ['']),
+      head,
+      ...healLines(view, now).map((line) => (line === '' ? '' : `  ${line}`)),
+    ];
   });
 }

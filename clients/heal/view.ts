@@ -1,8 +1,8 @@
-import type { HealingStatus } from '../../api/pool/pool.ts';
-import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
 import type { Stored } from '../../api/objects.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { HealingStatus } from '../../api/pool/pool.ts';
 import { cycleNamed } from '../../decisions/healing/cycle-names.ts';
+import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
+import type { Pool } from '../pools/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
 type Spent = HealingStatus['spent'][number];
@@ -14,8 +14,8 @@ export interface HealView {
   /** Whether the pool asks for it. */
   autohealing: boolean;
   /**
-   * The reason of the condition `Healing`; `Off` without autohealing, `Pending` until drover has looked at the newest spec,
-   * `Deleting` at the end.
+   * The reason of the condition `Healing`; `Off` without autohealing, `Pending` until drover has looked at the newest
+   * spec, `Deleting` at the end.
    */
   phase: string;
   /** VMs that are sick and not yet replaced, and what that waits for, a sentence each. */
@@ -45,7 +45,8 @@ export function healView(pool: Stored<Pool>): HealView {
     phase: phaseOf(pool, healing?.reason),
     waits: waitsIn(message, cycles),
     untold: leftOutOf(message),
-    suspended: suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
+    suspended:
+      suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
     paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
     cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
     spent: spent.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),

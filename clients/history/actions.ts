@@ -1,10 +1,20 @@
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { Done } from '../../activities/pool/types.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { CycleEnd, HealVmInput } from '../../workflows/healing/heal-vm.ts';
 import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
-import { endsOf, signalledValue, summaryOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
-import type { Done } from '../../activities/pool/types.ts';
+import {
+  endsOf,
+  signalledValue,
+  summaryOf,
+  timeOf,
+  unended,
+  unfinished,
+  valuesOf,
+  type Event,
+  type History,
+} from './events.ts';
 
 /** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
 export interface Action {
@@ -29,7 +39,10 @@ export interface Action {
   workflow: string;
 }
 
-/** What a run of a pool's workflow, of one of its batches, or of one of its healing cycles has done; nothing of other workflows. */
+/**
+ * What a run of a pool's workflow, of one of its batches, or of one of its healing cycles has done; nothing of other
+ * workflows.
+ */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];
   const type = all[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name;
@@ -68,7 +81,15 @@ function stepsOf(workflow: string, events: Event[]): Action[] {
     const { vms } = what;
     const end = ends.get(String(event.eventId));
     const reason = summaryOf(event);
-    const base = { time: timeOf(event), endedAt: end === undefined ? null : timeOf(end), from: null, askedBy: ITSELF, reason, workflow, ...what };
+    const base = {
+      time: timeOf(event),
+      endedAt: end === undefined ? null : timeOf(end),
+      from: null,
+      askedBy: ITSELF,
+      reason,
+      workflow,
+      ...what,
+    };
     const { taken, ...how } = stepEnd(end, events, vms.length);
     const others = vms.filter((name) => !taken.includes(name));
     const stranger = { end: 'Taken', why: "a VM of this name is somebody else's" };
@@ -79,7 +100,11 @@ function stepsOf(workflow: string, events: Event[]): Action[] {
   });
 }
 
-function stepEnd(event: Event | undefined, events: Event[], count: number): { end: string; why: string | null; taken: string[] } {
+function stepEnd(
+  event: Event | undefined,
+  events: Event[],
+  count: number,
+): { end: string; why: string | null; taken: string[] } {
   const completed = event?.activityTaskCompletedEventAttributes;
   if (completed === undefined || completed === null) return { ...unfinished(event, events), taken: [] };
   const [done] = valuesOf(completed.result) as [Done];
@@ -106,7 +131,10 @@ function askedOf(workflow: string, events: Event[]): Action[] {
     const { signalName, input, externalWorkflowExecution } = event.workflowExecutionSignaledEventAttributes ?? {};
     const name = ASKED[signalName ?? ''];
     if (name === undefined || externalWorkflowExecution) return [];
-    const asked = signalledValue(input) as { by?: string; why?: string; full?: boolean; vm?: string } | null | undefined;
+    const asked = signalledValue(input) as
+      | { by?: string; why?: string; full?: boolean; vm?: string }
+      | null
+      | undefined;
     const action = asked?.full === true ? `${name} --full` : name;
     const vms = cycle !== undefined ? [cycle] : asked?.vm === undefined ? [] : [asked.vm];
     const time = timeOf(event);
@@ -123,27 +151,42 @@ function batchOf(workflow: string, events: Event[]): Action[] {
   const [{ batch, askedBy, reason }] = valuesOf(started.input) as [BatchInput];
   const ends = new Map<string, UpdateOutcome & { at: string }>();
   for (const event of events) {
-    for (const outcome of outcomesIn(event)) if (!ends.has(outcome.vm)) ends.set(outcome.vm, { ...outcome, at: timeOf(event) });
+    for (const outcome of outcomesIn(event))
+      if (!ends.has(outcome.vm)) ends.set(outcome.vm, { ...outcome, at: timeOf(event) });
   }
   const time = timeOf(events[0]!);
   return batch.vms.map(({ name, act, from }) => {
     const ended = ends.get(name);
     const how = ended === undefined ? unended(events) : { end: ended.end, why: ended.why ?? null };
-    return { time, endedAt: ended?.at ?? null, action: act, vms: [name], from, to: batch.revision, askedBy, reason, workflow, ...how };
+    return {
+      time,
+      endedAt: ended?.at ?? null,
+      action: act,
+      vms: [name],
+      from,
+      to: batch.revision,
+      askedBy,
+      reason,
+      workflow,
+      ...how,
+    };
   });
 }
 
 /** What the run of a cycle, or the one that follows it, is about. */
 function sickIn(event: Event | undefined): HealVmInput['sick'] | undefined {
   const started = event?.workflowExecutionStartedEventAttributes;
-  const { input } = event?.workflowExecutionContinuedAsNewEventAttributes ?? (started?.workflowType?.name === 'healVm' ? started : {});
+  const { input } =
+    event?.workflowExecutionContinuedAsNewEventAttributes ?? (started?.workflowType?.name === 'healVm' ? started : {});
   return (valuesOf(input)[0] as HealVmInput | undefined)?.sick;
 }
 
 /** One action a run: each is one replacement, which ends once it is known what has become of the new VM. */
 function attemptOf(workflow: string, events: Event[]): Action[] {
   const { name, why } = sickIn(events[0])!;
-  const removal = events.find(({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm');
+  const removal = events.find(
+    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm',
+  );
   const last = events.at(-1)!;
   const [result] = valuesOf(last.workflowExecutionCompletedEventAttributes?.result) as (CycleEnd | undefined)[];
   const next = sickIn(last.workflowExecutionContinuedAsNewEventAttributes ? last : undefined);
@@ -167,7 +210,8 @@ function attemptOf(workflow: string, events: Event[]): Action[] {
 
 /** Each activity of a batch tells the ends that it has seen, and the workflow all of them. */
 function outcomesIn(event: Event): UpdateOutcome[] {
-  const result = event.activityTaskCompletedEventAttributes?.result ?? event.workflowExecutionCompletedEventAttributes?.result;
+  const result =
+    event.activityTaskCompletedEventAttributes?.result ?? event.workflowExecutionCompletedEventAttributes?.result;
   const [value] = valuesOf(result) as (UpdateOutcome[] | { outcomes?: UpdateOutcome[] } | undefined)[];
   return Array.isArray(value) ? value : (value?.outcomes ?? []);
 }

@@ -3,7 +3,10 @@ import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
 import type { Action } from './actions.ts';
 import { endsOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 
-/** Something that was done to VMs of any owner, named by `namespace/name`; or to the templates of these pools of drover's. */
+/**
+ * Something that was done to VMs of any owner, named by `namespace/name`; or to the templates of these pools of
+ * drover's.
+ */
 export interface WideAction extends Action {
   pools: string[];
 }
@@ -41,7 +44,10 @@ interface Run {
 
 type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
 
-/** What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the oldest first. */
+/**
+ * What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the
+ * oldest first.
+ */
 export function wideActionsOf(workflow: string, histories: History[]): WideAction[] {
   const runs = histories.map(({ events }): Run => ({ events: events ?? [], ends: endsOf(events ?? []) }));
   const all = runs.flatMap(({ events }) => events);
@@ -56,27 +62,44 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
     const { askedBy = null, reason = null } = transition ?? request;
     const isRestart = action === 'restart';
     const types = isRestart ? { from: null, to: null } : typesOf(transition);
-    const base = { time: timeOf(event), action, ...types, askedBy, reason: reason === null ? null : `${action}: ${reason}`, workflow };
+    const base = {
+      time: timeOf(event),
+      action,
+      ...types,
+      askedBy,
+      reason: reason === null ? null : `${action}: ${reason}`,
+      workflow,
+    };
     const end = ends.get(String(event.eventId));
     return [
-      ...vms.map((vm) => ({ ...base, vms: [vm], pools: [], ...(isRestart ? restartOf(vm, base.time) : changeOf(end, events, vm)) })),
+      ...vms.map((vm) => ({
+        ...base,
+        vms: [vm],
+        pools: [],
+        ...(isRestart ? restartOf(vm, base.time) : changeOf(end, events, vm)),
+      })),
       ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...changeOf(end, events, `pool ${pool}`) })),
     ];
   }
 
   function restartOf(vm: string, since: string): How {
     const outcome = restarts.get(vm)?.find(({ endedAt }) => endedAt >= since);
-    return outcome === undefined ? { ...unended(all), endedAt: null } : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.endedAt };
+    return outcome === undefined
+      ? { ...unended(all), endedAt: null }
+      : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.endedAt };
   }
 }
 
-const actOf = (event: Event): string | undefined => ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
+const actOf = (event: Event): string | undefined =>
+  ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
 
 /** As they were asked for: what a VM had, it carries itself. */
 function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'> {
   if (transition === undefined) return { from: null, to: null };
   const { scope, to } = transition;
-  return scope.undoes === null ? { from: scope.glob, to: to ?? 'default' } : { from: null, to: `as before ${scope.undoes}` };
+  return scope.undoes === null
+    ? { from: scope.glob, to: to ?? 'default' }
+    : { from: null, to: `as before ${scope.undoes}` };
 }
 
 /** How a change of one VM or pool ended, which its activity tells. */
@@ -96,4 +119,5 @@ function restartsIn({ events, ends }: Run): { vm: string; end: string; why?: str
   });
 }
 
-const resultIn = (event: Event): Result => (valuesOf(event.activityTaskCompletedEventAttributes?.result)[0] as Result | null | undefined) ?? {};
+const resultIn = (event: Event): Result =>
+  (valuesOf(event.activityTaskCompletedEventAttributes?.result)[0] as Result | null | undefined) ?? {};

@@ -2,9 +2,14 @@ import type { Client } from '@temporalio/client';
 import { wideActionsOf } from './any-owner.ts';
 import type { History } from './events.ts';
 
-/** VMs that a machine type transition has changed, by `namespace/name`, as Temporal recorded it: also those that were deleted since. */
+/**
+ * VMs that a machine type transition has changed, by `namespace/name`, as Temporal recorded it: also those that were
+ * deleted since.
+ */
 export async function changedVms(client: Client, id: string): Promise<string[]> {
-  const changes = wideActionsOf(id, await runsOf(client, id)).filter(({ action, end }) => action === 'machine type' && end === 'Done');
+  const changes = wideActionsOf(id, await runsOf(client, id)).filter(
+    ({ action, end }) => action === 'machine type' && end === 'Done',
+  );
   return [...new Set(changes.flatMap(({ vms }) => vms))];
 }
 

@@ -21,4 +21,8 @@ export async function decoded(payload: Payload, codecs: readonly PayloadCodec[])
 }
 
 const isPayload = (value: unknown): value is Payload =>
-  typeof value === 'object' && value !== null && 'data' in value && (value as Payload).data instanceof Uint8Array && typeof (value as Payload).metadata?.['encoding'] === 'object';
+  typeof value === 'object' &&
+  value !== null &&
+  'data' in value &&
+  (value as Payload).data instanceof Uint8Array &&
+  typeof (value as Payload).metadata?.['encoding'] === 'object';

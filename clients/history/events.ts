@@ -38,7 +38,8 @@ export function endsOf(events: Event[]): Map<string, Event> {
   );
 }
 
-export const valuesOf = (payloads: Payloads): unknown[] => (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
+export const valuesOf = (payloads: Payloads): unknown[] =>
+  (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
 
 /** Anybody may send a signal with anything: what can't be decoded says nothing. */
 export function signalledValue(payloads: Payloads): unknown {
@@ -54,4 +55,5 @@ export function summaryOf({ userMetadata }: Event): string | null {
   return summary ? defaultPayloadConverter.fromPayload<string>(summary) : null;
 }
 
-export const timeOf = ({ eventTime }: Event): string => new Date(Number(eventTime?.seconds) * 1000 + (eventTime?.nanos ?? 0) / 1e6).toISOString();
+export const timeOf = ({ eventTime }: Event): string =>
+  new Date(Number(eventTime?.seconds) * 1000 + (eventTime?.nanos ?? 0) / 1e6).toISOString();

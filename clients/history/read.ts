@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
@@ -8,26 +9,35 @@ import { decodePayloads } from './decoded.ts';
 import type { History } from './events.ts';
 import { withOrigins, type Origin } from './origins.ts';
 import { aboutVm } from './table.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
 
 const AT_ONCE = 8;
 
 /** What is kept of the templates of a pool of this name; nothing if the pool is gone. */
 type RevisionsOf = (pool: string) => Promise<Origin[]>;
 
-/** All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it can't tell. */
+/**
+ * All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it
+ * can't tell.
+ */
 export async function readActions(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
-  const runs = await readRuns(client, `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`);
+  const runs = await readRuns(
+    client,
+    `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`,
+  );
   const own = inOrder(runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)));
   const key = `${namespace}/${name}`;
-  const isOfPool = (vm: string): boolean => vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;
+  const isOfPool = (vm: string): boolean =>
+    vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;
   const wide = (await readWide(client, cluster)).filter(({ vms, pools }) => pools.includes(key) || vms.some(isOfPool));
   const told = own.length === 0 ? [] : withOrigins(own, await revisionsOf(name));
   return inOrder([...told, ...wide.map(inNamespace)]);
 }
 
-/** As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in; and what a pool did to it that would name it so. */
+/**
+ * As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in; and what a pool did
+ * to it that would name it so.
+ */
 export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
   const pool = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
@@ -41,14 +51,23 @@ export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf:
 const inOrder = (actions: Action[]): Action[] =>
   actions.sort((one, other) => one.time.localeCompare(other.time) || one.workflow.localeCompare(other.workflow));
 
-const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => ({ ...action, vms: vms.map((vm) => vm.slice(vm.indexOf('/') + 1)) });
+const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => ({
+  ...action,
+  vms: vms.map((vm) => vm.slice(vm.indexOf('/') + 1)),
+});
 
 async function readWide(client: Client, cluster: string): Promise<WideAction[]> {
-  const runs = await readRuns(client, `DroverCluster = '${cluster}' AND (WorkflowType = 'restartVms' OR WorkflowType = 'machineTypeTransition')`);
+  const runs = await readRuns(
+    client,
+    `DroverCluster = '${cluster}' AND (WorkflowType = 'restartVms' OR WorkflowType = 'machineTypeTransition')`,
+  );
   const groups = Map.groupBy(runs, ({ workflowId }) => workflowId);
   return [...groups].flatMap(([workflowId, ofOne]) => {
     const oldestFirst = ofOne.sort((one, other) => one.startedAt - other.startedAt);
-    return wideActionsOf(workflowId, oldestFirst.map(({ history }) => history));
+    return wideActionsOf(
+      workflowId,
+      oldestFirst.map(({ history }) => history),
+    );
   });
 }
 
@@ -62,10 +81,14 @@ interface Run {
 async function readRuns(client: Client, query: string): Promise<Run[]> {
   const listed: { workflowId: string; runId: string; startedAt: number }[] = [];
   try {
-    for await (const { workflowId, runId, startTime } of client.workflow.list({ query })) listed.push({ workflowId, runId, startedAt: startTime.getTime() });
+    for await (const { workflowId, runId, startTime } of client.workflow.list({ query }))
+      listed.push({ workflowId, runId, startedAt: startTime.getTime() });
   } catch (error) {
     if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
-    throw new Failure(`Temporal cannot look for drover's workflows (${sentenceOf(error)}): run \`drover setup\` first`, { cause: error });
+    throw new Failure(
+      `Temporal cannot look for drover's workflows (${sentenceOf(error)}): run \`drover setup\` first`,
+      { cause: error },
+    );
   }
   const runs: Run[] = [];
   const next = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
-import { missingWorkers } from '../session/missing-workers.ts';
 import { note, plain, print } from '../cli/output.ts';
 import { untilListed } from '../runs/list.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { followTransition } from './follow.ts';
 import type { FollowFlags } from './options.ts';
@@ -11,11 +11,22 @@ import { startTransition } from './start.ts';
 import { checkNotChangedAgain } from './transitions.ts';
 import { aimInWords, vmsInWords } from './words.ts';
 
-/** Starts a transition and follows it, as the flags say; with `--dry-run` prints what it would do. Throws `Failure` where nothing matches. */
-export async function beginTransition(session: Session, transition: Transition, { wait, dryRun }: FollowFlags): Promise<void> {
+/**
+ * Starts a transition and follows it, as the flags say; with `--dry-run` prints what it would do. Throws `Failure`
+ * where nothing matches.
+ */
+export async function beginTransition(
+  session: Session,
+  transition: Transition,
+  { wait, dryRun }: FollowFlags,
+): Promise<void> {
   const { plan, seen } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
   if (dryRun !== 'none') return printPlan(plan);
-  if (transition.scope.undoes !== null) await checkNotChangedAgain(session, plan.items.map(({ result }) => result));
+  if (transition.scope.undoes !== null)
+    await checkNotChangedAgain(
+      session,
+      plan.items.map(({ result }) => result),
+    );
   const handle = await startTransition(session, { transition, seen });
   print(plain(`${handle.workflowId} begun: ${vmsInWords(plan.vms)}, ${aimInWords(transition)}`));
   for (const line of poolLines(plan)) note(line);

@@ -1,6 +1,6 @@
 import { ApplicationFailure, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
-import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { transitionProgress } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, plain, print } from '../cli/output.ts';
@@ -16,9 +16,16 @@ const commands = (id: string): string =>
 
 /** What the preflight has said, where a workflow failed by that. */
 const refusalOf = (cause: unknown): Failure | undefined =>
-  cause instanceof ApplicationFailure && cause.type === 'Refused' ? new Failure(`refused: ${cause.message}`, { cause }) : undefined;
+  cause instanceof ApplicationFailure && cause.type === 'Refused'
+    ? new Failure(`refused: ${cause.message}`, { cause })
+    : undefined;
 
-const transition: Followed<TransitionProgress> = { query: transitionProgress, lines: transitionLines, commands, failureOf: refusalOf };
+const transition: Followed<TransitionProgress> = {
+  query: transitionProgress,
+  lines: transitionLines,
+  commands,
+  failureOf: refusalOf,
+};
 
 /** How a transition stands. */
 export interface Standing {
@@ -29,14 +36,21 @@ export interface Standing {
   troubles: string[];
 }
 
-/** How a transition stands or has ended: one that is over tells without a worker. Throws `Failure` where nobody answers. */
+/**
+ * How a transition stands or has ended: one that is over tells without a worker. Throws `Failure` where nobody answers.
+ */
 export async function readTransition(session: Session, handle: WorkflowHandle): Promise<Standing> {
   const { status } = await handle.describe().catch((error: unknown) => {
-    throw error instanceof WorkflowNotFoundError ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
+    throw error instanceof WorkflowNotFoundError
+      ? new Failure(`there is no ${handle.workflowId}`, { cause: error })
+      : error;
   });
   if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), ended: null, troubles: [] };
   if (status.name === 'RUNNING') {
-    const [progress, troubles] = await Promise.all([askProgress(session, handle, transitionProgress), troublesOf(session, handle)]);
+    const [progress, troubles] = await Promise.all([
+      askProgress(session, handle, transitionProgress),
+      troublesOf(session, handle),
+    ]);
     return { progress, ended: null, troubles };
   }
   if (status.name !== 'FAILED') {
@@ -56,10 +70,14 @@ const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProg
   resultOf<TransitionProgress>(session, handle, { followed: transition, signal: new AbortController().signal });
 
 /**
- * Shows a transition until it is over; with `untilChanged`, until nothing but the owners of its VMs is waited for. Throws what was asked
- * for and not done.
+ * Shows a transition until it is over; with `untilChanged`, until nothing but the owners of its VMs is waited for.
+ * Throws what was asked for and not done.
  */
-export async function followTransition(session: Session, handle: WorkflowHandle, { untilChanged }: { untilChanged: boolean }): Promise<void> {
+export async function followTransition(
+  session: Session,
+  handle: WorkflowHandle,
+  { untilChanged }: { untilChanged: boolean },
+): Promise<void> {
   const { workflowId: id } = handle;
   const until = untilChanged ? { until: ({ phase }: TransitionProgress): boolean => phase === 'Waiting' } : {};
   const end = await followRun(session, handle, { ...transition, ...until });
@@ -72,11 +90,18 @@ export async function followTransition(session: Session, handle: WorkflowHandle,
 
 function stillWaits(id: string, { counts }: TransitionProgress): string {
   const label = `${MACHINE_TYPE_RESTART_LABEL}=${shortIdOf(id)}`;
-  const which = counts.waiting === 0 ? '' : `\`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, `;
+  const which =
+    counts.waiting === 0 ? '' : `\`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, `;
   return `${id} goes on until they are done: ${which}${commands(id)}`;
 }
 
 /** How a transition stands, for a person. */
 export function printStanding(id: string, { progress, ended, troubles }: Standing): void {
-  print([...transitionLines(id, progress), ...(ended === null ? [] : [plain(`  ${ended}`)]), ...troubleLines(troubles)].join('\n'));
+  print(
+    [
+      ...transitionLines(id, progress),
+      ...(ended === null ? [] : [plain(`  ${ended}`)]),
+      ...troubleLines(troubles),
+    ].join('\n'),
+  );
 }

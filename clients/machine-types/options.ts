@@ -2,12 +2,12 @@ import { Option, type Command } from 'commander';
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
-import { askedBy } from '../session/asked-by.ts';
 import { UsageError } from '../cli/failure.ts';
 import { dryRunOption, reasonOption } from '../cli/options.ts';
-import type { Session } from '../session/session.ts';
 import { usable } from '../cli/usable.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
+import { askedBy } from '../session/asked-by.ts';
+import type { Session } from '../session/session.ts';
 
 /** Which VMs are meant, and their type to be. */
 export interface ScopeFlags {
@@ -42,14 +42,22 @@ const several = (value: string, before: string[] | undefined): string[] => [...(
 export const addScopeOptions = (command: Command): Command =>
   command
     .addOption(
-      new Option('--which-matches-glob <glob>', "machine types that are to go, as Go's path.Match reads it: quote it, or the shell does").makeOptionMandatory(),
+      new Option(
+        '--which-matches-glob <glob>',
+        "machine types that are to go, as Go's path.Match reads it: quote it, or the shell does",
+      ).makeOptionMandatory(),
     )
     .option('-A, --all-namespaces', 'in all namespaces, as without -n')
     .option('-l, --label-selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
     .option('--name <name>', 'only this VM, as NAME or NAMESPACE/NAME (repeatable)', several)
     .option('--exclude <glob>', 'no VM with such a name, as NAME or NAMESPACE/NAME (repeatable)', several)
-    .addOption(new Option('--only <state>', 'only VMs that run, or only those that do not').choices(['running', 'stopped']))
-    .option('--to <type>', 'the machine type to be; without it the type is cleared, and the default applies: that of the VM\'s preference, or of the cluster');
+    .addOption(
+      new Option('--only <state>', 'only VMs that run, or only those that do not').choices(['running', 'stopped']),
+    )
+    .option(
+      '--to <type>',
+      "the machine type to be; without it the type is cleared, and the default applies: that of the VM's preference, or of the cluster",
+    );
 
 const MAX_RESTARTS = '5%';
 const MAX_FAILURES = 0;
@@ -57,26 +65,56 @@ const DEADLINE_MS = 600_000;
 
 export const addRestartOptions = (command: Command): Command =>
   command
-    .option('--restart-now', 'restart the guests that have the old type, a few at a time; without it they wait until their owners restart them')
-    .addOption(
-      new Option('--max-restarts <n>', `how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1 (default: ${MAX_RESTARTS})`)
-        .argParser(atLeastOne),
+    .option(
+      '--restart-now',
+      'restart the guests that have the old type, a few at a time; without it they wait until their owners restart them',
     )
-    .addOption(new Option('--max-failures <n>', `more than so many failed restarts stop it (default: ${MAX_FAILURES})`).argParser(count))
-    .addOption(new Option('--deadline <duration>', 'how long a VM may take to be ready again (default: 10m)').argParser(someTime))
-    .option('--window <window>', 'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)', several)
+    .addOption(
+      new Option(
+        '--max-restarts <n>',
+        `how many of the running VMs, or how many percent, may be not ready at once, whatever the cause; at least 1 (default: ${MAX_RESTARTS})`,
+      ).argParser(atLeastOne),
+    )
+    .addOption(
+      new Option(
+        '--max-failures <n>',
+        `more than so many failed restarts stop it (default: ${MAX_FAILURES})`,
+      ).argParser(count),
+    )
+    .addOption(
+      new Option('--deadline <duration>', 'how long a VM may take to be ready again (default: 10m)').argParser(
+        someTime,
+      ),
+    )
+    .option(
+      '--window <window>',
+      'restart only then: cron, duration and perhaps a time zone, such as "0 2 * * * 4h Europe/Zurich" (repeatable)',
+      several,
+    )
     .option('--force', 'go on though the new type matches the glob too, or no node has it')
     .addOption(reasonOption());
 
 export const addFollowOptions = (command: Command): Command =>
   command
-    .addOption(new Option('--wait [boolean]', 'follow it; the exit code says whether all was done').argParser(yesOrNo).default(true))
+    .addOption(
+      new Option('--wait [boolean]', 'follow it; the exit code says whether all was done')
+        .argParser(yesOrNo)
+        .default(true),
+    )
     .option('--no-wait', 'come back as soon as it has begun')
     .addOption(dryRunOption());
 
 /** What a person asked for. Throws `UsageError` for what cannot be meant. */
 export async function transitionOf(session: Session, flags: ScopeFlags & RestartFlags): Promise<Transition> {
-  const { whichMatchesGlob: glob, allNamespaces = false, labelSelector, name: names = [], exclude = [], only = null, to = null } = flags;
+  const {
+    whichMatchesGlob: glob,
+    allNamespaces = false,
+    labelSelector,
+    name: names = [],
+    exclude = [],
+    only = null,
+    to = null,
+  } = flags;
   const [{ labelSelectorOf }, { globMatcher }] = await Promise.all([
     import('../cli/label-selector.ts'),
     import('../../decisions/lib/glob.ts'),
@@ -85,7 +123,8 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
   const matches = usable('--which-matches-glob', glob, someGlob);
   for (const one of exclude) usable('--exclude', one, someGlob);
   for (const name of names) usable('--name', name, vmName);
-  if (to !== null && matches(usable('--to', to, machineType))) throw new UsageError(`--to ${to}: it matches ${glob} itself`);
+  if (to !== null && matches(usable('--to', to, machineType)))
+    throw new UsageError(`--to ${to}: it matches ${glob} itself`);
   const scope: TransitionScope = {
     glob,
     namespaces: allNamespaces ? null : givenNamespace(session),
@@ -98,36 +137,65 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
   return { scope, to, ...(await restartsOf(session, flags)) };
 }
 
-/** To give VMs the machine types back that the transition of this id has changed: those of the namespace, where one was given. */
+/**
+ * To give VMs the machine types back that the transition of this id has changed: those of the namespace, where one was
+ * given.
+ */
 export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
-  scope: { glob: '*', namespaces: givenNamespace(session), labelSelector: null, names: [], exclude: [], only: null, undoes: id },
+  scope: {
+    glob: '*',
+    namespaces: givenNamespace(session),
+    labelSelector: null,
+    names: [],
+    exclude: [],
+    only: null,
+    undoes: id,
+  },
   to: null,
   ...(await restartsOf(session, flags)),
 });
 
-const givenNamespace = ({ globals: { namespace } }: Session): string[] | null => (namespace === undefined ? null : [namespace]);
+const givenNamespace = ({ globals: { namespace } }: Session): string[] | null =>
+  namespace === undefined ? null : [namespace];
 
 async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<Transition, 'scope' | 'to'>> {
   const { restartNow = false, maxRestarts, maxFailures, deadline, window, force = false, reason = null } = flags;
-  const ofRestarts = { '--max-restarts': maxRestarts, '--max-failures': maxFailures, '--deadline': deadline, '--window': window };
+  const ofRestarts = {
+    '--max-restarts': maxRestarts,
+    '--max-failures': maxFailures,
+    '--deadline': deadline,
+    '--window': window,
+  };
   const [given] = Object.entries(ofRestarts).find(([, value]) => value !== undefined) ?? [];
-  if (given !== undefined && !restartNow) throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
+  if (given !== undefined && !restartNow)
+    throw new UsageError(`${given} is about restarts by drover: give --restart-now too`);
   const windows = window === undefined ? [] : await windowsOf(window);
-  const pace = { maxRestarts: maxRestarts ?? MAX_RESTARTS, maxFailures: maxFailures ?? MAX_FAILURES, deadlineMs: deadline ?? DEADLINE_MS };
+  const pace = {
+    maxRestarts: maxRestarts ?? MAX_RESTARTS,
+    maxFailures: maxFailures ?? MAX_FAILURES,
+    deadlineMs: deadline ?? DEADLINE_MS,
+  };
   return { restartNow, ...pace, windows, force, askedBy: await askedBy(() => session.kube()), reason };
 }
 
 async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
-  const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([import('../../api/cron.ts'), import('../../api/duration.ts')]);
+  const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([
+    import('../../api/cron.ts'),
+    import('../../api/duration.ts'),
+  ]);
   return texts.map((text) => usable('--window', text, windowOf));
 
   function windowOf(text: string): MaintenanceWindow {
     const words = text.trim().split(/ +/);
     const [cron, duration, timeZone] = [words.slice(0, 5).join(' '), words[5], words[6]];
     if (duration === undefined || words.length > 7) {
-      throw new RangeError(`${JSON.stringify(text)} is no window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`);
+      throw new RangeError(
+        `${JSON.stringify(text)} is no window: write the five fields of a cron, a duration and perhaps a time zone, as in "0 2 * * * 4h UTC"`,
+      );
     }
-    const fault = cronFault(cron) ?? (durationMs(duration) === 0 ? 'it must be longer than no time' : timeZone && timeZoneFault(timeZone));
+    const fault =
+      cronFault(cron) ??
+      (durationMs(duration) === 0 ? 'it must be longer than no time' : timeZone && timeZoneFault(timeZone));
     if (fault) throw new RangeError(`${JSON.stringify(text)} is no window: ${fault}`);
     return { cron, duration, ...(timeZone === undefined ? {} : { timeZone }) };
   }

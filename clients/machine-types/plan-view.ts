@@ -26,13 +26,21 @@ export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): P
   if (output === 'json' || output === 'yaml') await printData(plan, output);
   else print(planLines(plan, { wide: output === 'wide' }).join('\n'));
   for (const line of plan.unknown) note(plain(line));
-  if (plan.refusals.length > 0) throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));
+  if (plan.refusals.length > 0)
+    throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));
 }
 
 /** A table of what matches, and what that is in all. */
 export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }): string[] {
   const headers = ['NAMESPACE', 'NAME', 'TYPE', ...(wide ? ['GUEST', 'POOL'] : []), 'RESULT', 'NEEDS'];
-  return [...table(headers, plan.items.map((item) => cellsOf(item, wide))), '', ...totalLines(plan)];
+  return [
+    ...table(
+      headers,
+      plan.items.map((item) => cellsOf(item, wide)),
+    ),
+    '',
+    ...totalLines(plan),
+  ];
 }
 
 function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
@@ -41,7 +49,14 @@ function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
   // What its guest has is why an alias is there at all.
   const own = type ?? '<none>';
   const shown = wide || guest === null || guest === type || result !== type ? own : `${own} (${guest})`;
-  return [namespace, isPool ? `pool.${GROUP}/${name}` : name, shown, ...(wide ? [guest ?? '<none>', pool ?? '<none>'] : []), resultOf(item), needsOf(item)];
+  return [
+    namespace,
+    isPool ? `pool.${GROUP}/${name}` : name,
+    shown,
+    ...(wide ? [guest ?? '<none>', pool ?? '<none>'] : []),
+    resultOf(item),
+    needsOf(item),
+  ];
 }
 
 const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result === '' ? '<none>' : result);
@@ -56,7 +71,9 @@ function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
 /** How many VMs need what, and what pools make of it. */
 function totalLines(plan: TransitionPlanned): string[] {
   const { vms, counts, maxRestarts } = plan;
-  const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) => (counts[need] === undefined ? [] : [`${counts[need]} ${WORDS[need][1]}`]));
+  const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) =>
+    counts[need] === undefined ? [] : [`${counts[need]} ${WORDS[need][1]}`],
+  );
   const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
   const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
   return [plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
@@ -64,14 +81,24 @@ function totalLines(plan: TransitionPlanned): string[] {
 
 /** What else may restart guests, whatever the transition was asked for; one line, or none without pools. */
 export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
-  const pools = new Set(items.filter(isOfPool).map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`));
+  const pools = new Set(
+    items
+      .filter(isOfPool)
+      .map(({ kind, namespace, name, pool }) => `${namespace}/${kind === 'VirtualMachinePool' ? name : pool}`),
+  );
   if (pools.size === 0) return [];
-  return [plain(`A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`)];
+  return [
+    plain(
+      `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`,
+    ),
+  ];
 }
 
 /** What is not changed now, or not at all; a line for each reason. */
 export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
-  const passedOver = items.filter(({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'));
+  const passedOver = items.filter(
+    ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'),
+  );
   const groups = Map.groupBy(passedOver, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
   return [...groups].map(([key, ofOne]) => {
     const [words, why] = key.split('\n') as [string, string];
@@ -79,4 +106,5 @@ export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): st
   });
 }
 
-const isOfPool = ({ kind, need }: PlannedItem): boolean => need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');
+const isOfPool = ({ kind, need }: PlannedItem): boolean =>
+  need === 'Pool' || (kind === 'VirtualMachinePool' && need === 'Change');

@@ -1,18 +1,18 @@
-import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import { countOf } from '../../api/int-or-percent.ts';
+import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
-import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
 import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';
-import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
-import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
+import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { byName } from '../pools/objects.ts';
 import type { OthersRunning } from './others.ts';
 import { pictureOf, type ReadFleet } from './read.ts';
@@ -73,7 +73,12 @@ export interface PlanOptions {
 }
 
 /** What the transition would do to the fleet as it was read, by the very rules that a worker goes by. */
-export async function planOf(kube: KubeClient, fleet: ReadFleet, transition: Transition, { asksServer, cluster, others }: PlanOptions): Promise<TransitionPlanned> {
+export async function planOf(
+  kube: KubeClient,
+  fleet: ReadFleet,
+  transition: Transition,
+  { asksServer, cluster, others }: PlanOptions,
+): Promise<TransitionPlanned> {
   const picture = pictureOf(fleet);
   const input = { ref: { cluster, id: '' }, transition, othersRunning: others.ids };
   const before = transitionRules({ ...input, results: [] });
@@ -96,9 +101,16 @@ export async function planOf(kube: KubeClient, fleet: ReadFleet, transition: Tra
 }
 
 /** What becomes of the types of each group of VMs, by a dry run on one of them. */
-async function askAll(kube: KubeClient, rules: TransitionRules, { vms, nodes }: ReadFleet, picture: RestartPicture): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
+async function askAll(
+  kube: KubeClient,
+  rules: TransitionRules,
+  { vms, nodes }: ReadFleet,
+  picture: RestartPicture,
+): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
   const results: TransitionResult[] = [];
-  const unknown = new Set<string>(nodes === null ? ['whether nodes have the new type is not known: you may not list them'] : []);
+  const unknown = new Set<string>(
+    nodes === null ? ['whether nodes have the new type is not known: you may not list them'] : [],
+  );
   for (const { group, vms: count, sample } of wantedResults(rules, vms, picture)) {
     const vm = picture.vmOf(sample)!;
     try {
@@ -107,7 +119,13 @@ async function askAll(kube: KubeClient, rules: TransitionRules, { vms, nodes }: 
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       if (isForbidden(error)) unknown.add('which types VMs would get is not known: you may not patch them');
-      else if (await isAsRead(kube, vm)) results.push({ ...group, to: group.wanted ?? '', vms: count, fault: `the API server refuses it: ${error.message}` });
+      else if (await isAsRead(kube, vm))
+        results.push({
+          ...group,
+          to: group.wanted ?? '',
+          vms: count,
+          fault: `the API server refuses it: ${error.message}`,
+        });
       else unknown.add(`what ${sample} would get is not known: it has changed while it was read`);
     }
   }
@@ -122,7 +140,8 @@ async function resultingType(kube: KubeClient, vm: VmView, to: string | null): P
 }
 
 /** By the API server's own rules of access; a webhook may refuse with the same code. */
-const isForbidden = ({ status, message }: KubeError): boolean => status === 403 && !message.startsWith('admission webhook');
+const isForbidden = ({ status, message }: KubeError): boolean =>
+  status === 403 && !message.startsWith('admission webhook');
 
 async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView): Promise<boolean> {
   try {
@@ -138,19 +157,36 @@ function plannedVm(rules: TransitionRules, vm: VmView, picture: RestartPicture):
   const owner = picture.poolOf(vm);
   const guest = liveVmi(picture.vmiOf(vm));
   const isPools = owner !== undefined && poolStand(rules, owner, picture).stand !== 'apart';
-  const found = needOf(transitionNeed(rules, vm, picture), { restartNow: rules.transition.restartNow, runs: guest !== undefined, isPools });
+  const found = needOf(transitionNeed(rules, vm, picture), {
+    restartNow: rules.transition.restartNow,
+    runs: guest !== undefined,
+    isPools,
+  });
   if (found === null) return null;
   const { namespace, name, machineType } = vm;
   const wanted = found.need === 'Left' ? undefined : wantedType(rules, vm);
   const result = wanted === undefined ? machineType : (rules.resultOf(groupOf(vm, wanted))?.to ?? wanted);
   const guestType = guest === undefined ? null : (guest.machineType ?? guest.specMachineType);
-  return { kind: 'VirtualMachine', namespace, name, pool: owner?.pool.metadata.name ?? null, type: machineType, guest: guestType, result, ...found };
+  return {
+    kind: 'VirtualMachine',
+    namespace,
+    name,
+    pool: owner?.pool.metadata.name ?? null,
+    type: machineType,
+    guest: guestType,
+    result,
+    ...found,
+  };
 }
 
 type Found = Pick<PlannedItem, 'need' | 'why'>;
 
-function needOf(needed: TransitionNeed, { restartNow, runs, isPools }: { restartNow: boolean; runs: boolean; isPools: boolean }): Found | null {
-  const changed = (waits: boolean): PlannedNeed => (!waits ? 'Change' : restartNow ? 'ChangeAndRestart' : 'ChangeAndWait');
+function needOf(
+  needed: TransitionNeed,
+  { restartNow, runs, isPools }: { restartNow: boolean; runs: boolean; isPools: boolean },
+): Found | null {
+  const changed = (waits: boolean): PlannedNeed =>
+    !waits ? 'Change' : restartNow ? 'ChangeAndRestart' : 'ChangeAndWait';
   switch (needed.need) {
     case 'nothing':
     case 'done':
@@ -182,7 +218,8 @@ function plannedPool(rules: TransitionRules, owner: OwningPool, picture: Restart
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, guest: null } as const;
-  if (stand.stand === 'left' || stand.stand === 'parked') return { ...item, result: type, need: stand.stand === 'left' ? 'Left' : 'Later', why: stand.why };
+  if (stand.stand === 'left' || stand.stand === 'parked')
+    return { ...item, result: type, need: stand.stand === 'left' ? 'Left' : 'Later', why: stand.why };
   const wanted = stand.stand === 'change' ? stand.to : (stand.groups[0]?.wanted ?? null);
   return { ...item, result: wanted, need: 'Change', why: null };
 }

@@ -1,10 +1,10 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
+import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import { seenIn } from '../../decisions/lib/versions-read.ts';
 import { nearest } from '../../decisions/machine-types/machine-type.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
-import { seenIn } from '../../decisions/lib/versions-read.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-in-use.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
@@ -22,7 +22,11 @@ export interface Planned {
 }
 
 /** What a transition would do now. Where that is nothing, says which types there are, and throws a `Failure`. */
-export async function plannedOf(session: Session, transition: Transition, { asksServer }: Pick<PlanOptions, 'asksServer'>): Promise<Planned> {
+export async function plannedOf(
+  session: Session,
+  transition: Transition,
+  { asksServer }: Pick<PlanOptions, 'asksServer'>,
+): Promise<Planned> {
   const kube = await session.kube();
   const fleet = await readFleet(kube, transition.scope.namespaces);
   const unknown = unknownNames(fleet, transition.scope);
@@ -50,8 +54,14 @@ function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
 function nothingMatched(fleet: ReadFleet, { glob, namespaces, undoes }: TransitionScope): Failure {
   const where = within(namespaces);
   if (undoes !== null) {
-    const isKnown = fleet.vms.some(({ transition }) => transition?.id === undoes) || fleet.pools.some(({ metadata }) => recordOf(metadata.annotations)?.id === undoes);
-    return new Failure(isKnown ? `no VM${where} has anything left that ${undoes} has changed` : `no VM${where} carries anything of ${undoes}: \`drover machine-types list\` lists the transitions`);
+    const isKnown =
+      fleet.vms.some(({ transition }) => transition?.id === undoes) ||
+      fleet.pools.some(({ metadata }) => recordOf(metadata.annotations)?.id === undoes);
+    return new Failure(
+      isKnown
+        ? `no VM${where} has anything left that ${undoes} has changed`
+        : `no VM${where} carries anything of ${undoes}: \`drover machine-types list\` lists the transitions`,
+    );
   }
   const types = typesOf(fleet);
   if (types.length === 0) return new Failure(`no VM${where} has a machine type`);
@@ -59,9 +69,21 @@ function nothingMatched(fleet: ReadFleet, { glob, namespaces, undoes }: Transiti
   const such = types.filter(({ type }) => matches(type));
   if (such.length > 0) {
     const count = such.reduce((sum, { vms, guests }) => sum + Math.max(vms, guests), 0);
-    return new Failure(`none of the VMs that were chosen${where} has a machine type that matches ${glob}; ${vmsInWords(count)} that were not chosen ${count === 1 ? 'has' : 'have'} one`);
+    return new Failure(
+      `none of the VMs that were chosen${where} has a machine type that matches ${glob}; ${vmsInWords(count)} that were not chosen ${count === 1 ? 'has' : 'have'} one`,
+    );
   }
-  note(table(['TYPE', 'VMS', 'GUESTS'], types.map(({ type, vms, guests }) => [type, vms, guests])).join('\n'));
-  const near = nearest(glob, types.map(({ type }) => type)).slice(0, NEAREST_SHOWN);
-  return new Failure(`no VM${where} has a machine type that matches ${glob}${near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`}`);
+  note(
+    table(
+      ['TYPE', 'VMS', 'GUESTS'],
+      types.map(({ type, vms, guests }) => [type, vms, guests]),
+    ).join('\n'),
+  );
+  const near = nearest(
+    glob,
+    types.map(({ type }) => type),
+  ).slice(0, NEAREST_SHOWN);
+  return new Failure(
+    `no VM${where} has a machine type that matches ${glob}${near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`}`,
+  );
 }

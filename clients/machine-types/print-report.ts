@@ -1,11 +1,11 @@
 import type { WorkflowHandle } from '@temporalio/client';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionPhase, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
-import { changedVms } from '../history/changed-vms.ts';
 import { note, plain, print, table } from '../cli/output.ts';
+import { changedVms } from '../history/changed-vms.ts';
 import { printData } from '../rollout/data.ts';
 import type { Session } from '../session/session.ts';
 import { readTransition, type Standing } from './follow.ts';
@@ -24,7 +24,10 @@ export interface Report {
   items: ReportRow[];
 }
 
-/** Prints what a transition has done to each VM, of a namespace where one was given. Without Temporal's word it tells what the VMs carry of it. */
+/**
+ * Prints what a transition has done to each VM, of a namespace where one was given. Without Temporal's word it tells
+ * what the VMs carry of it.
+ */
 export async function printReport(session: Session, id: string, output?: ReportFormat): Promise<void> {
   const { client } = await session.temporal();
   const kube = await session.kube();
@@ -43,15 +46,25 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const phase = progress === null || isCutOff ? null : progress.phase;
   if (isCutOff) note(plain(`${id} was ${ended}`));
   if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
-  for (const { why, count, vms } of progress?.passedOver ?? []) if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
-  if (output === 'json') return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');
+  for (const { why, count, vms } of progress?.passedOver ?? [])
+    if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
+  if (output === 'json')
+    return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
-  if (items.length === 0) return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
+  if (items.length === 0)
+    return note(`${id} has changed no VM${namespace === undefined ? '' : ` in namespace ${namespace}`}`);
   const rows = items.map((row) => cellsOf(row).map((cell) => cell ?? '<none>'));
-  print(table(REPORT_COLUMNS.map((name) => name.toUpperCase()), rows).join('\n'));
+  print(
+    table(
+      REPORT_COLUMNS.map((name) => name.toUpperCase()),
+      rows,
+    ).join('\n'),
+  );
 }
 
-type Tried = (Pick<Standing, 'progress' | 'ended'> & { trouble: null }) | { progress: null; ended: null; trouble: string };
+type Tried =
+  | (Pick<Standing, 'progress' | 'ended'> & { trouble: null })
+  | { progress: null; ended: null; trouble: string };
 
 const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
   readTransition(session, handle).then(
@@ -66,13 +79,27 @@ async function readReported(kube: KubeClient, namespace: string | undefined): Pr
     if (vmi.vmUid !== null && !hasEnded) guestTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
   }
   const vms: ReportedVm[] = [];
-  for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(kube, namespace)) {
-    vms.push({ namespace: within, name, owner, machineType, transition, transitionMark, guestType: guestTypes.get(uid) ?? null });
+  for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(
+    kube,
+    namespace,
+  )) {
+    vms.push({
+      namespace: within,
+      name,
+      owner,
+      machineType,
+      transition,
+      transitionMark,
+      guestType: guestTypes.get(uid) ?? null,
+    });
   }
   return vms;
 }
 
-async function readPoolRecords(kube: KubeClient, namespace: string | undefined): Promise<Map<string, TransitionRecord>> {
+async function readPoolRecords(
+  kube: KubeClient,
+  namespace: string | undefined,
+): Promise<Map<string, TransitionRecord>> {
   const { items } = await kube.list(VirtualMachinePools, { namespace });
   return new Map(
     items.flatMap(({ metadata: { uid, annotations } }) => {

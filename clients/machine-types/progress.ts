@@ -1,5 +1,9 @@
-import type { TransitionCounts, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
+import type {
+  TransitionCounts,
+  TransitionPhase,
+  TransitionProgress,
+} from '../../decisions/machine-types/transition.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/output.ts';
 import { bar } from '../pools/status-view.ts';
@@ -7,7 +11,10 @@ import { aimInWords, because, vmsInWords } from './words.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** What is said of each number that is not zero. Where drover restarts guests, it waits only for those whose type is not known before they run. */
+/**
+ * What is said of each number that is not zero. Where drover restarts guests, it waits only for those whose type is not
+ * known before they run.
+ */
 const countedAs = (restartNow: boolean): [keyof TransitionCounts, string][] => [
   ['toPatch', 'to change'],
   ['toRestart', 'to restart'],
@@ -25,28 +32,40 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
   const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
   const all = inScope(progress);
-  const numbers = [`${done}/${all} done`, ...countsInWords(progress), ...(failures === 0 ? [] : [`${failures} failed`])].join(', ');
+  const numbers = [
+    `${done}/${all} done`,
+    ...countsInWords(progress),
+    ...(failures === 0 ? [] : [`${failures} failed`]),
+  ].join(', ');
   const isOver = OVER.has(phase);
   const isKnown = phase !== 'Checking' && phase !== 'Refused';
   const pace = transition.restartNow && isKnown ? `, ${progress.maxRestarts} at a time` : '';
   return [
     `${paint('bold', id)}  ${bar(done, isKnown ? all : 1)} ${isKnown ? `${numbers}: ` : ''}${phase}`,
     plain(`  ${aimInWords(transition)}${pace}; asked for by ${transition.askedBy}${because(transition.reason)}`),
-    ...results.filter(({ fault }) => fault !== null).map(({ from, to, vms, fault }) => paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`))),
+    ...results
+      .filter(({ fault }) => fault !== null)
+      .map(({ from, to, vms, fault }) =>
+        paint('yellow', plain(`  ${vmsInWords(vms)} with ${from} would get ${to}: ${fault}`)),
+      ),
     ...(paused === null || isOver ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(isCutShort(progress) ? [paint('red', plain(`  ${tooMany(progress)}`))] : []),
     ...(inHand.length === 0 ? [] : [plain(`  under way: ${namesInWords(inHand)}`)]),
     ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms, isWish }) =>
-      plain(`  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+      plain(
+        `  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`,
+      ),
     ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
   ];
 }
 
 const countsInWords = ({ counts, transition }: Pick<TransitionProgress, 'counts' | 'transition'>): string[] =>
-  countedAs(transition.restartNow).filter(([key]) => counts[key] > 0).map(([key, words]) => `${counts[key]} ${words}`);
+  countedAs(transition.restartNow)
+    .filter(([key]) => counts[key] > 0)
+    .map(([key, words]) => `${counts[key]} ${words}`);
 
 /** VMs that it has still to do something about, or waits for. */
 const openOf = ({ toPatch, toRestart, waiting, inPools, parked, restarting }: TransitionCounts): number =>
@@ -68,9 +87,11 @@ export function shortfalls(id: string, progress: TransitionProgress): Failure[] 
   const { phase, counts, failed, failures, aborted } = progress;
   const shown = failed.slice(-FAILURES_SHOWN);
   const sentences = shown.map(failureInWords);
-  if (failures > shown.length) sentences.push(`${failures - shown.length} more VMs failed: \`drover machine-types report ${id}\` lists them`);
+  if (failures > shown.length)
+    sentences.push(`${failures - shown.length} more VMs failed: \`drover machine-types report ${id}\` lists them`);
   const open = openOf(counts);
-  if (open > 0 && aborted !== null && phase === 'Aborted') sentences.push(`${undoneInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
+  if (open > 0 && aborted !== null && phase === 'Aborted')
+    sentences.push(`${undoneInWords(open)}: ${id} was aborted by ${aborted.by}${because(aborted.why)}`);
   if (isCutShort(progress)) sentences.push(tooMany(progress));
   return sentences.map((sentence) => new Failure(plain(sentence)));
 }
@@ -79,10 +100,13 @@ export function shortfalls(id: string, progress: TransitionProgress): Failure[] 
 export const wishes = ({ passedOver }: TransitionProgress): string[] =>
   passedOver
     .filter(({ isWish }) => isWish)
-    .map(({ vms, why, count }) => plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`));
+    .map(({ vms, why, count }) =>
+      plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+    );
 
 /** Ended, with VMs left, because of those that failed. */
 const isCutShort = ({ phase, counts }: TransitionProgress): boolean => phase === 'Failed' && openOf(counts) > 0;
-const tooMany = ({ counts, transition }: TransitionProgress): string => `${undoneInWords(openOf(counts))}: too many have failed (--max-failures ${transition.maxFailures})`;
+const tooMany = ({ counts, transition }: TransitionProgress): string =>
+  `${undoneInWords(openOf(counts))}: too many have failed (--max-failures ${transition.maxFailures})`;
 const undoneInWords = (count: number): string => (count === 1 ? '1 VM is not done' : `${count} VMs are not done`);
 const failureInWords = ({ vm, why }: TransitionProgress['failed'][number]): string => `${vm} failed: ${why}`;

@@ -1,17 +1,24 @@
-import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
-import type { NodeView } from '../../decisions/views/node.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import {
+  Namespaces,
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
 import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { Failure } from '../cli/failure.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 
 /** Of each page of objects only what is looked at is kept. They come in the order of their names. */
 async function* readViews<T extends KubeObject, View>(

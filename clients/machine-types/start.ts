@@ -25,16 +25,28 @@ export interface TransitionMemo extends RunMemo {
 }
 
 /** Starts the workflow that does it. It goes on whoever watches it. Throws `Failure` where Temporal is not set up. */
-export async function startTransition(session: Session, { transition, seen }: Pick<Started, 'transition' | 'seen'>): Promise<WorkflowHandle> {
+export async function startTransition(
+  session: Session,
+  { transition, seen }: Pick<Started, 'transition' | 'seen'>,
+): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
   await ensureSameCluster(session);
   const { cluster } = session;
   const { scope, to, restartNow, askedBy, reason } = transition;
-  const memo: TransitionMemo = { askedBy, reason, begunAt: new Date().toISOString(), glob: scope.glob, to, restartNow, undoes: scope.undoes };
+  const memo: TransitionMemo = {
+    askedBy,
+    reason,
+    begunAt: new Date().toISOString(),
+    glob: scope.glob,
+    to,
+    restartNow,
+    undoes: scope.undoes,
+  };
   const id = randomBytes(4).toString('hex');
   const input: Started = { ref: { cluster, id }, transition, seen };
   const workflowId = transitionIdOf(cluster, id);
-  const stopped = (): void => note(`\n${workflowId} may have begun: \`drover machine-types status ${workflowId}\` shows it`);
+  const stopped = (): void =>
+    note(`\n${workflowId} may have begun: \`drover machine-types status ${workflowId}\` shows it`);
   process.prependOnceListener('SIGINT', stopped);
   const starting = client.workflow.start('machineTypeTransition', {
     workflowId,
@@ -46,7 +58,9 @@ export async function startTransition(session: Session, { transition, seen }: Pi
     ]),
     memo,
     // Markdown.
-    staticSummary: summary(`Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`),
+    staticSummary: summary(
+      `Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`,
+    ),
   });
   return starting
     .catch((error: unknown) => Promise.reject(aboutSetup(error) as Error))

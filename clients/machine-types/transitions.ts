@@ -5,8 +5,8 @@ import { Failure } from '../cli/failure.ts';
 import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns, type ListedRun } from '../runs/list.ts';
-import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
+import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { TransitionMemo } from './start.ts';
 
@@ -27,7 +27,14 @@ export interface ListedTransition {
 }
 
 const listed = ({ id, phase, startedAt, memo }: ListedRun<TransitionMemo>): ListedTransition => {
-  const { glob = '<unknown>', to = null, undoes = null, restartNow = false, askedBy = '<unknown>', reason = null } = memo;
+  const {
+    glob = '<unknown>',
+    to = null,
+    undoes = null,
+    restartNow = false,
+    askedBy = '<unknown>',
+    reason = null,
+  } = memo;
   return { id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason };
 };
 
@@ -35,7 +42,8 @@ const TYPE = 'machineTypeTransition';
 const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => listRuns<TransitionMemo>(session, TYPE);
 
 /** The transitions that Temporal keeps, the newest first. */
-export const listTransitions = async (session: Session): Promise<ListedTransition[]> => (await readRuns(session)).map(listed);
+export const listTransitions = async (session: Session): Promise<ListedTransition[]> =>
+  (await readRuns(session)).map(listed);
 
 export async function printTransitions(transitions: ListedTransition[], output?: DataFormat): Promise<void> {
   if (output !== undefined) return printData({ items: transitions }, output);
@@ -54,16 +62,25 @@ export async function printTransitions(transitions: ListedTransition[], output?:
 }
 
 /**
- * The whole id of a transition, by that or by its last part; left out, of the one that runs, or where `orNewest`, and none runs, of
- * the newest that Temporal keeps. Throws `Failure` where it is not known which is meant.
+ * The whole id of a transition, by that or by its last part; left out, of the one that runs, or where `orNewest`, and
+ * none runs, of the newest that Temporal keeps. Throws `Failure` where it is not known which is meant.
  */
-export async function transitionMeant(session: Session, id: string | undefined, { orNewest }: { orNewest: boolean }): Promise<string> {
+export async function transitionMeant(
+  session: Session,
+  id: string | undefined,
+  { orNewest }: { orNewest: boolean },
+): Promise<string> {
   if (id !== undefined) return wholeIdOf(session, id, { idOf: transitionIdOf, kind: 'machine type transition' });
   const running = await runningNow(session);
-  if (running.length > 1) throw new Failure(`${running.length} machine type transitions run, say which: ${running.join(', ')}`);
+  if (running.length > 1)
+    throw new Failure(`${running.length} machine type transitions run, say which: ${running.join(', ')}`);
   const meant = running[0] ?? (orNewest ? (await readRuns(session))[0]?.id : undefined);
   if (meant !== undefined) return meant;
-  throw new Failure(orNewest ? 'Temporal knows of no machine type transition' : 'no machine type transition runs: `drover machine-types list` lists those there were');
+  throw new Failure(
+    orNewest
+      ? 'Temporal knows of no machine type transition'
+      : 'no machine type transition runs: `drover machine-types list` lists those there were',
+  );
 }
 
 /** Temporal lists late what has ended: those that it lists as running are asked. */
@@ -95,12 +112,15 @@ export const steerTransition = (session: Session, id: string, signal: RunSignal,
 export async function checkOver(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const status = await statusOf(client.workflow.getHandle(id));
-  if (status === 'RUNNING') throw new Failure(`${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`);
+  if (status === 'RUNNING')
+    throw new Failure(
+      `${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it`,
+    );
 }
 
 /**
- * Throws `Failure` if another transition runs that would change the VMs again that an undo gives these types back: the undo would
- * be complete, and soon be undone.
+ * Throws `Failure` if another transition runs that would change the VMs again that an undo gives these types back: the
+ * undo would be complete, and soon be undone.
  */
 export async function checkNotChangedAgain(session: Session, types: Iterable<string | null>): Promise<void> {
   const running = new Set(await runningNow(session));

@@ -5,7 +5,10 @@ import { printData, type DataFormat } from '../rollout/data.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
 import { vmsInWords, within } from './words.ts';
 
-/** Machine types that VMs of a namespace, or of all, ask for or that their guests have. Throws `Failure` for a namespace that is not there. */
+/**
+ * Machine types that VMs of a namespace, or of all, ask for or that their guests have. Throws `Failure` for a namespace
+ * that is not there.
+ */
 export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
   const tally = new TypeTally();
   for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
@@ -19,16 +22,24 @@ export async function readTypes(kube: KubeClient, namespace: string | undefined)
 export type TypesFormat = DataFormat | 'wide';
 
 /** Prints them, a line for each namespace, or says that there are none. */
-export async function printTypes(types: TypeInUse[], namespace: string | undefined, output?: TypesFormat): Promise<void> {
+export async function printTypes(
+  types: TypeInUse[],
+  namespace: string | undefined,
+  output?: TypesFormat,
+): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: types }, output);
-  if (types.length === 0) return note(`no VM${within(namespace === undefined ? null : [namespace])} has a machine type`);
+  if (types.length === 0)
+    return note(`no VM${within(namespace === undefined ? null : [namespace])} has a machine type`);
   print(typesLines(types, { wide: output === 'wide' }).join('\n'));
-  if (types.some(({ nodes }) => nodes === null)) note('which types the nodes have is not known: they do not say, or you may not list them');
+  if (types.some(({ nodes }) => nodes === null))
+    note('which types the nodes have is not known: they do not say, or you may not list them');
 }
 
 /** A table of them, and what they are in all. */
 export function typesLines(types: TypeInUse[], { wide }: { wide: boolean }): string[] {
-  const rows = types.flatMap((type) => Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)));
+  const rows = types.flatMap((type) =>
+    Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)),
+  );
   const headers = ['NAMESPACE', 'TYPE', 'VMS', 'GUESTS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'];
   return [...table(headers, rows), '', totalInWords(types)];
 }
@@ -67,6 +78,9 @@ function totalInWords(types: TypeInUse[]): string {
 }
 
 function countedInWords(types: TypeInUse[]): string {
-  const [vms, guests] = [types.reduce((sum, type) => sum + type.vms, 0), types.reduce((sum, type) => sum + type.guests, 0)];
+  const [vms, guests] = [
+    types.reduce((sum, type) => sum + type.vms, 0),
+    types.reduce((sum, type) => sum + type.guests, 0),
+  ];
   return `${vmsInWords(vms)}, ${guests} ${guests === 1 ? 'guest' : 'guests'}`;
 }

@@ -4,11 +4,16 @@ import type { Transition } from '../../decisions/machine-types/transition.ts';
 export const vmsInWords = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
 /** Nothing of all namespaces (null). */
-export const within = (namespaces: readonly string[] | null): string => (namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`);
+export const within = (namespaces: readonly string[] | null): string =>
+  namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`;
 
 /** What a transition does to the machine types of its VMs, in a few words. */
-export function aimInWords({ scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>, globInWords = (glob: string): string => glob): string {
-  const what = scope.undoes === null ? `${globInWords(scope.glob)} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
+export function aimInWords(
+  { scope, to, restartNow }: Pick<Transition, 'scope' | 'to' | 'restartNow'>,
+  globInWords = (glob: string): string => glob,
+): string {
+  const what =
+    scope.undoes === null ? `${globInWords(scope.glob)} to ${to ?? 'the default'}` : `undo of ${scope.undoes}`;
   return `${what}, guests ${restartNow ? 'restarted by drover' : 'restarted by their owners'}`;
 }
 

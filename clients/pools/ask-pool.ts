@@ -1,15 +1,15 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
-import type { Pool } from './objects.ts';
-import { missingWorkers } from '../session/missing-workers.ts';
 import { ageOf } from '../cli/output.ts';
+import type { DryRun } from '../cli/values.ts';
 import { followPools } from '../rollout/follow-pools.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
-import type { DryRun } from '../cli/values.ts';
+import type { Pool } from './objects.ts';
 
 /** How long a pool's status may take to show that a signal was taken. */
 const TAKEN_MS = 10_000;
@@ -18,7 +18,12 @@ const TAKEN_MS = 10_000;
  * Asks a workflow for something; with `isDry` it is only looked whether it runs. False where none of this id does.
  * Throws `Failure` where it could not be asked.
  */
-export async function askWorkflow(session: Session, id: string, ask: (handle: WorkflowHandle) => Promise<void>, isDry: boolean): Promise<boolean> {
+export async function askWorkflow(
+  session: Session,
+  id: string,
+  ask: (handle: WorkflowHandle) => Promise<void>,
+  isDry: boolean,
+): Promise<boolean> {
   const { client } = await session.temporal();
   const handle = client.workflow.getHandle(id);
   await ensureSameCluster(session);
@@ -44,8 +49,8 @@ export interface PoolAsk {
 }
 
 /**
- * Asks the workflow of the pool, and returns the pool as it is once its status shows that it was taken, or as it was in a dry run.
- * Throws `Failure` where no workflow leads it, or nothing shows in time.
+ * Asks the workflow of the pool, and returns the pool as it is once its status shows that it was taken, or as it was in
+ * a dry run. Throws `Failure` where no workflow leads it, or nothing shows in time.
  */
 export async function askPool(
   session: Session,
@@ -67,7 +72,12 @@ export async function askPool(
  * The pool once its status shows that what it was asked for was taken. Throws `Failure` where nothing shows in time.
  * `what`: what it was asked to do, as a verb.
  */
-export async function untilTaken(session: Session, pool: Stored<Pool>, what: string, isTaken: (now: Stored<Pool>) => boolean): Promise<Stored<Pool>> {
+export async function untilTaken(
+  session: Session,
+  pool: Stored<Pool>,
+  what: string,
+  isTaken: (now: Stored<Pool>) => boolean,
+): Promise<Stored<Pool>> {
   const timeout = AbortSignal.timeout(TAKEN_MS);
   let last = pool;
   try {

@@ -1,11 +1,11 @@
 import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from './objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { Pools } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
+import type { Pool } from './objects.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
 

@@ -1,8 +1,7 @@
 import { stringify } from 'yaml';
-import { poolIdOf } from '../../workflows/messages.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { Events, VirtualMachines } from '../../api/resources.ts';
-import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
+import { poolIdOf } from '../../workflows/messages.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
 import { readProgress, workflowUrl, type Progress } from '../cli/progress.ts';
@@ -10,6 +9,7 @@ import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
+import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
 
 const EVENTS = 20;
 const SICK = 10;
@@ -26,14 +26,31 @@ export async function describePool(session: Session, pool: Stored<Pool>): Promis
     workflowLines(session, pool),
     knownRevisions(kube, pool),
   ]);
-  return [...headLines(pool), ...rolloutSection(rolloutView(pool, revisions)), ...specLines(pool), ...conditionLines(pool), ...vmLines(vms), ...workflow, ...eventLines(events)];
+  return [
+    ...headLines(pool),
+    ...rolloutSection(rolloutView(pool, revisions)),
+    ...specLines(pool),
+    ...conditionLines(pool),
+    ...vmLines(vms),
+    ...workflow,
+    ...eventLines(events),
+  ];
 }
 
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
 
 function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
-  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, updateRevision = '<none yet>', currentRevision } = status ?? {};
-  const before = currentRevision === undefined || currentRevision === updateRevision ? '' : `, and all VMs had ${currentRevision} last`;
+  const {
+    replicas = 0,
+    readyReplicas = 0,
+    updatedReplicas = 0,
+    updateRevision = '<none yet>',
+    currentRevision,
+  } = status ?? {};
+  const before =
+    currentRevision === undefined || currentRevision === updateRevision
+      ? ''
+      : `, and all VMs had ${currentRevision} last`;
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return [
@@ -52,7 +69,8 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
 function rolloutSection(view: RolloutView): string[] {
   const { startedAt, completedAt, batches } = view;
   if (startedAt === null && view.paused === null) return [];
-  const began = startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];
+  const began =
+    startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];
   const ended = completedAt === null ? [] : [`complete since ${ageOf(completedAt)}`];
   return ['Rollout:', ...indent([...rolloutLines(view, Date.now()), ...began, ...ended])];
 }
@@ -72,7 +90,9 @@ function specLines({ spec }: Pool): string[] {
     ...(strategy === undefined ? [] : [field('Run strategy', strategy)]),
     ...(vm.instancetype?.name === undefined ? [] : [field('Instancetype', vm.instancetype.name)]),
     ...(disks.length === 0 ? [] : [field('DataVolumes', disks.join(', '))]),
-    ...(Object.keys(rest).length === 0 ? [] : ['Spec:', ...indent(stringify(rest, { lineWidth: 0 }).trimEnd().split('\n'))]),
+    ...(Object.keys(rest).length === 0
+      ? []
+      : ['Spec:', ...indent(stringify(rest, { lineWidth: 0 }).trimEnd().split('\n'))]),
   ];
 }
 
@@ -112,7 +132,11 @@ async function workflowLines(session: Session, pool: Stored<Pool>): Promise<stri
   if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is under way)`)];
   const progress = await readProgress(session, pool);
   const url = progress.known ? await workflowUrl(session, id) : undefined;
-  return [field('Workflow', id), ...(url === undefined ? [] : [field('', url).replace(':', ' ')]), ...progressLines(progress)];
+  return [
+    field('Workflow', id),
+    ...(url === undefined ? [] : [field('', url).replace(':', ' ')]),
+    ...progressLines(progress),
+  ];
 }
 
 function progressLines(result: Progress): string[] {

@@ -1,9 +1,11 @@
-import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { Stored } from '../../api/objects.ts';
-import { picks, selectorOf, type Listing } from './listing.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { noteBrokenWatch } from '../cli/output.ts';
+import { picks, selectorOf, type Listing } from './listing.ts';
 
-/** Calls `show` with each object of the listing that is new, changed, or gone (as it last was), until the process ends. */
+/**
+ * Calls `show` with each object of the listing that is new, changed, or gone (as it last was), until the process ends.
+ */
 export async function follow(listing: Listing, shown: Stored[], show: (object: Stored) => void): Promise<never> {
   const { kube, resource, namespace } = listing;
   const picked = await picks(listing);

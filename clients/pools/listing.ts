@@ -1,11 +1,17 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { apiVersionOf, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import {
+  apiVersionOf,
+  PersistentVolumeClaims,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { poolColumns, vmColumns, type Column } from '../cli/columns.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
 import { diskColumns } from '../disks/columns.ts';
 import { byName } from './objects.ts';
-import { ofKnownKind } from '../cli/known-kind.ts';
 
 /** What `get` was asked for. */
 export interface Listing {
@@ -21,7 +27,8 @@ export interface Listing {
   pool?: string | undefined;
 }
 
-export const columnsFor = (resource: Resource): Column[] => (resource === VirtualMachines ? vmColumns : resource === PersistentVolumeClaims ? diskColumns : poolColumns);
+export const columnsFor = (resource: Resource): Column[] =>
+  resource === VirtualMachines ? vmColumns : resource === PersistentVolumeClaims ? diskColumns : poolColumns;
 
 /** The objects, in the order of their names. A name that is not there is a `KubeError` (404). */
 export async function read(listing: Listing): Promise<Stored[]> {
@@ -37,7 +44,10 @@ export async function read(listing: Listing): Promise<Stored[]> {
 }
 
 export function selectorOf({ resource, selector, pool }: Listing): { labelSelector?: string } {
-  const parts = [selector ?? [], resource === PersistentVolumeClaims ? [KEPT_DISK, pool === undefined ? [] : `${POOL_LABEL}=${pool}`] : []].flat(2);
+  const parts = [
+    selector ?? [],
+    resource === PersistentVolumeClaims ? [KEPT_DISK, pool === undefined ? [] : `${POOL_LABEL}=${pool}`] : [],
+  ].flat(2);
   return parts.length === 0 ? {} : { labelSelector: parts.join() };
 }
 

@@ -1,6 +1,6 @@
-import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
 /** Pools and VMs as the API server has them, as far as commands look into them. */

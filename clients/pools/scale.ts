@@ -1,6 +1,6 @@
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
@@ -17,7 +17,12 @@ interface Scale extends KubeObject {
 }
 
 /** Sets the number of VMs by the scale subresource, as `kubectl scale` and autoscalers do. */
-export async function scale(kube: KubeClient, resource: Resource, key: ObjectKey, options: ScaleOptions): Promise<void> {
+export async function scale(
+  kube: KubeClient,
+  resource: Resource,
+  key: ObjectKey,
+  options: ScaleOptions,
+): Promise<void> {
   const { replicas, currentReplicas, dryRun } = options;
   const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
   const current = now.spec.replicas ?? 0;

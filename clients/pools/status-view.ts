@@ -1,11 +1,11 @@
-import type { PoolProgress } from '../../workflows/messages.ts';
 import type { Stored } from '../../api/objects.ts';
-import { isReady, statesInWords, type Pool, type Vm } from './objects.ts';
+import type { PoolProgress } from '../../workflows/messages.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
 import type { Progress } from '../cli/progress.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
+import { isReady, statesInWords, type Pool, type Vm } from './objects.ts';
 
 /** A pool as the live view shows it. */
 export interface PoolView {
@@ -63,7 +63,12 @@ const conditionLines = ({ status }: Pool): string[] =>
   (status?.conditions ?? [])
     .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
     .map(({ type, status, reason, message }) => {
-      const style = type === 'ReplicaFailure' || type === 'Stalled' ? 'red' : type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+      const style =
+        type === 'ReplicaFailure' || type === 'Stalled'
+          ? 'red'
+          : type === 'Healing' && status === 'True'
+            ? 'cyan'
+            : 'yellow';
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
       return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
     });

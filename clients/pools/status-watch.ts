@@ -1,13 +1,13 @@
-import { FleetWatch } from './watch.ts';
-import { vmsByPool } from './objects.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain } from '../cli/output.ts';
 import { isCurrent, readProgress, type Progress } from '../cli/progress.ts';
-import { KnownRevisions } from '../rollout/revisions/known.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
+import { KnownRevisions } from '../rollout/revisions/known.ts';
 import { rolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
+import { vmsByPool } from './objects.ts';
 import { statusLines } from './status-view.ts';
+import { FleetWatch } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
@@ -125,7 +125,9 @@ export class StatusWatch {
     const { session, withProgress } = this.#choice;
     if (!withProgress || this.#asking) return;
     this.#asking = true;
-    const due = this.#fleet!.pools().filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
+    const due = this.#fleet!.pools().filter(
+      ({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)),
+    );
     this.#stirred.clear();
     await Promise.all(
       due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),

@@ -1,13 +1,18 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { headersOf, poolColumns, rowOf, vmColumnsOfPool } from '../cli/columns.ts';
-import { vmsByPool, type Vm } from './objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
+import { vmsByPool, type Vm } from './objects.ts';
 
 /** Each pool as a table of one row, and beneath it the table of its VMs. */
-export async function poolTrees(kube: KubeClient, pools: Stored[], namespace: string, wide: boolean): Promise<string[]> {
+export async function poolTrees(
+  kube: KubeClient,
+  pools: Stored[],
+  namespace: string,
+  wide: boolean,
+): Promise<string[]> {
   const { items } = await ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace }));
   const vms = vmsByPool(items);
   const choice = { wide, namespaces: false };

@@ -1,10 +1,10 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import type { GoingPool } from './delete.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { note } from '../cli/output.ts';
+import type { GoingPool } from './delete.ts';
 
 const REMARK_MS = 2_000;
 

@@ -1,7 +1,7 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { aboutKind } from '../cli/known-kind.ts';
 import { byName, type Pool, type Vm } from './objects.ts';
 
@@ -47,7 +47,10 @@ export class FleetWatch {
     });
   }
 
-  /** Resolves once everything that is there is known. Throws where it cannot be read; later a watch that breaks is made again. */
+  /**
+   * Resolves once everything that is there is known. Throws where it cannot be read; later a watch that breaks is made
+   * again.
+   */
   async start(): Promise<this> {
     try {
       await Promise.race([Promise.all([this.#pools.start().ready(), this.#vms.start().ready()]), this.#failed.promise]);
@@ -61,7 +64,9 @@ export class FleetWatch {
 
   pools(): Stored<Pool>[] {
     const { names } = this.#options;
-    return [...this.#pools.values()].filter(({ metadata }) => names.length === 0 || names.includes(metadata.name)).sort(byName);
+    return [...this.#pools.values()]
+      .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
+      .sort(byName);
   }
 
   vms(): Stored<Vm>[] {

@@ -1,19 +1,19 @@
-import { updateRules } from '../../api/pool-defaults.ts';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { updateRules } from '../../api/pool-defaults.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import type { Stored } from '../../api/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { Pools } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import { rolloutView } from './view.ts';
+import type { Pool } from '../pools/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
 import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
+import { rolloutView } from './view.ts';
 
 /** drover itself writes a pool's status twice a second while much happens: each write makes a newer version. */
 const TRIES = 20;
@@ -28,7 +28,12 @@ export interface TemplateChange {
  * Gives the pool another template as a whole, with who asked and why, unless it has another by then than `pool` has:
  * throws `Failure` then.
  */
-export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, change: TemplateChange, dryRun: DryRun): Promise<void> {
+export async function changeTemplate(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  change: TemplateChange,
+  dryRun: DryRun,
+): Promise<void> {
   const { namespace, name, uid } = pool.metadata;
   const key: ObjectKey = { namespace, name };
   if (dryRun === 'client') return;
@@ -42,8 +47,11 @@ export async function changeTemplate(kube: KubeClient, pool: Stored<Pool>, chang
     } catch (error) {
       if (!isConflict(error) || tries === TRIES) throw error;
       newest = await kube.get<Pool>(Pools.resource, key);
-      if (newest.metadata.uid === uid && revisionOf(poolTemplate(newest.spec)) === revisionOf(poolTemplate(pool.spec))) continue;
-      throw new Failure(`pool ${name} has just got another template by somebody else, and keeps that: look again`, { cause: error });
+      if (newest.metadata.uid === uid && revisionOf(poolTemplate(newest.spec)) === revisionOf(poolTemplate(pool.spec)))
+        continue;
+      throw new Failure(`pool ${name} has just got another template by somebody else, and keeps that: look again`, {
+        cause: error,
+      });
     }
   }
   if (dryRun === 'none') await handOver(kube, key);
@@ -54,16 +62,29 @@ export function remarksOn(pool: Stored<Pool>): string[] {
   const { pool: name, paused } = rolloutView(pool);
   const { kind } = updateRules(pool.spec.updateStrategy);
   return [
-    ...(paused === null ? [] : [`pool ${name} is paused by ${paused.by}: nothing begins until ${paused.at === null ? 'that is false' : '`drover rollout resume`'}`]),
-    ...(kind === 'proactive' ? [] : [`pool ${name} has updateStrategy ${kind}: VMs take it ${kind === 'unmanaged' ? 'when people update them' : 'once they stop'}`]),
+    ...(paused === null
+      ? []
+      : [
+          `pool ${name} is paused by ${paused.by}: nothing begins until ${paused.at === null ? 'that is false' : '`drover rollout resume`'}`,
+        ]),
+    ...(kind === 'proactive'
+      ? []
+      : [
+          `pool ${name} has updateStrategy ${kind}: VMs take it ${kind === 'unmanaged' ? 'when people update them' : 'once they stop'}`,
+        ]),
   ];
 }
 
 /** A merge patch would keep what the other template has and this one has not. */
 function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
-  const annotations = { ...metadata.annotations, [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
+  const annotations = {
+    ...metadata.annotations,
+    [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(template)),
+    [CHANGE_CAUSE_ANNOTATION]: cause,
+  };
   const fields = specOf(template, spec.nameGeneration);
-  const isSame = revisionOf(poolTemplate({ ...fields, nameGeneration: spec.nameGeneration ?? {} })) === revisionOf(template);
+  const isSame =
+    revisionOf(poolTemplate({ ...fields, nameGeneration: spec.nameGeneration ?? {} })) === revisionOf(template);
   return [
     // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },

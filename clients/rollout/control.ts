@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
-import { askPool, since, type PoolAsk } from '../pools/ask-pool.ts';
 import { Failure } from '../cli/failure.ts';
+import type { DryRun } from '../cli/values.ts';
+import { askPool, since, type PoolAsk } from '../pools/ask-pool.ts';
 import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
-import type { DryRun } from '../cli/values.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 /** What a person asks of a rollout that is under way. */
@@ -37,7 +37,9 @@ export const resume: Control = {
   check: ({ spec, status }, { pool, halted }) => {
     if (status?.rollout?.paused !== undefined || halted !== null) return;
     if (spec.paused === true) throw new Failure(heldBySpec(pool));
-    throw new Failure(`pool ${pool} is not paused, and nothing of its rollout has failed or was aborted: nothing to resume`);
+    throw new Failure(
+      `pool ${pool} is not paused, and nothing of its rollout has failed or was aborted: nothing to resume`,
+    );
   },
   isTaken: ({ paused, halted }) => (paused === null || paused.at === null) && halted === null,
 };
@@ -46,9 +48,14 @@ export const abort: Control = {
   signal: 'abort',
   done: 'aborted',
   check: (_pool, { pool, end, phase, halted }) => {
-    if (halted?.kind === 'Aborted') throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
-    if (end === 'Complete' || end === 'LeftToOthers' || SCALING.has(phase)) throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
-    if (end === 'Failed') throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`);
+    if (halted?.kind === 'Aborted')
+      throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
+    if (end === 'Complete' || end === 'LeftToOthers' || SCALING.has(phase))
+      throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
+    if (end === 'Failed')
+      throw new Failure(
+        `the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`,
+      );
   },
   isTaken: ({ halted }) => halted?.kind === 'Aborted',
 };
@@ -59,13 +66,19 @@ export const promote = (full: boolean): Control => ({
   more: { full },
   done: full ? 'promoted past all its steps' : 'promoted',
   check: ({ spec }, { pool, step, end, phase }) => {
-    if ((spec.rollout?.steps ?? []).length === 0) throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);
-    if (end !== null && end !== 'Blocked') throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
-    if (step === null || SCALING.has(phase)) throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
-    if (step.passed >= step.of) throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
+    if ((spec.rollout?.steps ?? []).length === 0)
+      throw new Failure(`pool ${pool} has no spec.rollout.steps: nothing to promote`);
+    if (end !== null && end !== 'Blocked')
+      throw new Failure(`the rollout of pool ${pool} is over, ${phase}: nothing to promote`);
+    if (step === null || SCALING.has(phase))
+      throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
+    if (step.passed >= step.of)
+      throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
     // Two people who promote at once would otherwise pass two steps.
     if (step.reachedAt !== null || full) return;
-    throw new Failure(`the rollout of pool ${pool} has not reached step ${step.passed + 1} of ${step.of} yet; --full goes past all of them`);
+    throw new Failure(
+      `the rollout of pool ${pool} has not reached step ${step.passed + 1} of ${step.of} yet; --full goes past all of them`,
+    );
   },
   isTaken: (now, before) => {
     // Where the rollout is over, or another's, no step is left to see.
@@ -87,7 +100,12 @@ export async function controlRollout(
   const before = rolloutView(pool);
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${before.pool} is being deleted`);
   control.check(pool, before);
-  return askPool(session, pool, { ...control, what: control.signal, isTaken: (now) => control.isTaken(rolloutView(now), before) }, options);
+  return askPool(
+    session,
+    pool,
+    { ...control, what: control.signal, isTaken: (now) => control.isTaken(rolloutView(now), before) },
+    options,
+  );
 }
 
 /** Throws `Failure` where what was asked for was done, and something else goes on holding the pool. */

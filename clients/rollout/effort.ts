@@ -1,11 +1,11 @@
-import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
+import { KubeVirts } from '../../api/resources.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
 import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/vm-update/disruption.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { KubeVirts } from '../../api/resources.ts';
 import type { Pool } from '../pools/objects.ts';
 
 const MEANINGS: Record<Effort, string> = {
@@ -27,10 +27,19 @@ export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promi
   }
 }
 
-/** One line that says what it takes to bring guests from one template to the other, and whether the pool allows that. */
-export function effortInWords(pool: Pool, from: VmTemplate, to: VmTemplate, strategy: VmRolloutStrategy | null): string {
+/**
+ * One line that says what it takes to bring guests from one template to the other, and whether the pool allows that.
+ */
+export function effortInWords(
+  pool: Pool,
+  from: VmTemplate,
+  to: VmTemplate,
+  strategy: VmRolloutStrategy | null,
+): string {
   const power = startsOrStops(from, to) ? '; KubeVirt starts or stops VMs for it' : '';
-  const efforts = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) => effortBetween(from, to, one));
+  const efforts = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) =>
+    effortBetween(from, to, one),
+  );
   const [effort, otherwise] = efforts;
   if (otherwise === undefined || otherwise === effort) return `${meaningOf(pool, effort!)}${power}`;
   return `${meaningOf(pool, effort!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}`;
@@ -41,5 +50,7 @@ function meaningOf({ spec }: Pool, effort: Effort): string {
   const meaning = `${effort}: ${MEANINGS[effort]}`;
   if (rules.kind === 'unmanaged') return `${meaning}, by people, as updateStrategy says`;
   if (rules.kind === 'opportunistic') return `${meaning}, once they stop by themselves, as updateStrategy says`;
-  return exceeds(effort, rules.disruption) ? `${meaning}, but the pool allows no more than ${rules.disruption}` : meaning;
+  return exceeds(effort, rules.disruption)
+    ? `${meaning}, but the pool allows no more than ${rules.disruption}`
+    : meaning;
 }

@@ -1,11 +1,11 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
 import { aboutKind } from '../cli/known-kind.ts';
 import { noteBrokenWatch } from '../cli/output.ts';
+import type { Pool } from '../pools/objects.ts';
 
 export interface Followed {
   kube: KubeClient;
@@ -15,8 +15,14 @@ export interface Followed {
   signal?: AbortSignal | undefined;
 }
 
-/** Calls `look` with the pools, first as they were given and then after each change, until it says true. All are of one namespace. */
-export async function followPools({ kube, pools, signal }: Followed, look: (pools: Stored<Pool>[]) => boolean): Promise<void> {
+/**
+ * Calls `look` with the pools, first as they were given and then after each change, until it says true. All are of one
+ * namespace.
+ */
+export async function followPools(
+  { kube, pools, signal }: Followed,
+  look: (pools: Stored<Pool>[]) => boolean,
+): Promise<void> {
   if (pools.length === 0 || look(pools)) return;
   signal?.throwIfAborted();
   const newest = new Map(pools.map((pool) => [pool.metadata.name, pool]));

@@ -1,8 +1,8 @@
 import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
-import { Pools } from '../cli/targets.ts';
 import { APPLY_MANAGER } from '../apply/apply.ts';
+import { Pools } from '../cli/targets.ts';
 
 /** Field manager of `drover rollout`. */
 export const ROLLOUT_MANAGER = 'drover-rollout';
@@ -51,12 +51,15 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
 
 /** The same entries where there is nothing to hand over. */
 export function handedOver(entries: ManagedFields[]): ManagedFields[] {
-  const own = entries.find(({ manager, operation, subresource }) => manager === ROLLOUT_MANAGER && operation === 'Update' && !subresource);
+  const own = entries.find(
+    ({ manager, operation, subresource }) => manager === ROLLOUT_MANAGER && operation === 'Update' && !subresource,
+  );
   if (own === undefined) return entries;
   const given = structuredClone(own.fieldsV1);
   const kept = take(given, RESTARTED_AT);
   if (Object.keys(given).length === 0) return entries;
-  const isApply = ({ manager, operation }: ManagedFields): boolean => manager === APPLY_MANAGER && operation === 'Apply';
+  const isApply = ({ manager, operation }: ManagedFields): boolean =>
+    manager === APPLY_MANAGER && operation === 'Apply';
   const apply = entries.find(isApply);
   const heir: ManagedFields = {
     manager: APPLY_MANAGER,
@@ -75,7 +78,10 @@ const union = (one: Fields, other: Fields): Fields => ({
   ...Object.fromEntries(Object.entries(other).map(([key, below]) => [key, union(one[key] ?? {}, below)])),
 });
 
-/** Takes the field at `path` out, with what holds nothing else then, and returns it in its place; nothing where it is not there. */
+/**
+ * Takes the field at `path` out, with what holds nothing else then, and returns it in its place; nothing where it is
+ * not there.
+ */
 function take(fields: Fields, [first, ...rest]: string[]): Fields | undefined {
   const key = `f:${first}`;
   const below = fields[key];

@@ -4,7 +4,10 @@ import type { NamedRevision, RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;
 
-/** Milliseconds since the epoch; without it, times are told as they are, so that lines change only where the rollout does. */
+/**
+ * Milliseconds since the epoch; without it, times are told as they are, so that lines change only where the rollout
+ * does.
+ */
 export type Now = number | undefined;
 
 /** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
@@ -20,7 +23,8 @@ export function rolloutLines(view: RolloutView, now: Now): string[] {
 /** As `rolloutLines`, where there is more to say than that all VMs have the template. */
 export function noteworthyLines(view: RolloutView, now: Now): string[] {
   const { phase, failures, paused } = view;
-  const isQuiet = phase === 'Pending' || phase === 'Deleting' || (phase === 'Complete' && failures.length === 0 && paused === null);
+  const isQuiet =
+    phase === 'Pending' || phase === 'Deleting' || (phase === 'Complete' && failures.length === 0 && paused === null);
   return isQuiet ? [] : rolloutLines(view, now);
 }
 
@@ -47,7 +51,11 @@ function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
   // The message names the step already.
   if (step.reachedAt !== null && phase.startsWith('Waiting')) return [`reached ${whenOf(step.reachedAt, now)}`];
   const at = `step ${step.passed + 1} of ${step.of}`;
-  return [step.reachedAt === null ? `on the way to ${at}` : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`];
+  return [
+    step.reachedAt === null
+      ? `on the way to ${at}`
+      : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`,
+  ];
 }
 
 function pauseLines({ paused }: RolloutView, now: Now): string[] {
@@ -60,9 +68,7 @@ function failureLines({ failures, message }: RolloutView, now: Now): string[] {
   const earlier = failures.length - FAILURES_SHOWN;
   return [
     ...(earlier > 0 ? [paint('red', `${failures.length} VMs failed; the last ${FAILURES_SHOWN}:`)] : []),
-    ...failures
-      .slice(-FAILURES_SHOWN)
-      .map((failure) => paint('red', plain(failureLine(failure, message, now)))),
+    ...failures.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(failureLine(failure, message, now)))),
   ];
 }
 

@@ -1,9 +1,9 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Stored } from '../../api/objects.ts';
 import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
+import type { Pool } from '../pools/objects.ts';
 import { effortInWords, rolloutStrategyOf } from './effort.ts';
 import { rolloutView } from './view.ts';
 
@@ -40,6 +40,8 @@ const HALTS: Record<string, string> = {
 };
 
 const scalingInWords = (from: number, to: number): string =>
-  to > from ? `${count(to - from)} would be added, ${from} to ${to}` : `${count(from - to)} would be removed, ${from} to ${to}`;
+  to > from
+    ? `${count(to - from)} would be added, ${from} to ${to}`
+    : `${count(from - to)} would be removed, ${from} to ${to}`;
 
 const count = (vms: number): string => (vms === 1 ? '1 VM' : `${vms} VMs`);

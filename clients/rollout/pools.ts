@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
 import { UsageError } from '../cli/failure.ts';
-import { byName, type Pool } from '../pools/objects.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Session } from '../session/session.ts';
 import { namedTargetsOf, Pools, targetsOf } from '../cli/targets.ts';
+import { byName, type Pool } from '../pools/objects.ts';
+import type { Session } from '../session/session.ts';
 
 /** The pools that are named, in that order. Throws `UsageError`, or a `KubeError` (404) for one that is not there. */
 export async function namedPools(session: Session, words: string[]): Promise<Stored<Pool>[]> {
@@ -15,7 +15,10 @@ export async function poolsOf(session: Session, words: string[]): Promise<Stored
   const { names } = targetsOf(words, [Pools]);
   if (names.length > 0) return readPools(session, names);
   const kube = await session.kube();
-  const { items } = await ofKnownKind(Pools.resource, kube.list<Pool>(Pools.resource, { namespace: await session.namespace() }));
+  const { items } = await ofKnownKind(
+    Pools.resource,
+    kube.list<Pool>(Pools.resource, { namespace: await session.namespace() }),
+  );
   return items.sort(byName);
 }
 
@@ -30,5 +33,8 @@ async function readPools(session: Session, names: string[]): Promise<Stored<Pool
   const kube = await session.kube();
   const namespace = await session.namespace();
   const distinct = [...new Set(names)];
-  return ofKnownKind(Pools.resource, Promise.all(distinct.map((name) => kube.get<Pool>(Pools.resource, { namespace, name }))));
+  return ofKnownKind(
+    Pools.resource,
+    Promise.all(distinct.map((name) => kube.get<Pool>(Pools.resource, { namespace, name }))),
+  );
 }

@@ -1,9 +1,9 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
-import type { Pool } from '../pools/objects.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain, print, shortDuration } from '../cli/output.ts';
+import type { Pool } from '../pools/objects.ts';
 import { bar } from '../pools/status-view.ts';
 import { printData, type DataFormat } from './data.ts';
 import { followPools } from './follow-pools.ts';
@@ -21,7 +21,8 @@ export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], out
   else await printData(asData(views), output);
 }
 
-const asData = (views: RolloutView[]): RolloutView | { items: RolloutView[] } => (views.length === 1 ? views[0]! : { items: views });
+const asData = (views: RolloutView[]): RolloutView | { items: RolloutView[] } =>
+  views.length === 1 ? views[0]! : { items: views };
 
 export interface FollowOptions {
   output?: DataFormat | undefined;
@@ -39,7 +40,11 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
   } catch (error) {
     if (signal?.aborted !== true) throw error;
     const open = board.views().filter(({ end }) => end === null);
-    throw new AggregateError(open.map((view) => new Failure(stillInWords(view, timeoutMs))), 'time is over', { cause: error });
+    throw new AggregateError(
+      open.map((view) => new Failure(stillInWords(view, timeoutMs))),
+      'time is over',
+      { cause: error },
+    );
   } finally {
     await board.end();
   }
@@ -52,7 +57,8 @@ const stillInWords = ({ pool, phase, updatedReplicas, replicas }: RolloutView, t
 
 function endInWords({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
   const count = `${updatedReplicas} of ${replicas} VMs are updated`;
-  if (end === 'LeftToOthers') return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
+  if (end === 'LeftToOthers')
+    return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
   return `pool ${pool}: the rollout is ${phase}, ${count}${message === '' ? '' : `: ${message}`}`;
 }
 
@@ -110,7 +116,8 @@ class Board {
 
   #draw(views: RolloutView[]): void {
     const now = Date.now();
-    if (this.#output === undefined) this.#live!.draw(views.flatMap((view, index) => [...(index === 0 ? [] : ['']), ...blockOf(view, now)]));
+    if (this.#output === undefined)
+      this.#live!.draw(views.flatMap((view, index) => [...(index === 0 ? [] : ['']), ...blockOf(view, now)]));
     else {
       const output = this.#output;
       this.#printing = this.#printing.then(() => {

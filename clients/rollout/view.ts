@@ -1,6 +1,6 @@
+import type { Stored } from '../../api/objects.ts';
 import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { Stored } from '../../api/objects.ts';
 import type { Pool } from '../pools/objects.ts';
 import type { Revision } from './revisions/revisions.ts';
 
@@ -13,11 +13,14 @@ export type NamedRevision = Pick<Revision, 'hash'> & { number: number | null };
 export interface RolloutView {
   namespace: string;
   pool: string;
-  /** The reason of the condition `Progressing`; `Pending` until drover has looked at the newest spec, `Deleting` at the end. */
+  /**
+   * The reason of the condition `Progressing`; `Pending` until drover has looked at the newest spec, `Deleting` at the
+   * end.
+   */
   phase: string;
   /**
-   * Whether drover does nothing more by itself, and how it ended; null while it goes on, or waits. `Blocked`: it goes on if
-   * the VMs that hold it up come back, and nobody knows when.
+   * Whether drover does nothing more by itself, and how it ended; null while it goes on, or waits. `Blocked`: it goes
+   * on if the VMs that hold it up come back, and nobody knows when.
    */
   end: 'Complete' | 'Failed' | 'Blocked' | 'LeftToOthers' | null;
   message: string;
@@ -52,7 +55,10 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
   const { metadata, spec, status } = pool;
   const target = revisionOf(poolTemplate(spec));
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) && status?.updateRevision === target;
-  const named = (hash: string): NamedRevision => ({ hash, number: revisions.find((one) => one.hash === hash)?.number ?? null });
+  const named = (hash: string): NamedRevision => ({
+    hash,
+    number: revisions.find((one) => one.hash === hash)?.number ?? null,
+  });
   const { phase, message } = phaseOf(pool, isSeen);
   // What an older template has left behind says nothing of this one.
   const rollout = status?.rollout?.revision === target ? status.rollout : undefined;
@@ -78,7 +84,8 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
 }
 
 function phaseOf(pool: Stored<Pool>, isSeen: boolean): Pick<RolloutView, 'phase' | 'message'> {
-  if (pool.metadata.deletionTimestamp !== undefined) return { phase: 'Deleting', message: 'the pool is being deleted, and its VMs with it' };
+  if (pool.metadata.deletionTimestamp !== undefined)
+    return { phase: 'Deleting', message: 'the pool is being deleted, and its VMs with it' };
   const progressing = isSeen ? pool.status?.conditions?.find(({ type }) => type === 'Progressing') : undefined;
   if (progressing === undefined) return { phase: 'Pending', message: 'drover has not looked at the newest spec yet' };
   return { phase: progressing.reason ?? 'Unknown', message: progressing.message ?? '' };

@@ -23,7 +23,10 @@ export interface Followed<P> {
   failureOf?: (cause: unknown) => Error | undefined;
 }
 
-/** Shows it until it is over, and returns how it ended. Ctrl-C leaves it as it is. Throws `Failure` where it has no end of its own. */
+/**
+ * Shows it until it is over, and returns how it ended. Ctrl-C leaves it as it is. Throws `Failure` where it has no end
+ * of its own.
+ */
 export async function followRun<P>(session: Session, handle: WorkflowHandle, followed: Followed<P>): Promise<P> {
   const { workflowId: id } = handle;
   process.prependOnceListener('SIGINT', () => note(`\n${id} goes on: ${followed.commands(id)}`));
@@ -60,7 +63,9 @@ export async function resultOf<P>(
     const isEnded = error instanceof WorkflowFailedError;
     const own = isEnded ? followed.failureOf?.(error.cause) : undefined;
     if (own !== undefined) throw own;
-    const how = isEnded ? `was ended from outside: ${sentenceOf(error.cause ?? error)}` : `goes on, and can't be followed: ${sentenceOf(error)}`;
+    const how = isEnded
+      ? `was ended from outside: ${sentenceOf(error.cause ?? error)}`
+      : `goes on, and can't be followed: ${sentenceOf(error)}`;
     throw new Failure(`${id} ${how}`, { cause: error });
   }
 }
@@ -75,7 +80,10 @@ async function draw<P>(
   let trouble = '';
   while (!over.aborted) {
     try {
-      const [progress, troubles] = await Promise.all([askProgress(session, handle, query), troublesOf(session, handle)]);
+      const [progress, troubles] = await Promise.all([
+        askProgress(session, handle, query),
+        troublesOf(session, handle),
+      ]);
       live.draw([...lines(handle.workflowId, progress), ...troubleLines(troubles)]);
       if (until(progress)) return progress;
     } catch (error) {

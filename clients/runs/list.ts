@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { DroverPhase } from '../../workflows/search-attributes.ts';
-import { aboutSetup } from '../session/temporal.ts';
 import type { Session } from '../session/session.ts';
+import { aboutSetup } from '../session/temporal.ts';
 
 /** What every workflow that a person begins carries, for lists. */
 export interface RunMemo extends Record<string, unknown> {
@@ -26,8 +26,15 @@ const MOST_LISTED = 200;
 const LISTED_MS = 5_000;
 const ASK_MS = 100;
 
-/** Those of one type that Temporal keeps of this cluster, the newest first. Throws `Failure` where Temporal is not set up. */
-export async function listRuns<Memo extends RunMemo>(session: Session, type: string, { onlyRunning = false } = {}): Promise<ListedRun<Memo>[]> {
+/**
+ * Those of one type that Temporal keeps of this cluster, the newest first. Throws `Failure` where Temporal is not set
+ * up.
+ */
+export async function listRuns<Memo extends RunMemo>(
+  session: Session,
+  type: string,
+  { onlyRunning = false } = {},
+): Promise<ListedRun<Memo>[]> {
   const { client } = await session.temporal();
   const which = onlyRunning ? "ExecutionStatus = 'Running'" : "ExecutionStatus != 'ContinuedAsNew'";
   const query = `WorkflowType = '${type}' AND DroverCluster = '${session.cluster}' AND ${which}`;
@@ -43,14 +50,28 @@ export async function listRuns<Memo extends RunMemo>(session: Session, type: str
   return found.sort((one, other) => other.startedAt.localeCompare(one.startedAt));
 }
 
-function listed<Memo extends RunMemo>({ workflowId: id, status, startTime, memo, typedSearchAttributes }: WorkflowExecutionInfo): ListedRun<Memo> {
+function listed<Memo extends RunMemo>({
+  workflowId: id,
+  status,
+  startTime,
+  memo,
+  typedSearchAttributes,
+}: WorkflowExecutionInfo): ListedRun<Memo> {
   const said = typedSearchAttributes.get(DroverPhase) ?? '<unknown>';
   const saysItself = status.name === 'RUNNING' || status.name === 'COMPLETED' || said === 'Refused';
   const carried = (memo ?? {}) as Partial<Memo>;
-  return { id, phase: saysItself ? said : 'Terminated', startedAt: carried.begunAt ?? startTime.toISOString(), memo: carried };
+  return {
+    id,
+    phase: saysItself ? said : 'Terminated',
+    startedAt: carried.begunAt ?? startTime.toISOString(),
+    memo: carried,
+  };
 }
 
-/** Resolves once Temporal lists a workflow that has just begun, so that who asks next for the newest finds it; or after some seconds. */
+/**
+ * Resolves once Temporal lists a workflow that has just begun, so that who asks next for the newest finds it; or after
+ * some seconds.
+ */
 export async function untilListed(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const end = Date.now() + LISTED_MS;

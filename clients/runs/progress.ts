@@ -14,7 +14,10 @@ export async function askProgress<P>(session: Session, handle: WorkflowHandle, q
   try {
     return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, asking));
   } catch (error) {
-    if ((error as Error).name === 'WorkflowNotFoundError') throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
-    throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, { cause: error });
+    if ((error as Error).name === 'WorkflowNotFoundError')
+      throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
+    throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -1,16 +1,24 @@
 import { abort, pause, resume } from '../../workflows/messages.ts';
-import { askedBy } from '../session/asked-by.ts';
-import { askWorkflow } from '../pools/ask-pool.ts';
 import { Failure } from '../cli/failure.ts';
-import { missingWorkers } from '../session/missing-workers.ts';
 import { note } from '../cli/output.ts';
+import { askWorkflow } from '../pools/ask-pool.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 
 const SIGNALS = { pause, resume, abort };
 export type RunSignal = keyof typeof SIGNALS;
 
-/** Asks a workflow that a person has begun for something. Throws `Failure` where none of that id runs; `lists` is the command that lists them. */
-export async function steerRun(session: Session, id: string, signal: RunSignal, { reason, lists }: { reason?: string | undefined; lists: string }): Promise<void> {
+/**
+ * Asks a workflow that a person has begun for something. Throws `Failure` where none of that id runs; `lists` is the
+ * command that lists them.
+ */
+export async function steerRun(
+  session: Session,
+  id: string,
+  signal: RunSignal,
+  { reason, lists }: { reason?: string | undefined; lists: string },
+): Promise<void> {
   const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const isThere = await askWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
   if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);

@@ -19,8 +19,8 @@ const WORDS: Record<string, string> = {
 };
 
 /**
- * What a workflow tries again and again, and why that fails, a sentence each: whatever else it has to do waits for that. It knows no more
- * of it than that it waits. None where Temporal doesn't tell.
+ * What a workflow tries again and again, and why that fails, a sentence each: whatever else it has to do waits for
+ * that. It knows no more of it than that it waits. None where Temporal doesn't tell.
  */
 export async function troublesOf(session: Session, handle: WorkflowHandle): Promise<string[]> {
   const described = await session.untilAnswered(handle.describe()).catch(() => null);

@@ -2,10 +2,14 @@ import { UsageError } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * The whole id of a workflow that a person has begun, by that or by its last part; `idOf` makes ids of its kind, and `kind` names one of
- * these. Throws `UsageError` for the id of anything else: a pool would understand a `pause`, too.
+ * The whole id of a workflow that a person has begun, by that or by its last part; `idOf` makes ids of its kind, and
+ * `kind` names one of these. Throws `UsageError` for the id of anything else: a pool would understand a `pause`, too.
  */
-export function wholeIdOf({ cluster }: Pick<Session, 'cluster'>, id: string, { idOf, kind }: { idOf: (cluster: string, id: string) => string; kind: string }): string {
+export function wholeIdOf(
+  { cluster }: Pick<Session, 'cluster'>,
+  id: string,
+  { idOf, kind }: { idOf: (cluster: string, id: string) => string; kind: string },
+): string {
   if (id === '') throw new UsageError(`which ${kind}? "" is no id`);
   if (!id.includes('/')) return idOf(cluster, id);
   const own = idOf(cluster, '');
@@ -15,5 +19,7 @@ export function wholeIdOf({ cluster }: Pick<Session, 'cluster'>, id: string, { i
     throw new UsageError(`${id} is no ${kind}`);
   }
   const isOfKind = id.startsWith(own.slice(0, own.indexOf('/') + 1));
-  throw new UsageError(isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is no ${kind}`);
+  throw new UsageError(
+    isOfKind ? `${id} is of another cluster than ${cluster}: give that one with --cluster` : `${id} is no ${kind}`,
+  );
 }

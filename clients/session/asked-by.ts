@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import { SelfSubjectReviews } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 
 /** What a pool's status takes. */
@@ -17,10 +17,13 @@ interface SelfSubjectReview {
 const known = new WeakMap<KubeClient, Promise<string | undefined>>();
 
 /**
- * Who asks for a change, for the people who read it later: $DROVER_ASKED_BY, or the user as the API server knows them, or
- * `<user>@<host>` if the API server doesn't say. No proof of anything: the environment may claim any name.
+ * Who asks for a change, for the people who read it later: $DROVER_ASKED_BY, or the user as the API server knows them,
+ * or `<user>@<host>` if the API server doesn't say. No proof of anything: the environment may claim any name.
  */
-export async function askedBy(kube: () => Promise<KubeClient>, environment: NodeJS.ProcessEnv = process.env): Promise<string> {
+export async function askedBy(
+  kube: () => Promise<KubeClient>,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
   const given = plain(environment['DROVER_ASKED_BY'] ?? '').trim();
   const name = given === '' ? ((await usernameIn(kube)) ?? `${userName()}@${hostname()}`) : given;
   return plain(name).slice(0, LONGEST);
@@ -39,7 +42,11 @@ async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | und
 }
 
 async function review(client: KubeClient): Promise<string | undefined> {
-  const asked: SelfSubjectReview = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview', metadata: { name: '' } };
+  const asked: SelfSubjectReview = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'SelfSubjectReview',
+    metadata: { name: '' },
+  };
   const { status } = await client.create<SelfSubjectReview>(SelfSubjectReviews, asked);
   return status?.userInfo?.username || undefined;
 }

@@ -14,7 +14,8 @@ export async function missingWorkers(session: Session): Promise<string | undefin
     const asking = (): ReturnType<typeof connection.workflowService.describeTaskQueue> =>
       connection.workflowService.describeTaskQueue({ namespace, taskQueue: { name } });
     const { pollers } = await connection.withDeadline(Date.now() + DEADLINE_MS, asking);
-    if (pollers?.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds) * 1000 > Date.now() - POLL_MS)) return undefined;
+    if (pollers?.some(({ lastAccessTime }) => Number(lastAccessTime?.seconds) * 1000 > Date.now() - POLL_MS))
+      return undefined;
     return `no drover worker polls the task queue ${name}: nothing happens until one does; \`drover worker\` starts one`;
   } catch (error) {
     return `whether a drover worker runs is not known: ${sentenceOf(error)}`;

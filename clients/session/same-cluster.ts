@@ -7,7 +7,10 @@ import type { Session } from './session.ts';
  * A user who may not read the namespace kube-system, or who reaches Temporal alone, is trusted.
  */
 export async function ensureSameCluster(session: Session): Promise<void> {
-  const [{ client }, { ClusterNameTaken, watchedCluster }] = await Promise.all([session.temporal(), import('../../workers/watch/cluster-watch.ts')]);
+  const [{ client }, { ClusterNameTaken, watchedCluster }] = await Promise.all([
+    session.temporal(),
+    import('../../workers/watch/cluster-watch.ts'),
+  ]);
   const { cluster } = session;
   const [uid, watched] = await Promise.all([uidOf(session), watchedCluster(client, cluster)]);
   if (uid === undefined || watched === undefined || watched === uid) return;

@@ -93,17 +93,23 @@ export class Session {
   }
 
   async close(): Promise<void> {
-    // Temporal's client tries a call again by a timer of its own, and throws out of it where the connection is closed by then.
+    // Temporal's client tries a call again by a timer of its own, and throws out of it where the connection is closed
+    // by then.
     await Promise.allSettled(this.#unanswered);
     const [kube, temporal] = await Promise.allSettled([this.#kube, this.#temporal]);
     if (kube.status === 'fulfilled') await kube.value?.client.close();
     if (temporal.status === 'fulfilled') await temporal.value?.connection.close();
   }
 
-  /** A flag counts for more than the environment, and --state is one too; behind that, --context is one of the stack's kubeconfig. */
+  /**
+   * A flag counts for more than the environment, and --state is one too; behind that, --context is one of the stack's
+   * kubeconfig.
+   */
   #kubeGiven(): boolean {
     const { kubeconfig, context, state } = this.globals;
-    return kubeconfig !== undefined || (state === undefined && (context !== undefined || Boolean(process.env['KUBECONFIG'])));
+    return (
+      kubeconfig !== undefined || (state === undefined && (context !== undefined || Boolean(process.env['KUBECONFIG'])))
+    );
   }
 
   #temporalGiven(): boolean {
@@ -127,17 +133,25 @@ export class Session {
     return isKubeconfigOf(stack, kubeconfig) || isTemporalOf(stack, address) ? stack : undefined;
   }
 
-  /** Throws `Failure` while the stack starts or stops: the same command must not reach another cluster at one moment than at the next. */
+  /**
+   * Throws `Failure` while the stack starts or stops: the same command must not reach another cluster at one moment
+   * than at the next.
+   */
   async #refuseUnready(): Promise<void> {
     const { unreadyStack } = await import('../../dev/find-stack.ts');
     const unready = unreadyStack();
     if (unready === undefined) return;
     const { state, phase } = unready;
     const what = phase === 'starting' ? 'not ready yet' : 'just stopping';
-    throw new Failure(`the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`);
+    throw new Failure(
+      `the embedded stack at ${state} is ${what}: wait until \`drover dev status\` says otherwise, or say which cluster is meant, with --kubeconfig`,
+    );
   }
 
-  /** Throws `Failure` if Temporal was given, an embedded stack runs, and nothing tells whether the stack's cluster is meant or the user's. */
+  /**
+   * Throws `Failure` if Temporal was given, an embedded stack runs, and nothing tells whether the stack's cluster is
+   * meant or the user's.
+   */
   async #refuseUnclear(): Promise<void> {
     const { findStack } = await import('../../dev/find-stack.ts');
     const stack = findStack();
@@ -165,8 +179,11 @@ export class Session {
     }
     await this.#refuseUnclear();
     if (existsSync(join(homedir(), '.kube', 'config')) || process.env['KUBERNETES_SERVICE_HOST']) return undefined;
-    if (this.#temporalGiven()) throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
-    throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`');
+    if (this.#temporalGiven())
+      throw new Failure('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
+    throw new Failure(
+      'no cluster to talk to: give --kubeconfig or KUBECONFIG, or start the embedded stack with `drover dev`',
+    );
   }
 
   async #openKube(): Promise<{ client: KubeClient; namespace: string }> {

@@ -21,7 +21,10 @@ export interface TemporalChoice {
   configured?: boolean;
 }
 
-/** Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on top. */
+/**
+ * Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on
+ * top.
+ */
 export async function connectTemporal(given: TemporalChoice): Promise<Temporal> {
   const config: ReturnType<typeof loadClientConnectConfig> =
     given.configured === false ? { connectionOptions: {} } : readConfig();
@@ -31,7 +34,12 @@ export async function connectTemporal(given: TemporalChoice): Promise<Temporal> 
   const dataConverter = await readDataConverter();
   try {
     const connection = await Connection.connect({ ...options, address, connectTimeout: CONNECT_TIMEOUT_MS });
-    return { connection, client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }), namespace, address };
+    return {
+      connection,
+      client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),
+      namespace,
+      address,
+    };
   } catch (error) {
     throw new Failure(
       `Temporal at ${address} does not answer (${sentenceOf(error)}): ` +
@@ -67,13 +75,18 @@ export const GrpcCode = {
   UNAVAILABLE: 14,
 } as const;
 
-/** The same error, or what to do about it where Temporal does not know drover's search attributes; what else it refuses in its own words. */
+/**
+ * The same error, or what to do about it where Temporal does not know drover's search attributes; what else it refuses
+ * in its own words.
+ */
 export function aboutSetup(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!isGrpcServiceError(cause)) continue;
     const code: number = cause.code;
     if (code !== GrpcCode.INVALID_ARGUMENT) continue;
-    const words = /search attribute/i.test(cause.details) ? "Temporal does not know drover's search attributes: run `drover setup` first" : `Temporal refuses it: ${cause.details}`;
+    const words = /search attribute/i.test(cause.details)
+      ? "Temporal does not know drover's search attributes: run `drover setup` first"
+      : `Temporal refuses it: ${cause.details}`;
     return new Failure(words, { cause: error });
   }
   return error;

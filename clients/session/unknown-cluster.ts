@@ -2,7 +2,10 @@ import { watchIdOf } from '../../workflows/messages.ts';
 import { note } from '../cli/output.ts';
 import type { Session } from './session.ts';
 
-/** Says so if Temporal knows no cluster of the command's name: it would look like a cluster in which nothing has happened. */
+/**
+ * Says so if Temporal knows no cluster of the command's name: it would look like a cluster in which nothing has
+ * happened.
+ */
 export async function remarkOnCluster(session: Session): Promise<void> {
   const { cluster } = session;
   const { client, address } = await session.temporal();
@@ -10,8 +13,11 @@ export async function remarkOnCluster(session: Session): Promise<void> {
   if ((await watchedCluster(client, cluster)) !== undefined) return;
   const known: string[] = [];
   const query = "WorkflowType = 'watch' AND ExecutionStatus = 'Running'";
-  for await (const { workflowId } of client.workflow.list({ query })) known.push(workflowId.slice(watchIdOf('').length));
+  for await (const { workflowId } of client.workflow.list({ query }))
+    known.push(workflowId.slice(watchIdOf('').length));
   const others = known.length === 0 ? 'none, and `drover setup` makes one known' : known.sort().join(', ');
   const where = `Temporal at ${address}`;
-  note(`no workflow watches a cluster named ${cluster} in ${where}; --cluster and DROVER_CLUSTER choose among: ${others}`);
+  note(
+    `no workflow watches a cluster named ${cluster} in ${where}; --cluster and DROVER_CLUSTER choose among: ${others}`,
+  );
 }

@@ -1,18 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../../api/crd/crds.ts';
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
-import { Failure } from '../cli/failure.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { outcomeOf, readIfThere } from '../apply/server-side-apply.ts';
+import { Failure } from '../cli/failure.ts';
 
 const ESTABLISHED_TIMEOUT_MS = 30_000;
 const POLL_MS = 100;
 
 interface Crd extends KubeObject {
-  spec: { group: string; names: { kind: string; plural: string }; scope: string; versions: { name: string; served: boolean }[] };
+  spec: {
+    group: string;
+    names: { kind: string; plural: string };
+    scope: string;
+    versions: { name: string; served: boolean }[];
+  };
   status?: { conditions?: Condition[] };
 }
 
@@ -58,14 +63,24 @@ async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Prom
   const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
   const { group, names, versions } = spec;
   const version = versions.find(({ served }) => served)!.name;
-  const resource: Resource = { group, version, plural: names.plural, kind: names.kind, namespaced: spec.scope === 'Namespaced' };
+  const resource: Resource = {
+    group,
+    version,
+    plural: names.plural,
+    kind: names.kind,
+    namespaced: spec.scope === 'Namespaced',
+  };
   for (;;) {
     const { status } = await kube.get<Crd>(CustomResourceDefinitions, { name });
     const conditions = status?.conditions ?? [];
-    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True') && (await answers(kube, resource)))
+    if (
+      conditions.some(({ type, status }) => type === 'Established' && status === 'True') &&
+      (await answers(kube, resource))
+    )
       return;
     const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False');
-    if (refused !== undefined) throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
+    if (refused !== undefined)
+      throw new Failure(`the API server does not take ${name}: ${refused.message ?? refused.reason}`);
     if (Date.now() > deadline)
       throw new Failure(`the API server has not begun to serve ${name} within 30 seconds; try \`drover setup\` again`);
     await sleep(POLL_MS);

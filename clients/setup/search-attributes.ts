@@ -20,7 +20,10 @@ const INDEXED_VALUE_TYPES: Record<SearchAttributeType, number> = {
 
 type SearchAttribute = (typeof searchAttributes)[number];
 
-/** What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has another type. */
+/**
+ * What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has
+ * another type.
+ */
 export async function missingSearchAttributes(temporal: Temporal): Promise<SearchAttribute[]> {
   const known = await knownTypes(temporal);
   return searchAttributes.filter(({ name, type }) => {

@@ -1,9 +1,9 @@
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
+import type { Temporal } from '../session/temporal.ts';
 import { applyCrds } from './crds.ts';
 import { missingSearchAttributes, registerSearchAttributes } from './search-attributes.ts';
 import { setUpWatch } from './watch.ts';
-import type { Temporal } from '../session/temporal.ts';
 
 export interface SetupOptions {
   kube: KubeClient;
@@ -17,8 +17,8 @@ export interface SetupOptions {
 }
 
 /**
- * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the workflow
- * that watches the cluster. It may be run any number of times. Throws `Failure` with one sentence.
+ * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the
+ * workflow that watches the cluster. It may be run any number of times. Throws `Failure` with one sentence.
  */
 export async function setup({ kube, temporal, cluster, dryRun = false, say }: SetupOptions): Promise<void> {
   // What may be refused is asked before anything is written.

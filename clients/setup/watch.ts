@@ -13,7 +13,10 @@ export interface WatchSetup {
   say: (line: string) => void;
 }
 
-/** Starts the workflow that watches the cluster, or leaves the one that runs. Throws `Failure` if that watches another cluster. */
+/**
+ * Starts the workflow that watches the cluster, or leaves the one that runs. Throws `Failure` if that watches another
+ * cluster.
+ */
 export async function setUpWatch({ kube, temporal, cluster, dryRun, say }: WatchSetup): Promise<void> {
   try {
     const wasRunning = await ensureWatch(temporal.client, { cluster, uid: await clusterUidOf(kube) }, dryRun);

@@ -1,9 +1,9 @@
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
 import { bytesOfNames, MOST_BYTES } from '../../decisions/restarts/size.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import type { Session } from '../session/session.ts';
 import { namedTargetsOf, Vms } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
+import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 
@@ -27,7 +27,10 @@ export interface ChosenVms {
 }
 
 /** The namespaces and labels that are meant. Throws `UsageError`. */
-export async function scopeOf(session: Session, { allNamespaces, selector }: Omit<Choice, 'pending'>): Promise<VmScope> {
+export async function scopeOf(
+  session: Session,
+  { allNamespaces, selector }: Omit<Choice, 'pending'>,
+): Promise<VmScope> {
   await checkSelector(selector);
   return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
 }
@@ -36,8 +39,10 @@ export async function scopeOf(session: Session, { allNamespaces, selector }: Omi
 export async function choose(session: Session, names: string[], choice: Choice): Promise<ChosenVms> {
   const { pending, allNamespaces, selector } = choice;
   if (pending && names.length > 0) throw new UsageError('give names or --pending, not both');
-  if (!pending && names.length === 0) throw new UsageError('which VMs? Give their names, or --pending for all that wait for a restart');
-  if (!pending && (allNamespaces || selector !== undefined)) throw new UsageError('-A and -l choose among those that wait for a restart: give --pending');
+  if (!pending && names.length === 0)
+    throw new UsageError('which VMs? Give their names, or --pending for all that wait for a restart');
+  if (!pending && (allNamespaces || selector !== undefined))
+    throw new UsageError('-A and -l choose among those that wait for a restart: give --pending');
   const chosen = await (pending ? choosePending(session, choice) : chooseNamed(session, names));
   ensureNotTooMany(chosen);
   return chosen;
@@ -64,7 +69,9 @@ async function chooseNamed(session: Session, words: string[]): Promise<ChosenVms
   const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
   const namespace = await session.namespace();
   const read = await readNamed(await session.kube(), namespace, names);
-  const running = read.flatMap(({ vm, guest }) => (guest === null ? [] : [{ namespace, name: vm.metadata.name, guest: guest.metadata.uid }]));
+  const running = read.flatMap(({ vm, guest }) =>
+    guest === null ? [] : [{ namespace, name: vm.metadata.name, guest: guest.metadata.uid }],
+  );
   return {
     guests: guestsOf(running),
     vms: running.map(({ name }) => ({ vm: `${namespace}/${name}`, why: null })),

@@ -13,7 +13,8 @@ const restart: Followed<RestartProgress> = {
 };
 
 /** How a restart stands. Throws `Failure` where nobody answers for it. */
-export const readRestart = (session: Session, handle: WorkflowHandle): Promise<RestartProgress> => askProgress(session, handle, restartProgress);
+export const readRestart = (session: Session, handle: WorkflowHandle): Promise<RestartProgress> =>
+  askProgress(session, handle, restartProgress);
 
 /** Shows a restart until it is over, and how it ended. Throws what was asked for and not done. */
 export async function followRestart(session: Session, handle: WorkflowHandle): Promise<void> {

@@ -1,12 +1,12 @@
 import { DO_NOT_DISRUPT_ANNOTATION, GROUP, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
-import { recordOf } from '../../decisions/machine-types/record.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import type { Vm } from '../pools/objects.ts';
-import { isOldGuest } from '../machine-types/report.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
-import { printData, type DataFormat } from '../rollout/data.ts';
 import { labelOf } from '../cli/targets.ts';
+import { isOldGuest } from '../machine-types/report.ts';
+import type { Vm } from '../pools/objects.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Vmi, VmScope, VmWithGuest } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as it is. */
@@ -26,13 +26,21 @@ export interface PendingVm {
   guest: string;
 }
 
-/** Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool or transition of drover's gave them another spec than their guests run. */
-export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] => vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
+/**
+ * Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool or transition of drover's gave them
+ * another spec than their guests run.
+ */
+export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] =>
+  vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
 
 function pending(vm: Stored<Vm>, guest: Stored<Vmi>): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;
   const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
-  const reasons = [...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']), ...olderRevision(vm, guest), ...olderMachineType(vm, guest)];
+  const reasons = [
+    ...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']),
+    ...olderRevision(vm, guest),
+    ...olderMachineType(vm, guest),
+  ];
   if (reasons.length === 0) return null;
   const owner = controllerOf(vm);
   return {
@@ -60,13 +68,19 @@ function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { s
   const record = recordOf(annotations);
   if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
   const type = status?.machine?.type || spec?.domain?.machine?.type || null;
-  return isOldGuest(type, record) ? [`its guest has machine type ${type}, which transition ${record.id} takes away`] : [];
+  return isOldGuest(type, record)
+    ? [`its guest has machine type ${type}, which transition ${record.id} takes away`]
+    : [];
 }
 
 export type PendingFormat = DataFormat | 'name' | 'wide';
 
 /** Prints them, or says that there are none. */
-export async function printPending(vms: PendingVm[], { namespace, selector }: VmScope, output?: PendingFormat): Promise<void> {
+export async function printPending(
+  vms: PendingVm[],
+  { namespace, selector }: VmScope,
+  output?: PendingFormat,
+): Promise<void> {
   if (output === 'json' || output === 'yaml') return printData({ items: vms }, output);
   if (vms.length === 0) {
     const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
@@ -74,11 +88,26 @@ export async function printPending(vms: PendingVm[], { namespace, selector }: Vm
   }
   if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)).join('\n'));
   const wide = output === 'wide';
-  const headers = ['NAMESPACE', 'NAME', 'OWNER', 'SINCE', ...(wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : []), 'WHY'];
-  print(table(headers, vms.map((vm) => cellsOf(vm, wide))).join('\n'));
+  const headers = [
+    'NAMESPACE',
+    'NAME',
+    'OWNER',
+    'SINCE',
+    ...(wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : []),
+    'WHY',
+  ];
+  print(
+    table(
+      headers,
+      vms.map((vm) => cellsOf(vm, wide)),
+    ).join('\n'),
+  );
 }
 
-function cellsOf({ namespace, name, owner, since, runStrategy, node, optedOut, why }: PendingVm, wide: boolean): Cell[] {
+function cellsOf(
+  { namespace, name, owner, since, runStrategy, node, optedOut, why }: PendingVm,
+  wide: boolean,
+): Cell[] {
   const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
   return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
 }

@@ -16,7 +16,9 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(inHand.length === 0 ? [] : [plain(`  restarting: ${namesInWords(inHand)}`)]),
     ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
-    ...passedOver.map(({ why, count, vms }) => plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`)),
+    ...passedOver.map(({ why, count, vms }) =>
+      plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+    ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
   ];
 }
@@ -24,7 +26,9 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
 /** Until it has looked at them for the first time, all of them. */
 function toGo({ phase, chosen, restarted, inHand, open, failed, passedOver }: RestartProgress): number {
   const isUnder = phase === 'Restarting' || phase === 'Paused';
-  return isUnder && [restarted, inHand, failed, passedOver].every(({ length }) => length === 0) && open === 0 ? chosen : open;
+  return isUnder && [restarted, inHand, failed, passedOver].every(({ length }) => length === 0) && open === 0
+    ? chosen
+    : open;
 }
 
 /** How it ended, in a sentence. */
@@ -36,7 +40,10 @@ export function endInWords({ restarted, chosen, failed, open, passedOver }: Rest
 }
 
 /** What was asked for and not done, a sentence each; empty where all was. */
-export function shortfalls(id: string, { maxFailures, failed, open, aborted, passedOver, full }: RestartProgress): Failure[] {
+export function shortfalls(
+  id: string,
+  { maxFailures, failed, open, aborted, passedOver, full }: RestartProgress,
+): Failure[] {
   const sentences = failed.slice(-FAILURES_SHOWN).map(failureInWords);
   if (failed.length > FAILURES_SHOWN) sentences.push(`${failed.length - FAILURES_SHOWN} more VMs failed`);
   if (open > 0) sentences.push(`${leftInWords(open)}: ${whyLeft()}`);
@@ -54,7 +61,8 @@ export function shortfalls(id: string, { maxFailures, failed, open, aborted, pas
 export const wishes = ({ passedOver }: RestartProgress): string[] =>
   passedOver.filter(({ isWish }) => isWish).map(({ vms, why }) => `left alone: ${namesInWords(vms)}: ${why}`);
 
-const leftInWords = (count: number): string => (count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`);
+const leftInWords = (count: number): string =>
+  count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`;
 const failureInWords = ({ vm, why, wasDown }: RestartProgress['failed'][number]): string =>
   `${vm} failed${wasDown ? ', and was not ready before' : ''}: ${why}`;
 const because = (why: string | null): string => (why === null ? '' : `: ${why}`);

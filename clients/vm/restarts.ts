@@ -3,8 +3,8 @@ import { restartIdOf } from '../../workflows/messages.ts';
 import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns } from '../runs/list.ts';
-import { wholeIdOf } from '../runs/whole-id.ts';
 import { steerRun, type RunSignal } from '../runs/steer.ts';
+import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { RestartMemo } from './restart.ts';
 
@@ -22,18 +22,33 @@ export interface ListedRestart {
 /** The restarts that Temporal keeps, the newest first. */
 export async function listRestarts(session: Session): Promise<ListedRestart[]> {
   const runs = await listRuns<RestartMemo>(session, 'restartVms');
-  return runs.map(({ id, phase, startedAt, memo: { vms = 0, askedBy = '<unknown>', reason = null } }) => ({ id, phase, vms, startedAt, askedBy, reason }));
+  return runs.map(({ id, phase, startedAt, memo: { vms = 0, askedBy = '<unknown>', reason = null } }) => ({
+    id,
+    phase,
+    vms,
+    startedAt,
+    askedBy,
+    reason,
+  }));
 }
 
 export async function printRestarts(restarts: ListedRestart[], output?: DataFormat): Promise<void> {
   if (output !== undefined) return printData({ items: restarts }, output);
   if (restarts.length === 0) return note('no restarts');
-  const rows = restarts.map(({ id, phase, vms, startedAt, askedBy, reason }) => [id, phase, vms, ageOf(startedAt), askedBy, reason ?? '<none>']);
+  const rows = restarts.map(({ id, phase, vms, startedAt, askedBy, reason }) => [
+    id,
+    phase,
+    vms,
+    ageOf(startedAt),
+    askedBy,
+    reason ?? '<none>',
+  ]);
   print(table(['ID', 'PHASE', 'VMS', 'AGE', 'ASKED BY', 'REASON'], rows).join('\n'));
 }
 
 /** By its whole id, or by the last part of it. */
-const wholeId = (session: Session, id: string): string => wholeIdOf(session, id, { idOf: restartIdOf, kind: 'restart' });
+const wholeId = (session: Session, id: string): string =>
+  wholeIdOf(session, id, { idOf: restartIdOf, kind: 'restart' });
 
 export async function restartOf(session: Session, id: string): Promise<WorkflowHandle> {
   const { client } = await session.temporal();

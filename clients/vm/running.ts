@@ -1,9 +1,9 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { byName, type Vm } from '../pools/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
+import { byName, type Vm } from '../pools/objects.ts';
 
 /** What these commands read of a VirtualMachineInstance. */
 export interface Vmi extends KubeObject {
@@ -26,7 +26,10 @@ export interface VmScope {
 /** All VMs of the scope, in the order of their names. */
 export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithGuest[]> {
   const [vms, vmis] = await Promise.all([
-    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace, ...(selector === undefined ? {} : { labelSelector: selector }) })),
+    ofKnownKind(
+      VirtualMachines,
+      kube.list<Vm>(VirtualMachines, { namespace, ...(selector === undefined ? {} : { labelSelector: selector }) }),
+    ),
     ofKnownKind(VirtualMachineInstances, kube.list<Vmi>(VirtualMachineInstances, { namespace })),
   ]);
   const guests = new Map(vmis.items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));

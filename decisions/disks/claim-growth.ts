@@ -4,7 +4,11 @@ import { amountOf } from '../lib/quantity.ts';
 /** The fields of a PersistentVolumeClaim that its growth shows in. */
 export interface GrowingClaim {
   spec?: { resources?: { requests?: Readonly<Record<string, unknown>> } };
-  status?: { capacity?: Readonly<Record<string, unknown>>; conditions?: readonly unknown[]; allocatedResourceStatuses?: Readonly<Record<string, string>> };
+  status?: {
+    capacity?: Readonly<Record<string, unknown>>;
+    conditions?: readonly unknown[];
+    allocatedResourceStatuses?: Readonly<Record<string, string>>;
+  };
 }
 
 /** How far the storage is with a claim that is to be of this size. */
@@ -13,13 +17,14 @@ export type Growth = { state: 'grown' } | { state: 'growing'; why: string | null
 const BILLION = 1_000_000_000n;
 
 /**
- * What a claim has to ask for so that its disk has this size, null where it asks for that much already. CDI asks for more than the
- * template does, for what a file system takes for itself: that share is kept.
+ * What a claim has to ask for so that its disk has this size, null where it asks for that much already. CDI asks for
+ * more than the template does, for what a file system takes for itself: that share is kept.
  */
 export function requestFor({ spec }: GrowingClaim, from: string | null, to: string): string | null {
   const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(amountOf);
   if (wanted === null || wanted === undefined) return null;
-  if (asked === null || asked === undefined || was === null || was === undefined || was <= 0n || asked <= was) return (asked ?? 0n) >= wanted ? null : to;
+  if (asked === null || asked === undefined || was === null || was === undefined || was <= 0n || asked <= was)
+    return (asked ?? 0n) >= wanted ? null : to;
   if (asked >= wanted) return null;
   const bytes = (wanted * asked) / was / BILLION;
   return String(bytes + 1n);
@@ -28,13 +33,15 @@ export function requestFor({ spec }: GrowingClaim, from: string | null, to: stri
 /** `request`: what the claim asks for. */
 export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growth {
   const conditions = (status.conditions ?? []).filter(isObject);
-  const told = (type: string): Json | undefined => conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
+  const told = (type: string): Json | undefined =>
+    conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
   if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
   // The volume has grown; its file system follows with the guest that has it, or with the next one.
   if (told('FileSystemResizePending') !== undefined) return { state: 'grown' };
   const error = told('ControllerResizeError') ?? told('NodeResizeError');
   const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(told('Resizing'), 'message');
-  if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true) return { state: 'refused', why: words ?? 'the storage cannot give it that size' };
+  if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true)
+    return { state: 'refused', why: words ?? 'the storage cannot give it that size' };
   return { state: 'growing', why: words };
 }
 

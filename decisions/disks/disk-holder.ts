@@ -1,6 +1,6 @@
+import type { StoredPool } from '../views/pool.ts';
 import { diskTemplates } from './disk-template.ts';
 import { isKeptFor, keptDiskOf } from './kept-disk.ts';
-import type { StoredPool } from '../views/pool.ts';
 
 /** What a DataVolume or a claim says of whose it is. */
 export interface DiskObject {
@@ -24,12 +24,13 @@ export interface HolderInput {
 }
 
 /**
- * Why a VM may not have the disk of this name, for KubeVirt would use it whosever it is; null where the disk is to be made, was the VM's
- * before, or was kept for it.
+ * Why a VM may not have the disk of this name, for KubeVirt would use it whosever it is; null where the disk is to be
+ * made, was the VM's before, or was kept for it.
  */
 export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: HolderInput): string | null {
   if (dataVolume === undefined && claim === undefined) return null;
-  const isPart = ({ kind, name: owner }: { kind: string; name: string }): boolean => kind === 'DataVolume' && owner === name;
+  const isPart = ({ kind, name: owner }: { kind: string; name: string }): boolean =>
+    kind === 'DataVolume' && owner === name;
   const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])];
   const other = owners.find((owner) => !isPart(owner) && !(owner.kind === 'VirtualMachine' && owner.name === vm));
   const what = claim === undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
@@ -42,7 +43,10 @@ export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: 
   return `${what} was kept for number ${kept.number} of ${kept.poolUid === poolUid ? 'this pool' : `an earlier pool ${kept.pool}`}`;
 }
 
-/** The pools of its namespace that have a disk template of one of the same names: their VMs of one number would share a disk. */
+/**
+ * The pools of its namespace that have a disk template of one of the same names: their VMs of one number would share a
+ * disk.
+ */
 export function poolsOfSameDisks(pool: StoredPool, others: Iterable<StoredPool>): StoredPool[] {
   const names = diskTemplates(pool.spec.template.spec);
   const isRival = (other: StoredPool): boolean =>

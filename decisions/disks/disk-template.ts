@@ -10,10 +10,12 @@ export type DiskTemplate = Json;
 /** The disk templates of a VirtualMachine's spec, by name. */
 export function diskTemplates(spec: { dataVolumeTemplates?: unknown } | null | undefined): Map<string, DiskTemplate> {
   const { dataVolumeTemplates: templates } = spec ?? {};
-  const named = (Array.isArray(templates) ? templates : []).filter(isObject).flatMap((template): [string, DiskTemplate][] => {
-    const name = field(template, 'metadata', 'name');
-    return typeof name === 'string' ? [[name, template]] : [];
-  });
+  const named = (Array.isArray(templates) ? templates : [])
+    .filter(isObject)
+    .flatMap((template): [string, DiskTemplate][] => {
+      const name = field(template, 'metadata', 'name');
+      return typeof name === 'string' ? [[name, template]] : [];
+    });
   return new Map(named);
 }
 
@@ -38,8 +40,15 @@ export function withSize(template: DiskTemplate, size: string): DiskTemplate {
   return { ...template, spec: { ...spec, [claim]: { ...asked, resources: { ...resources, requests } } } };
 }
 
-/** Names all of a disk template that a disk can't change once it is made: what is in it, and how it is stored; not its size. */
-export const diskIdentity = (template: DiskTemplate): string => createHash('sha256').update(canonical(lasting(template))).digest('hex').slice(0, 10);
+/**
+ * Names all of a disk template that a disk can't change once it is made: what is in it, and how it is stored; not its
+ * size.
+ */
+export const diskIdentity = (template: DiskTemplate): string =>
+  createHash('sha256')
+    .update(canonical(lasting(template)))
+    .digest('hex')
+    .slice(0, 10);
 
 function lasting({ spec }: DiskTemplate): Json {
   // How urgently it is filled means nothing once it is.

@@ -29,7 +29,10 @@ interface Marked {
 
 /** The labels and annotations of its claim. */
 export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; annotations: Record<string, string> } {
-  return { labels: { [POOL_LABEL]: kept.pool, [KEPT_DISK]: kept.poolUid }, annotations: { [KEPT_DISK]: JSON.stringify(kept) } };
+  return {
+    labels: { [POOL_LABEL]: kept.pool, [KEPT_DISK]: kept.poolUid },
+    annotations: { [KEPT_DISK]: JSON.stringify(kept) },
+  };
 }
 
 /** What takes the mark off again. */

@@ -1,10 +1,10 @@
 import { namesInWords } from '../lib/names.ts';
-import type { PoolTemplate } from '../pool/template.ts';
 import type { ScaleStep } from '../pool/scale-plan.ts';
-import { reuseOf, type KeptClaim } from './kept-claims.ts';
 import type { PoolStep } from '../pool/steps.ts';
-import type { StoredPool } from '../views/pool.ts';
+import type { PoolTemplate } from '../pool/template.ts';
 import { vmName } from '../pool/vm-names.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { reuseOf, type KeptClaim } from './kept-claims.ts';
 
 export interface ReuseInput {
   pool: StoredPool;
@@ -15,10 +15,13 @@ export interface ReuseInput {
 }
 
 /**
- * What creating VMs becomes where disks are kept for them: a VM never begins as of a template that its disk is not of. Numbers whose
- * disks go first are made in a later turn.
+ * What creating VMs becomes where disks are kept for them: a VM never begins as of a template that its disk is not of.
+ * Numbers whose disks go first are made in a later turn.
  */
-export function createSteps({ numbers, reason }: Extract<ScaleStep, { kind: 'create' }>, { pool, kept, revision, templateOf }: ReuseInput): PoolStep[] {
+export function createSteps(
+  { numbers, reason }: Extract<ScaleStep, { kind: 'create' }>,
+  { pool, kept, revision, templateOf }: ReuseInput,
+): PoolStep[] {
   const byRevision = new Map<string, number[]>();
   const going: KeptClaim[] = [];
   for (const number of numbers) {
@@ -29,16 +32,30 @@ export function createSteps({ numbers, reason }: Extract<ScaleStep, { kind: 'cre
     byRevision.set(of, [...(byRevision.get(of) ?? []), number]);
   }
   const steps = [...byRevision].map(([of, some]): PoolStep => {
-    const older = of === revision ? '' : `; ${namesInWords(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
+    const older =
+      of === revision
+        ? ''
+        : `; ${namesInWords(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
     return { kind: 'create', numbers: some, revision: of, reason: `${reason}${older}` };
   });
   if (going.length === 0) return steps;
   const names = namesInWords(going.map(({ name }) => name));
-  return [...steps, { kind: 'discard', claims: going.map(({ name, uid }) => ({ name, uid })), reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back` }];
+  return [
+    ...steps,
+    {
+      kind: 'discard',
+      claims: going.map(({ name, uid }) => ({ name, uid })),
+      reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back`,
+    },
+  ];
 }
 
 /** Marks that have done their service: the VM that has the disk is there, and stays. */
-export function unmarkStep(pool: StoredPool, claims: readonly KeptClaim[], isBack: (name: string) => boolean): PoolStep[] {
+export function unmarkStep(
+  pool: StoredPool,
+  claims: readonly KeptClaim[],
+  isBack: (name: string) => boolean,
+): PoolStep[] {
   const used = claims.filter(({ kept }) => isBack(vmName(pool.metadata.name, kept.number)));
   if (used.length === 0) return [];
   const marks = used.slice(0, MOST).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));

@@ -1,9 +1,9 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
-import { isFinal, type VmiView } from '../views/vmi.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
 
 /** The VMI of a VM; undefined where it has none. */
 export type VmiOf = (vm: VmView) => VmiView | undefined;
@@ -12,7 +12,8 @@ export type VmiOf = (vm: VmView) => VmiView | undefined;
 const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 
 /** True where VMs made from the template run by themselves. */
-export const runsByItself = ({ spec }: VmTemplate): boolean => spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
+export const runsByItself = ({ spec }: VmTemplate): boolean =>
+  spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
 
 /** The VMI whose guest runs or comes up; undefined where it ends, has ended, or is not there. */
 export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
@@ -38,36 +39,52 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
   }
 }
 
-/** What is known of its guest may be older, or newer: VMs and VMIs are watched apart, and of a restart only one half may have been seen. */
+/**
+ * What is known of its guest may be older, or newer: VMs and VMIs are watched apart, and of a restart only one half may
+ * have been seen.
+ */
 const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
 
-/** The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself. */
-export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined => (isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined);
+/**
+ * The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself.
+ */
+export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
+  isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined;
 
 /** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */
-export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean => vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
+export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
 
-/** Since when the VM has been ready for `minReadyMs`, which may be still to come; null if it is down. One that need not run always has been. */
+/**
+ * Since when the VM has been ready for `minReadyMs`, which may be still to come; null if it is down. One that need not
+ * run always has been.
+ */
 export function availableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs: number): number | null {
   if (!isMeantToRun(vm, vmi)) return 0;
   return isReady(vm, vmi) ? (vmi?.readySince ?? 0) + minReadyMs : null;
 }
 
 /**
- * Its owner, or a workflow, has asked KubeVirt to restart it: if it is still ready, it won't be for long. KubeVirt never answers a
- * request to a VM that was halted since, so that the request alone says nothing.
+ * Its owner, or a workflow, has asked KubeVirt to restart it: if it is still ready, it won't be for long. KubeVirt
+ * never answers a request to a VM that was halted since, so that the request alone says nothing.
  */
-export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean => vm.changingState && isMeantToRun(vm, vmi);
+export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  vm.changingState && isMeantToRun(vm, vmi);
 
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
-/** It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with it. */
-export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean => !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
+/**
+ * It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with
+ * it.
+ */
+export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
 
 /** VMs that stay in the pool: the others neither serve nor count. */
 export const isStaying = (vm: VmView): boolean => !vm.deleting && !vm.removing;
 
-export const maxUnavailableOf = ({ spec }: StoredPool): number => countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
+export const maxUnavailableOf = ({ spec }: StoredPool): number =>
+  countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
 
 export interface UnavailabilityInput {
   pool: StoredPool;
@@ -79,10 +96,13 @@ export interface UnavailabilityInput {
 }
 
 /**
- * The VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause, those in hand,
- * and those that are missing from a pool of VMs that run by themselves.
+ * The VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause, those in
+ * hand, and those that are missing from a pool of VMs that run by themselves.
  */
-export function unavailability({ pool, vms, vmiOf, inHand }: UnavailabilityInput): { names: Set<string>; count: number } {
+export function unavailability({ pool, vms, vmiOf, inHand }: UnavailabilityInput): {
+  names: Set<string>;
+  count: number;
+} {
   const names = new Set(inHand);
   const present = new Set<string>();
   for (const vm of vms) {

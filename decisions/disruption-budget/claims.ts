@@ -1,12 +1,21 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
-import { isMeantToRun, isReady, isRestarting, isStaying, liveVmi, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { StoredPool } from '../views/pool.ts';
+import {
+  isMeantToRun,
+  isReady,
+  isRestarting,
+  isStaying,
+  liveVmi,
+  maxUnavailableOf,
+  unavailability,
+  type VmiOf,
+} from './availability.ts';
 
 /**
- * After so long a claim says nothing any more: its VM counts by itself, or nobody has acted on it. Much longer than its holder may act
- * on it, and than a cache may lag behind.
+ * After so long a claim says nothing any more: its VM counts by itself, or nobody has acted on it. Much longer than its
+ * holder may act on it, and than a cache may lag behind.
  */
 export const CLAIM_MS = 60_000;
 /** A holder acts on its claim within that time, or claims the place anew. */
@@ -32,7 +41,10 @@ export type ClaimState =
   | 'over';
 
 /** Claims that say something in this picture, with what they say; those of `isExpired` have had their time. */
-export function standingClaims(scene: ClaimScene, isExpired: (claim: DisruptedVm) => boolean): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
+export function standingClaims(
+  scene: ClaimScene,
+  isExpired: (claim: DisruptedVm) => boolean,
+): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
   const claims = scene.pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return [];
   const staying = new Map(scene.vms.filter(isStaying).map((vm) => [vm.name, vm]));
@@ -53,15 +65,21 @@ function stateOf(claim: DisruptedVm, staying: ReadonlyMap<string, VmView>, { poo
   return isReady(vm, guest) ? 'over' : 'used';
 }
 
-/** Names of VMs whose places are claimed; by the time that the claims say, for who only looks and need not trust the clocks of others. */
-export const claimedNames = (scene: ClaimScene, now: number): string[] => standingClaims(scene, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
+/**
+ * Names of VMs whose places are claimed; by the time that the claims say, for who only looks and need not trust the
+ * clocks of others.
+ */
+export const claimedNames = (scene: ClaimScene, now: number): string[] =>
+  standingClaims(scene, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
 
 const expiredBy =
   (now: number) =>
   ({ at }: DisruptedVm): boolean =>
     !(Date.parse(at) + CLAIM_MS > now);
 
-/** A claim from the future is of a clock that is wrong: it would else hold a place for as long as that clock is ahead. */
+/**
+ * A claim from the future is of a clock that is wrong: it would else hold a place for as long as that clock is ahead.
+ */
 const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
 /** True where all claims that the status tells of have had their time: it need not tell of them any more. */
@@ -84,7 +102,12 @@ export interface Claimed {
 }
 
 /** Who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` are down. */
-export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[], asks: readonly Ask[], at: string): Claimed {
+export function claimPlaces(
+  scene: ClaimScene,
+  standing: readonly DisruptedVm[],
+  asks: readonly Ask[],
+  at: string,
+): Claimed {
   const { pool } = scene;
   const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
   const vms = scene.vms.filter(isStaying).map((vm) => asked.get(vm.name)?.vm ?? vm);
@@ -98,7 +121,8 @@ export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[],
     const { name } = ask.vm;
     const held = claims.get(name);
     const guest = liveVmi(ask.vmi);
-    if (held !== undefined && held.by !== ask.by && guest?.uid === held.vmi && guest?.ready === true) return `${held.by} is about to disrupt it`;
+    if (held !== undefined && held.by !== ask.by && guest?.uid === held.vmi && guest?.ready === true)
+      return `${held.by} is about to disrupt it`;
     // A place that it holds already is no leave to act: others may have failed since it was claimed.
     const hasRoom = isMissed(ask) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
@@ -111,7 +135,10 @@ export function claimPlaces(scene: ClaimScene, standing: readonly DisruptedVm[],
   return { claims: [...claims.values()], answers };
 }
 
-/** Whether its service is missed already. The VMI alone tells: the VM's own status may not say yet that its guest is ready. */
+/**
+ * Whether its service is missed already. The VMI alone tells: the VM's own status may not say yet that its guest is
+ * ready.
+ */
 const isMissed = ({ vm, vmi }: Ask): boolean => isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
 
 const claimOf = ({ vm, vmi, by }: Ask, guest: VmiView | undefined, at: string): DisruptedVm => ({

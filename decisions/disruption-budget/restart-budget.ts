@@ -1,6 +1,6 @@
-import { isDown, isRestarting, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { isDown, isRestarting, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 
 /** UIDs of the guests (VMIs) that are to be restarted, by `namespace/name` of their VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -27,14 +27,18 @@ export interface RestartBudgetInput {
   /** VMs that may be not ready at once only within `maxUnavailable`, by `namespace/name`. */
   counted: Iterable<string>;
   picture: RestartPicture;
-  /** VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that are not counted count in their pools alone. */
+  /**
+   * VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that are not counted
+   * count in their pools alone.
+   */
   inHand: Iterable<string>;
   maxUnavailable: number;
 }
 
 /**
- * The room for further restarts: among the VMs that are counted, and in the pools that own them. What counts, whatever the cause, is every VM
- * that is meant to run and isn't ready, and every one in hand. A VM that counts already costs nothing more.
+ * The room for further restarts: among the VMs that are counted, and in the pools that own them. What counts, whatever
+ * the cause, is every VM that is meant to run and isn't ready, and every one in hand. A VM that counts already costs
+ * nothing more.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;

@@ -1,5 +1,13 @@
 import { healingDelayMs } from './backoff.ts';
-import { replacementsInWords, type CycleNews, type CycleRules, type Hold, type SickVm, type Spent, type Verdict } from './state.ts';
+import {
+  replacementsInWords,
+  type CycleNews,
+  type CycleRules,
+  type Hold,
+  type SickVm,
+  type Spent,
+  type Verdict,
+} from './state.ts';
 
 /** What an attempt asks of whoever leads it, before it goes on. */
 export type AttemptStep =
@@ -10,7 +18,10 @@ export type AttemptStep =
   /** Wait until it holds or that time is there, in milliseconds since the epoch. */
   | { step: 'Wait'; holds: () => boolean; until: number | null };
 
-/** How a cycle has ended. `uid`: of the VM that is left as it is; '' for the one that takes the place of the deleted one, which only its pool knows. */
+/**
+ * How a cycle has ended. `uid`: of the VM that is left as it is; '' for the one that takes the place of the deleted
+ * one, which only its pool knows.
+ */
 export type AttemptEnd = Pick<Spent, 'end' | 'uid' | 'why'>;
 
 export interface AttemptOptions {
@@ -29,7 +40,9 @@ export interface AttemptOptions {
 /** What became of a VM that was to be removed. */
 export type RemovalEnd = { end: 'Removed'; keptDisks: boolean } | { end: 'Kept' | 'Refused'; why: string };
 
-/** So many VMs in a row are tried on the same disks, where the pool sets no limit: another would hardly be better off. */
+/**
+ * So many VMs in a row are tried on the same disks, where the pool sets no limit: another would hardly be better off.
+ */
 const TRIES_ON_SAME_DISKS = 3;
 
 type Steps<T> = Generator<AttemptStep, T, RemovalEnd | null>;
@@ -136,7 +149,8 @@ export class HealingAttempt {
     if (this.#isOver()) return this.#over();
     if (this.#hasRecovered) return { end: 'Healed', uid, why: 'it runs well again' };
     const removal = (yield { step: 'Remove' })!;
-    if (removal.end !== 'Removed') return { end: removal.end === 'Refused' ? 'Refused' : 'Left', uid, why: removal.why };
+    if (removal.end !== 'Removed')
+      return { end: removal.end === 'Refused' ? 'Refused' : 'Left', uid, why: removal.why };
     this.#onSameDisks = removal.keptDisks ? (this.sick.onSameDisks ?? 0) + 1 : 0;
     this.#isRemoved = true;
     this.doing = 'waits until the VM and its disks are gone';
@@ -163,7 +177,8 @@ export class HealingAttempt {
     const judged = this.#judged!;
     if (judged.verdict === 'Well') return { end: 'Healed', uid: judged.uid, why };
     const { maxAttempts } = judged.rules;
-    if (maxAttempts !== null && attempt >= maxAttempts) return { end: 'GivenUp', uid: judged.uid, why: `given up after ${replacementsInWords(attempt)}: ${judged.why}` };
+    if (maxAttempts !== null && attempt >= maxAttempts)
+      return { end: 'GivenUp', uid: judged.uid, why: `given up after ${replacementsInWords(attempt)}: ${judged.why}` };
     if (maxAttempts === null && this.#onSameDisks >= TRIES_ON_SAME_DISKS) {
       const why = `given up after ${replacementsInWords(this.#onSameDisks)} on the same disks, which are kept: whoever deletes the VM has them made anew (${judged.why})`;
       return { end: 'GivenUp', uid: judged.uid, why };
@@ -194,7 +209,13 @@ export class HealingAttempt {
     this.#isAsked = false;
     const about = this.#about;
     const { phase } = this;
-    return { step: 'Tell', news: phase === 'Waiting' ? { ...about, news: 'Stands', phase, nextAt: this.#nextAt } : { ...about, news: 'Stands', phase } };
+    return {
+      step: 'Tell',
+      news:
+        phase === 'Waiting'
+          ? { ...about, news: 'Stands', phase, nextAt: this.#nextAt }
+          : { ...about, news: 'Stands', phase },
+    };
   }
 
   get #about() {

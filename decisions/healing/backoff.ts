@@ -4,11 +4,19 @@ import type { HealingRules } from '../../api/pool-defaults.ts';
 /** A VM that was well for so long, beyond its longest delay, starts its delays anew. */
 const QUIET_MS = 60 * 60_000;
 
-/** How long to wait before the `attempt`-th replacement (from 1), in milliseconds; `random` in [0, 1) spreads those that fail together. */
-export function healingDelayMs({ initial, factor, max, jitter }: HealingRules['backoff'], attempt: number, random: number): number {
+/**
+ * How long to wait before the `attempt`-th replacement (from 1), in milliseconds; `random` in [0, 1) spreads those that
+ * fail together.
+ */
+export function healingDelayMs(
+  { initial, factor, max, jitter }: HealingRules['backoff'],
+  attempt: number,
+  random: number,
+): number {
   const delay = Math.min(durationMs(initial) * factor ** Math.min(attempt - 1, 1_000), durationMs(max));
   return Math.round(delay * (1 + jitter * random));
 }
 
 /** When the memory of a cycle that ended at `endedAt` has faded; milliseconds since the epoch. */
-export const fadesAt = (endedAt: number, { max }: HealingRules['backoff']): number => endedAt + Math.max(QUIET_MS, 2 * durationMs(max));
+export const fadesAt = (endedAt: number, { max }: HealingRules['backoff']): number =>
+  endedAt + Math.max(QUIET_MS, 2 * durationMs(max));

@@ -1,10 +1,10 @@
 import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
-import { withTime, type Untimed } from '../pool/conditions.ts';
-import type { HealingPlan } from './plan.ts';
-import { underWay } from './state.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
+import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { cyclesInWords } from './cycle-names.ts';
+import type { HealingPlan } from './plan.ts';
+import { underWay } from './state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
@@ -12,7 +12,10 @@ const CYCLES_KEPT = 100;
 /** What of a plan its pool's status tells. */
 export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
 
-/** `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool heals none. */
+/**
+ * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool
+ * heals none.
+ */
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = underWay(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
@@ -26,15 +29,25 @@ export function healingConditions(pool: StoredPool, told: HealingTold, now: stri
 
 function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed {
   const type = 'HealingSuspended';
-  if (paused !== undefined) return { type, status: 'True', reason: 'PausedByPerson', message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}` };
+  if (paused !== undefined)
+    return {
+      type,
+      status: 'True',
+      reason: 'PausedByPerson',
+      message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}`,
+    };
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
   return { type, status: 'False', reason: 'NotSuspended', message: '' };
 }
 
-/** A status in which null stands for what the plan tells of healing besides: it is in the history of the pool's workflow at every turn. */
+/**
+ * A status in which null stands for what the plan tells of healing besides: it is in the history of the pool's workflow
+ * at every turn.
+ */
 export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
 
-export const toldOnce = (status: PoolStatus | null): StatusTold | null => (status?.healing === undefined ? status : { ...status, healing: null });
+export const toldOnce = (status: PoolStatus | null): StatusTold | null =>
+  status?.healing === undefined ? status : { ...status, healing: null };
 
 export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold | undefined): PoolStatus {
   if (healing === undefined || (healing === null && told === undefined)) return status;

@@ -1,17 +1,35 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { isReady, isStaying } from '../disruption-budget/availability.ts';
+import { shortened } from '../lib/bounded-message.ts';
+import { byNumber } from '../lib/names.ts';
+import { earlier } from '../lib/times.ts';
+import { numberOf } from '../pool/vm-names.ts';
+import type { VmView } from '../views/vm.ts';
 import { fadesAt, healingDelayMs } from './backoff.ts';
-import { carried, cycleOf, isFinal, remembered, replacementsInWords, underWay, WHY_LENGTH, withVerdicts, type Cycle, type EarlyEnds, type Failing, type GuestPause, type HealingState, type Hold, type SickVm, type Spent, type ToldVerdict } from './state.ts';
 import { proofOf, startToNote } from './proof.ts';
+import { endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
+import {
+  carried,
+  cycleOf,
+  isFinal,
+  remembered,
+  replacementsInWords,
+  underWay,
+  WHY_LENGTH,
+  withVerdicts,
+  type Cycle,
+  type EarlyEnds,
+  type Failing,
+  type GuestPause,
+  type HealingState,
+  type Hold,
+  type SickVm,
+  type Spent,
+  type ToldVerdict,
+} from './state.ts';
 import { judge } from './verdicts.ts';
 import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type HealingView } from './view.ts';
-import { byNumber } from '../lib/names.ts';
-import { endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
-import { shortened } from '../lib/bounded-message.ts';
-import type { VmView } from '../views/vm.ts';
-import { numberOf } from '../pool/vm-names.ts';
-import { earlier } from '../lib/times.ts';
 
 export interface HealingPlan {
   begin: SickVm[];
@@ -30,7 +48,10 @@ export interface HealingPlan {
   wakeAt: number | null;
 }
 
-/** To be noted on a VM: `start` is the UID of a VMI up to which none of its starts came to anything; null where it has run well. */
+/**
+ * To be noted on a VM: `start` is the UID of a VMI up to which none of its starts came to anything; null where it has
+ * run well.
+ */
 export interface RunNote {
   name: string;
   uid: string;
@@ -44,7 +65,10 @@ const SILENCE_MS = 10 * 60_000;
 /** What could not be marked is tried again. */
 const MARK_AGAIN_MS = 60_000;
 const WAITS_TOLD = 20;
-/** Cycles of one pool, and how many of them one turn begins: what its workflow knows of them stands in its history at every turn. */
+/**
+ * Cycles of one pool, and how many of them one turn begins: what its workflow knows of them stands in its history at
+ * every turn.
+ */
 const MOST_CYCLES = 100;
 const BEGUN_AT_ONCE = 50;
 
@@ -52,8 +76,14 @@ const BEGUN_AT_ONCE = 50;
 export function planHealing(input: HealingInput): HealingPlan {
   const { pool, now, burst } = input;
   const { autohealing: rules, rollout } = withDefaults(pool.spec);
-  if (rules === null || pool.metadata.deletionTimestamp !== undefined) return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
-  const view: HealingView = { ...input, rules, minReadyMs: rollout.minReadySeconds * 1000, patienceMs: rollout.progressDeadlineSeconds * 1000 };
+  if (rules === null || pool.metadata.deletionTimestamp !== undefined)
+    return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
+  const view: HealingView = {
+    ...input,
+    rules,
+    minReadyMs: rollout.minReadySeconds * 1000,
+    patienceMs: rollout.progressDeadlineSeconds * 1000,
+  };
   const remembering = remember(view);
   const { verdicts, wakeAt: nextVerdict } = judge(view, remembering);
   const told = withVerdicts(remembering, verdicts);
@@ -63,7 +93,10 @@ export function planHealing(input: HealingInput): HealingPlan {
   const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
   const room = why === null ? roomFor(view, told) : { count: 0, full: why };
   const begin = found.sick.slice(0, room.count);
-  const waits = [...found.waits, ...found.sick.slice(room.count).map(({ name, why: words }) => `${name} is sick (${words}): ${room.full}`)];
+  const waits = [
+    ...found.waits,
+    ...found.sick.slice(room.count).map(({ name, why: words }) => `${name} is sick (${words}): ${room.full}`),
+  ];
   const asked = ask(view, verdicts, { ...told, spent: found.spent, hold });
   const mark = notesOf(view);
   const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
@@ -76,7 +109,14 @@ export function planHealing(input: HealingInput): HealingPlan {
     suspended,
     waits: shortened(waits, WAITS_TOLD),
     spared: shortened(found.spared, WAITS_TOLD),
-    wakeAt: [nextVerdict, found.wakeAt, asked.wakeAt, nextFading(view, found.spent), nextWell(view, found.spent), markAgain].reduce(earlier, null),
+    wakeAt: [
+      nextVerdict,
+      found.wakeAt,
+      asked.wakeAt,
+      nextFading(view, found.spent),
+      nextWell(view, found.spent),
+      markAgain,
+    ].reduce(earlier, null),
   };
 }
 
@@ -89,7 +129,10 @@ function notesOf(view: HealingView): RunNote[] {
     if (!isStaying(vm) || vm.notYetRun === null) continue;
     const vmi = vmiOf(vm);
     if (runsWell(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
-    else if (rules.preserveStorage === null && proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven') {
+    else if (
+      rules.preserveStorage === null &&
+      proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven'
+    ) {
       const start = startToNote({ vm, vmi });
       if (start !== null) notes.push({ name, uid, resourceVersion, start });
     }
@@ -97,7 +140,10 @@ function notesOf(view: HealingView): RunNote[] {
   return notes.toSorted((one, other) => byNumber(one.name, other.name));
 }
 
-/** So many at a time that those which are refused again and again keep nobody waiting: each turn of a minute begins with others. */
+/**
+ * So many at a time that those which are refused again and again keep nobody waiting: each turn of a minute begins with
+ * others.
+ */
 function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[] {
   if (notes.length <= most) return [...notes];
   const from = (Math.floor(now / MARK_AGAIN_MS) * most) % notes.length;
@@ -125,7 +171,8 @@ function remember(view: HealingView): HealingState {
     if (runsWell(vm, vmiOf(vm), minReadyMs, now)) continue;
     const before = pausedBefore.get(vm.uid);
     if (vmiOf(vm)?.paused === true) guestPauses.push({ vmUid: vm.uid, endedAt: null });
-    else if (before !== undefined && !isReady(vm, vmiOf(vm))) guestPauses.push({ ...before, endedAt: before.endedAt ?? now });
+    else if (before !== undefined && !isReady(vm, vmiOf(vm)))
+      guestPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
     if (ends.count > 0) earlyEnds.push(ends);
     const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
@@ -150,7 +197,11 @@ function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
 }
 
 /** Adds to what is known the guests that have ended since. */
-function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, vm: VmView, known: EarlyEnds | undefined): EarlyEnds {
+function earlyEndsOf(
+  { failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView,
+  vm: VmView,
+  known: EarlyEnds | undefined,
+): EarlyEnds {
   let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
   const guest = vmiOf(vm);
   const guests = guest?.phase === 'Failed' ? [...failedGuestsOf(vm), guest] : failedGuestsOf(vm);
@@ -158,7 +209,9 @@ function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, 
     const { uid, endedAt } = failed;
     if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;
     const isNext = isNextAfter(ends.endedAt, failed, minReadyMs);
-    const count = endedEarly(failed, minReadyMs) ? Math.min((isNext ? ends.count : 0) + 1, rules.startupFailureThreshold) : 0;
+    const count = endedEarly(failed, minReadyMs)
+      ? Math.min((isNext ? ends.count : 0) + 1, rules.startupFailureThreshold)
+      : 0;
     ends = { vmUid: vm.uid, count, vmis: endedAt === ends.endedAt ? [...ends.vmis, uid] : [uid], endedAt };
   }
   return ends;
@@ -167,12 +220,21 @@ function earlyEndsOf({ failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView, 
 /** Of a small pool, a share would be one VM or none: two that fail at once are no sign of a common cause. */
 const LEAST_SHARE = 2;
 
-/** Why no more may be removed, where so many are sick or being replaced. Where none has ever run, one is tried all the same. */
+/**
+ * Why no more may be removed, where so many are sick or being replaced. Where none has ever run, one is tried all the
+ * same.
+ */
 function breaker(view: HealingView, unhealthy: number): string | null {
   if (!hasProven(view)) return null;
   const { rules, pool } = view;
-  const most = countOf(rules.maxUnhealthy, pool.spec.replicas, typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE);
-  return unhealthy > most ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them` : null;
+  const most = countOf(
+    rules.maxUnhealthy,
+    pool.spec.replicas,
+    typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE,
+  );
+  return unhealthy > most
+    ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them`
+    : null;
 }
 
 /** How many more cycles may begin, and what keeps the next one. */
@@ -181,10 +243,20 @@ function roomFor(view: HealingView, state: HealingState): { count: number; full:
   const cycles = underWay(state.cycles);
   const inCycles = new Set(cycles.map(({ vm }) => vm));
   const leaving = vms.filter((vm) => !isStaying(vm) && !inCycles.has(vm.name)).length;
-  const limits = [{ count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE), full: 'others are in flight' }];
-  if (rules.maxConcurrent !== null) limits.push({ count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length, full: 'others are healed first' });
+  const limits = [
+    {
+      count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE),
+      full: 'others are in flight',
+    },
+  ];
+  if (rules.maxConcurrent !== null)
+    limits.push({
+      count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length,
+      full: 'others are healed first',
+    });
   // Where none has ever run, the fault is hardly in one of them: one is tried.
-  if (!hasProven(view)) limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
+  if (!hasProven(view))
+    limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
   return { ...least, count: Math.max(least.count, 0) };
 }
@@ -197,7 +269,10 @@ interface Found {
   wakeAt: number | null;
 }
 
-/** VMs that are sick and in nobody's hand, in the order of their numbers; those that are not to be replaced are told in words. */
+/**
+ * VMs that are sick and in nobody's hand, in the order of their numbers; those that are not to be replaced are told in
+ * words.
+ */
 function findSick(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
@@ -209,23 +284,63 @@ function findSick(view: HealingView, state: HealingState): Found {
   let wakeAt: number | null = null;
   for (const vm of vms) {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
-    if (!isStaying(vm) || isForeign || healing.has(vm.name) || busy.has(vm.name) || (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)) continue;
+    if (
+      !isStaying(vm) ||
+      isForeign ||
+      healing.has(vm.name) ||
+      busy.has(vm.name) ||
+      (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)
+    )
+      continue;
     const earlyEnds = ends.get(vm.uid) ?? 0;
     const since = failing.get(vm.uid) ?? null;
-    const health = healthOf({ vm, vmi: vmiOf(vm), lastTrouble: lastTroubleOf(vm), failingSince: since, pauseEndedAt: pauses.get(vm.uid) ?? null, earlyEnds, hasRun: vm.notYetRun === null, rules, now });
+    const health = healthOf({
+      vm,
+      vmi: vmiOf(vm),
+      lastTrouble: lastTroubleOf(vm),
+      failingSince: since,
+      pauseEndedAt: pauses.get(vm.uid) ?? null,
+      earlyEnds,
+      hasRun: vm.notYetRun === null,
+      rules,
+      now,
+    });
     const { name, uid } = vm;
     const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
     if (health.sick && vm.optedOut) spared.push({ name, why: `its owner asked that nothing disrupts it (${why})` });
-    else if (health.sick) all.push({ vm, sick: { name, uid, attempt: 1, why, rules: cycleRules(rules), holdsData: holdsData(view, vm), earlyEnds, failingSince: since } });
+    else if (health.sick)
+      all.push({
+        vm,
+        sick: {
+          name,
+          uid,
+          attempt: 1,
+          why,
+          rules: cycleRules(rules),
+          holdsData: holdsData(view, vm),
+          earlyEnds,
+          failingSince: since,
+        },
+      });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.spared !== undefined) spared.push({ name, why: health.spared });
   }
-  const inWords = spared.toSorted((one, other) => byNumber(one.name, other.name)).map((one) => `${one.name} is not replaced: ${one.why}`);
-  const found = replaceable(view, state, all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)));
+  const inWords = spared
+    .toSorted((one, other) => byNumber(one.name, other.name))
+    .map((one) => `${one.name} is not replaced: ${one.why}`);
+  const found = replaceable(
+    view,
+    state,
+    all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)),
+  );
   return { ...found, spared: inWords, wakeAt: earlier(wakeAt, found.wakeAt) };
 }
 
-function replaceable(view: HealingView, state: HealingState, all: readonly { vm: VmView; sick: SickVm }[]): Omit<Found, 'spared'> {
+function replaceable(
+  view: HealingView,
+  state: HealingState,
+  all: readonly { vm: VmView; sick: SickVm }[],
+): Omit<Found, 'spared'> {
   const { unproven, rules, now } = view;
   const memory = new Map(state.spent.map((one) => [one.vm, one]));
   const sick: SickVm[] = [];
@@ -239,14 +354,25 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
     const wait = (reason: string): void => void waits.push(`${name} is sick (${why}): ${reason}`);
     const last = memory.get(name);
     const attempts = last?.attempts ?? 0;
-    if (last !== undefined && last.uid === uid && isFinal(last)) wait(last.end === 'GivenUp' ? `given up after ${replacementsInWords(attempts)}` : 'a person wants it left as it is');
+    if (last !== undefined && last.uid === uid && isFinal(last))
+      wait(
+        last.end === 'GivenUp' ? `given up after ${replacementsInWords(attempts)}` : 'a person wants it left as it is',
+      );
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
       wakeAt = earlier(wakeAt, again);
       wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
-    } else if (vm.revision !== null && vm.revision === unproven) wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
+    } else if (vm.revision !== null && vm.revision === unproven)
+      wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${replacementsInWords(attempts)}`;
-      spent = remembered(spent, { vm: name, uid, attempts, end: 'GivenUp', why: givenUp, at: new Date(now).toISOString() });
+      spent = remembered(spent, {
+        vm: name,
+        uid,
+        attempts,
+        end: 'GivenUp',
+        why: givenUp,
+        at: new Date(now).toISOString(),
+      });
       wait(givenUp);
     } else if (hasTooMany) wait('the pool has more VMs than it wants');
     else sick.push({ ...one, attempt: attempts + 1 });
@@ -255,16 +381,25 @@ function replaceable(view: HealingView, state: HealingState, all: readonly { vm:
 }
 
 /** When a deletion that was refused may be asked for again; 0 where none was. */
-const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: Spent): number => (end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0);
+const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: Spent): number =>
+  end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0;
 
 /**
- * The cycles that have been silent for too long although what comes next is theirs to do, and when the next will have been. Where it is
- * the pool's, or a person's, it may take weeks: they are told when it is done, and one that is there no more shows then.
+ * The cycles that have been silent for too long although what comes next is theirs to do, and when the next will have
+ * been. Where it is the pool's, or a person's, it may take weeks: they are told when it is done, and one that is there
+ * no more shows then.
  */
-function ask({ vms, now }: HealingView, verdicts: readonly ToldVerdict[], state: HealingState): { names: string[]; state: HealingState; wakeAt: number | null } {
+function ask(
+  { vms, now }: HealingView,
+  verdicts: readonly ToldVerdict[],
+  state: HealingState,
+): { names: string[]; state: HealingState; wakeAt: number | null } {
   const told = new Set(verdicts.map(({ vm }) => vm));
   const staying = new Set(vms.filter(isStaying).map(({ uid }) => uid));
-  const waits = ({ phase, uid }: Cycle): boolean => state.hold === 'All' || phase === 'Provisioning' || (phase === 'Removing' && (state.hold === 'Removals' || !staying.has(uid)));
+  const waits = ({ phase, uid }: Cycle): boolean =>
+    state.hold === 'All' ||
+    phase === 'Provisioning' ||
+    (phase === 'Removing' && (state.hold === 'Removals' || !staying.has(uid)));
   const silentAt = (cycle: Cycle): number => {
     const { heardAt, nextAt } = cycle;
     if (heardAt === undefined) return now;
@@ -280,11 +415,16 @@ function ask({ vms, now }: HealingView, verdicts: readonly ToldVerdict[], state:
 /** When the next memory fades; what is kept with its VM does not. */
 function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): number | null {
   const uids = new Set(vms.map(({ uid }) => uid));
-  const times = spent.filter((one) => !isFinal(one) || !uids.has(one.uid)).map(({ at }) => fadesAt(Date.parse(at), rules.backoff));
+  const times = spent
+    .filter((one) => !isFinal(one) || !uids.has(one.uid))
+    .map(({ at }) => fadesAt(Date.parse(at), rules.backoff));
   return times.filter((at) => at > now).reduce<number | null>(earlier, null);
 }
 
-/** When the next guest is ready for long enough of a VM that is to be marked, or to be healed again when it fails: no event tells it. */
+/**
+ * When the next guest is ready for long enough of a VM that is to be marked, or to be healed again when it fails: no
+ * event tells it.
+ */
 function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly Spent[]): number | null {
   const settled = new Set(spent.filter(isFinal).map(({ uid }) => uid));
   const unnoted = vms.filter((vm) => isStaying(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));

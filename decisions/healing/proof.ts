@@ -1,8 +1,10 @@
-import { probationOf } from './sickness.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { probationOf } from './sickness.ts';
 
-/** What a worker knows of all guests of a VM that have ended: it has followed them without a gap since the VM was made. */
+/**
+ * What a worker knows of all guests of a VM that have ended: it has followed them without a gap since the VM was made.
+ */
 export interface Witness {
   /** How long the one ran that ran longest, in milliseconds; 0 where none ran, or none past its liveness probe. */
   longestRunMs: number;
@@ -21,26 +23,39 @@ export interface ProofInput {
 }
 
 /**
- * Whether it is certain that no guest of the VM has ever run, so that its disks hold nothing of its own. `behind`: the worker has yet to
- * hear of a guest that KubeVirt speaks of. The mark of the VM alone proves nothing, for nobody may have been there to take it off.
+ * Whether it is certain that no guest of the VM has ever run, so that its disks hold nothing of its own. `behind`: the
+ * worker has yet to hear of a guest that KubeVirt speaks of. The mark of the VM alone proves nothing, for nobody may
+ * have been there to take it off.
  */
-export function proofOf({ vm: { notYetRun, lastFailedVmi }, vmi, witness, minReadyMs, now }: ProofInput): 'proven' | 'behind' | 'none' {
+export function proofOf({
+  vm: { notYetRun, lastFailedVmi },
+  vmi,
+  witness,
+  minReadyMs,
+  now,
+}: ProofInput): 'proven' | 'behind' | 'none' {
   if (notYetRun === null || (vmi !== undefined && hasRunFor(vmi, minReadyMs, now))) return 'none';
   if (witness !== null) {
     if (witness.longestRunMs > minReadyMs) return 'none';
     return lastFailedVmi === null || lastFailedVmi === witness.lastEnded ? 'proven' : 'behind';
   }
-  // KubeVirt forgets a failed start when a guest runs. One that it still speaks of, and up to which nothing had run, leaves room for none.
+  // KubeVirt forgets a failed start when a guest runs. One that it still speaks of, and up to which nothing had run,
+  // leaves room for none.
   return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
 }
 
-/** The start to be noted on a VM of which it is certain that it never ran: a worker that begins later goes on from there. Null where all is noted. */
+/**
+ * The start to be noted on a VM of which it is certain that it never ran: a worker that begins later goes on from
+ * there. Null where all is noted.
+ */
 export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<ProofInput, 'vm' | 'vmi'>): string | null {
   const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
   return newest === notYetRun ? null : newest;
 }
 
-/** How long a guest ran that has ended by `now`, past what its liveness probe may take to judge it; 0 where it did not. */
+/**
+ * How long a guest ran that has ended by `now`, past what its liveness probe may take to judge it; 0 where it did not.
+ */
 export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: number): number {
   if (runningSince === null) return 0;
   const ran = Math.max((endedAt ?? now) - runningSince, 1);

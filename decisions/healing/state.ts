@@ -6,7 +6,10 @@ export type Hold = 'None' | 'Removals' | 'All';
 
 /** A cycle as its pool knows it. */
 export type Cycle = HealingStatus['cycles'][number] & {
-  /** When it last told of itself, or was told or asked something, in milliseconds since the epoch; absent where only the status tells of it. */
+  /**
+   * When it last told of itself, or was told or asked something, in milliseconds since the epoch; absent where only the
+   * status tells of it.
+   */
   heardAt?: number;
 };
 export type Spent = HealingStatus['spent'][number];
@@ -28,7 +31,9 @@ export interface Failing {
   since: number;
 }
 
-/** A guest that a person has paused, until it is ready again: it was not ready all that time, and is not sick for that. */
+/**
+ * A guest that a person has paused, until it is ready again: it was not ready all that time, and is not sick for that.
+ */
 export interface GuestPause {
   vmUid: string;
   /** When it was first seen to be over; milliseconds since the epoch, null as long as it is not. */
@@ -64,7 +69,10 @@ export interface SickVm {
   holdsData: boolean;
   /** Guests of it in a row that ended before they ran well. */
   earlyEnds: number;
-  /** Since when its starts have been failing, in milliseconds since the epoch; null, or absent, where only KubeVirt says. */
+  /**
+   * Since when its starts have been failing, in milliseconds since the epoch; null, or absent, where only KubeVirt
+   * says.
+   */
   failingSince?: number | null;
   /** How many VMs of this cycle in a row were tried on the disks that it has. */
   onSameDisks?: number;
@@ -97,7 +105,8 @@ const SPENT_KEPT = 100;
 export const WHY_LENGTH = 128;
 const VMS_CARRIED = 50;
 
-export const underWay = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] => cycles.filter(({ phase }) => phase !== 'Ending');
+export const underWay = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] =>
+  cycles.filter(({ phase }) => phase !== 'Ending');
 
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
@@ -131,7 +140,13 @@ function after(cycle: Cycle, verdict: Verdict | undefined): Cycle {
     case 'Gone':
       return { ...rest, phase: 'Waiting' };
     case 'Sick':
-      return { ...rest, phase: 'Removing', uid: verdict.uid, attempt: verdict.attempt, why: verdict.why.slice(0, WHY_LENGTH) };
+      return {
+        ...rest,
+        phase: 'Removing',
+        uid: verdict.uid,
+        attempt: verdict.attempt,
+        why: verdict.why.slice(0, WHY_LENGTH),
+      };
     case 'Well':
     case 'Left':
       return { ...rest, phase: 'Ending' };
@@ -145,16 +160,33 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
     const { vm, uid, attempt: attempts, end, why } = news;
     const last = state.spent.find((one) => one.vm === vm && one.uid === uid);
     const refusals = end === 'Refused' ? { refusals: (last?.refusals ?? 0) + 1 } : {};
-    return { ...state, cycles: state.cycles.filter((cycle) => cycle !== known), spent: remembered(state.spent, { vm, uid, attempts, ...refusals, end, why, at: at(now) }) };
+    return {
+      ...state,
+      cycles: state.cycles.filter((cycle) => cycle !== known),
+      spent: remembered(state.spent, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
+    };
   }
   const { vm, uid, attempt, phase, why } = news;
   const startedAt = known?.startedAt ?? at(now);
-  const cycle: Cycle = { vm, uid, attempt, phase, why: why.slice(0, WHY_LENGTH), startedAt, heardAt: now, ...(news.phase === 'Waiting' ? { nextAt: news.nextAt } : {}) };
-  return { ...state, cycles: known === undefined ? [...state.cycles, cycle] : state.cycles.map((one) => (one === known ? cycle : one)) };
+  const cycle: Cycle = {
+    vm,
+    uid,
+    attempt,
+    phase,
+    why: why.slice(0, WHY_LENGTH),
+    startedAt,
+    heardAt: now,
+    ...(news.phase === 'Waiting' ? { nextAt: news.nextAt } : {}),
+  };
+  return {
+    ...state,
+    cycles: known === undefined ? [...state.cycles, cycle] : state.cycles.map((one) => (one === known ? cycle : one)),
+  };
 }
 
 /** Which cycle of the VM it is: one that has ended may be followed by another right away. */
-export const beginningOf = (state: HealingState | null, vm: string): string | undefined => state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
+export const beginningOf = (state: HealingState | null, vm: string): string | undefined =>
+  state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
 
 /** The cycle that was to begin then has not: it has made nothing, and nothing of it counts. */
 export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
@@ -162,17 +194,31 @@ export const withoutBeginning = (state: HealingState, vm: string, startedAt: str
   cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
 });
 
-/** The workflow of the cycle that began then is no more, and nobody knows how it ended: what comes next for its VM goes on where it was. */
-export function withoutCycle(state: HealingState, vm: string, startedAt: string | undefined, now: number): HealingState {
+/**
+ * The workflow of the cycle that began then is no more, and nobody knows how it ended: what comes next for its VM goes
+ * on where it was.
+ */
+export function withoutCycle(
+  state: HealingState,
+  vm: string,
+  startedAt: string | undefined,
+  now: number,
+): HealingState {
   const lost = state.cycles.find((cycle) => cycle.vm === vm && cycle.startedAt === startedAt);
   if (lost === undefined) return state;
   const { uid, attempt } = lost;
   const why = 'its workflow was ended from outside';
-  return { ...withoutBeginning(state, vm, startedAt), spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }) };
+  return {
+    ...withoutBeginning(state, vm, startedAt),
+    spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }),
+  };
 }
 
 /** A person wants a VM healed again that was given up or skipped: its attempts are counted anew. */
-export const unblocked = (state: HealingState, vm: string): HealingState => ({ ...state, spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)) });
+export const unblocked = (state: HealingState, vm: string): HealingState => ({
+  ...state,
+  spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)),
+});
 
 /** True for a VM that is left as it is for as long as it is the same VM, and sick. */
 export const isFinal = ({ end }: Spent): boolean => end === 'GivenUp' || end === 'Skipped';
@@ -184,11 +230,21 @@ export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string
 /** The newest of each VM; where they are too many, those go first that only shorten a delay. */
 export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
   const all = [...spent.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
-  while (all.length > SPENT_KEPT) all.splice(Math.max(all.findIndex((one) => !isFinal(one)), 0), 1);
+  while (all.length > SPENT_KEPT)
+    all.splice(
+      Math.max(
+        all.findIndex((one) => !isFinal(one)),
+        0,
+      ),
+      1,
+    );
   return all;
 }
 
-/** What is handed to the next turn: of VMs without number that fail, those that are nearest to being replaced. Workers remember the others. */
+/**
+ * What is handed to the next turn: of VMs without number that fail, those that are nearest to being replaced. Workers
+ * remember the others.
+ */
 export function carried(state: HealingState): HealingState {
   const { earlyEnds, failing = [], guestPauses = [] } = state;
   return {
@@ -209,10 +265,13 @@ const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, oth
 const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
 
 /** `1 replacement`, `2 replacements`. */
-export const replacementsInWords = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
+export const replacementsInWords = (count: number): string =>
+  `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
 
-export const pauseEndedAt = ({ guestPauses = [] }: Pick<HealingState, 'guestPauses'>, vmUid: string): number | null => guestPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
+export const pauseEndedAt = ({ guestPauses = [] }: Pick<HealingState, 'guestPauses'>, vmUid: string): number | null =>
+  guestPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
 
-export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null => failing.find((one) => one.vmUid === vmUid)?.since ?? null;
+export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null =>
+  failing.find((one) => one.vmUid === vmUid)?.since ?? null;
 
 const at = (now: number): string => new Date(now).toISOString();

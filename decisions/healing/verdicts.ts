@@ -1,9 +1,17 @@
 import { isMeantToRun, isStaying, liveVmi } from '../disruption-budget/availability.ts';
-import { failingSince, pauseEndedAt, underWay, WHY_LENGTH, type Cycle, type HealingState, type ToldVerdict } from './state.ts';
-import { cycleRules, holdsData, surplusOf, type HealingView } from './view.ts';
-import { healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
-import type { VmView } from '../views/vm.ts';
 import { earlier } from '../lib/times.ts';
+import type { VmView } from '../views/vm.ts';
+import { healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
+import {
+  failingSince,
+  pauseEndedAt,
+  underWay,
+  WHY_LENGTH,
+  type Cycle,
+  type HealingState,
+  type ToldVerdict,
+} from './state.ts';
+import { cycleRules, holdsData, surplusOf, type HealingView } from './view.ts';
 
 /** KubeVirt may not have looked yet at a VM that is younger. */
 const NEW_MS = 60_000;
@@ -54,7 +62,8 @@ class Judge {
     if (cycle.phase !== 'Removing') this.#left(cycle, 'it is there again');
     else if (this.#surplus > 0) this.#yield(cycle);
     else if (!isStaying(vm)) return;
-    else if (runsWell(vm, vmi, minReadyMs, now)) this.#verdicts.push({ vm: cycle.vm, verdict: 'Well', attempt: cycle.attempt, uid: vm.uid });
+    else if (runsWell(vm, vmi, minReadyMs, now))
+      this.#verdicts.push({ vm: cycle.vm, verdict: 'Well', attempt: cycle.attempt, uid: vm.uid });
     else if (vm.optedOut) this.#left(cycle, 'its owner asked that nothing disrupts it');
     else if (!isMeantToRun(vm, vmi)) this.#left(cycle, 'it is not meant to run');
     else this.#wake(wellAt(vm, vmi, minReadyMs, now));
@@ -68,21 +77,47 @@ class Judge {
     if (!isStaying(vm)) return this.#left(cycle, 'it leaves the pool');
     if (vm.optedOut) return this.#left(cycle, 'its owner asked that nothing disrupts it');
     if (isLeftAlone(vm, vmi)) return;
-    if (runsWell(vm, vmi, minReadyMs, now)) return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
-    if (!isMeantToRun(vm, vmi)) return this.#after(vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0), cycle, 'it is not meant to run');
+    if (runsWell(vm, vmi, minReadyMs, now))
+      return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
+    if (!isMeantToRun(vm, vmi))
+      return this.#after(
+        vm.createdAt + (vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0),
+        cycle,
+        'it is not meant to run',
+      );
     const earlyEnds = this.#state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
     const failedSince = failingSince(this.#state, vm.uid);
-    const health = healthOf({ vm, vmi, lastTrouble: lastTroubleOf(vm), failingSince: failedSince, pauseEndedAt: pauseEndedAt(this.#state, vm.uid), earlyEnds, hasRun: true, rules, now });
+    const health = healthOf({
+      vm,
+      vmi,
+      lastTrouble: lastTroubleOf(vm),
+      failingSince: failedSince,
+      pauseEndedAt: pauseEndedAt(this.#state, vm.uid),
+      earlyEnds,
+      hasRun: true,
+      rules,
+      now,
+    });
     if (health.sick) {
-      const sick = { uid: vm.uid, attempt: attempt + 1, why: health.why.slice(0, WHY_LENGTH), rules: cycleRules(rules), holdsData: holdsData(this.#view, vm), earlyEnds, failingSince: failedSince };
+      const sick = {
+        uid: vm.uid,
+        attempt: attempt + 1,
+        why: health.why.slice(0, WHY_LENGTH),
+        rules: cycleRules(rules),
+        holdsData: holdsData(this.#view, vm),
+        earlyEnds,
+        failingSince: failedSince,
+      };
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);
     this.#wake(wellAt(vm, vmi, minReadyMs, now));
-    // Whatever it waits for, new disks don't bring it: an update may, or time. After a failed start, one that goes on for as long fails no more.
+    // Whatever it waits for, new disks don't bring it: an update may, or time. After a failed start, one that goes on
+    // for as long fails no more.
     const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
-    if (since !== undefined && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null) this.#after(since + patienceMs, cycle, `it is not ready yet (${vm.state || 'New'}), and does not fail`);
+    if (since !== undefined && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null)
+      this.#after(since + patienceMs, cycle, `it is not ready yet (${vm.state || 'New'}), and does not fail`);
   }
 
   #gone({ vm, attempt }: Cycle): void {

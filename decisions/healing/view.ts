@@ -1,10 +1,10 @@
 import { scaleInRules, type HealingRules } from '../../api/pool-defaults.ts';
 import { isReady, isStaying, type VmiOf } from '../disruption-budget/availability.ts';
-import { proofOf, type Witness } from './proof.ts';
-import { underWay, type HealingState, type SickVm } from './state.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { StoredPool } from '../views/pool.ts';
+import { proofOf, type Witness } from './proof.ts';
+import { underWay, type HealingState, type SickVm } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;
@@ -46,11 +46,13 @@ export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm
 }
 
 /** True once a VM of the pool is known to run, or to have run: what fails then is hardly common to all. */
-export const hasProven = ({ vms, vmiOf }: HealingView): boolean => vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
+export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
+  vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
 /**
- * How many VMs scaling in is still to take, those included that are being replaced: they come back, unless they are told not to. Under
- * another strategy than `proactive` a pool may have too many for good; a sick VM of these is healed like any other.
+ * How many VMs scaling in is still to take, those included that are being replaced: they come back, unless they are
+ * told not to. Under another strategy than `proactive` a pool may have too many for good; a sick VM of these is healed
+ * like any other.
  */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;

@@ -10,8 +10,8 @@ class Mark {
 const COMMA = new Mark(',');
 
 /**
- * JSON with sorted keys, so that equal values have equal texts; a key without a value is as good as none. Without recursion: what
- * the API server takes may be nested deeper than a stack.
+ * JSON with sorted keys, so that equal values have equal texts; a key without a value is as good as none. Without
+ * recursion: what the API server takes may be nested deeper than a stack.
  */
 export function canonical(value: unknown): string {
   let text = '';
@@ -29,10 +29,14 @@ export function canonical(value: unknown): string {
       }
     } else {
       const fields = next as Record<string, unknown>;
-      const keys = Object.keys(fields).filter((key) => fields[key] !== undefined).toSorted().toReversed();
+      const keys = Object.keys(fields)
+        .filter((key) => fields[key] !== undefined)
+        .toSorted()
+        .toReversed();
       text += '{';
       open.push(new Mark('}'));
-      for (const [index, key] of keys.entries()) open.push(fields[key], new Mark(`${index === keys.length - 1 ? '' : ','}${JSON.stringify(key)}:`));
+      for (const [index, key] of keys.entries())
+        open.push(fields[key], new Mark(`${index === keys.length - 1 ? '' : ','}${JSON.stringify(key)}:`));
     }
   }
   return text;

@@ -1,7 +1,9 @@
 /** What one character of a name must be. */
 type Fits = (character: string) => boolean;
 
-/** A run of a pattern: as many characters as it has, each of which must fit; with `star`, after any run without a `/`. */
+/**
+ * A run of a pattern: as many characters as it has, each of which must fit; with `star`, after any run without a `/`.
+ */
 export interface GlobRun {
   star: boolean;
   fits: Fits[];
@@ -9,8 +11,8 @@ export interface GlobRun {
 
 /**
  * Whether a name matches a glob by the rules of Go's `path.Match`: `*` any run of characters but `/`, `?` one of them,
- * `[a-z]` one of a class, `[^a-z]` one that is not, `\` before a character takes it as it is. The whole name must match.
- * Throws a `RangeError` for a glob that is malformed, whatever the names.
+ * `[a-z]` one of a class, `[^a-z]` one that is not, `\` before a character takes it as it is. The whole name must
+ * match. Throws a `RangeError` for a glob that is malformed, whatever the names.
  */
 export function globMatcher(glob: string): (name: string) => boolean {
   const runs = globRuns(glob);
@@ -74,7 +76,8 @@ function classOf(reader: Reader): Fits {
 /** One end of a range in a class. */
 function endOf(reader: Reader): number {
   const character = reader.take('a "[" has no "]"');
-  if (character === ']' || character === '-') reader.fail(`a "${character}" in a class stands where a character must; write "\\${character}" for itself`);
+  if (character === ']' || character === '-')
+    reader.fail(`a "${character}" in a class stands where a character must; write "\\${character}" for itself`);
   return (character === '\\' ? reader.take('nothing follows its last "\\"') : character).codePointAt(0)!;
 }
 

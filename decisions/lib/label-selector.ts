@@ -7,10 +7,13 @@ export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<s
   for (const { key, operator, values = [] } of matchExpressions) {
     const value = labels[key];
     const holds =
-      operator === 'Exists' ? value !== undefined
-      : operator === 'DoesNotExist' ? value === undefined
-      : operator === 'In' ? value !== undefined && values.includes(value)
-      : value === undefined || !values.includes(value);
+      operator === 'Exists'
+        ? value !== undefined
+        : operator === 'DoesNotExist'
+          ? value === undefined
+          : operator === 'In'
+            ? value !== undefined && values.includes(value)
+            : value === undefined || !values.includes(value);
     if (!holds) return false;
   }
   return true;

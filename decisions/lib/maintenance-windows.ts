@@ -11,9 +11,9 @@ export type WindowState =
   | { open: false; next: number | null };
 
 /**
- * Whether a batch may begin at `now`: always where there are no windows, else while any of them is open. A window is open for
- * its duration, in elapsed time, from each time of its cron on; it may last until it opens again.
- * A window that can't be read never opens: `windowFaults` says why.
+ * Whether a batch may begin at `now`: always where there are no windows, else while any of them is open. A window is
+ * open for its duration, in elapsed time, from each time of its cron on; it may last until it opens again. A window
+ * that can't be read never opens: `windowFaults` says why.
  */
 export function windowAt(windows: readonly MaintenanceWindow[], now: number): WindowState {
   if (windows.length === 0) return { open: true, until: null };
@@ -51,7 +51,8 @@ function endOf(schedules: readonly Schedule[], now: number): number {
 }
 
 /** At `time` or before. A cron counts in whole seconds, and leaves out the moment that it is asked about. */
-const lastOpening = ({ cron }: Schedule, time: number): number => cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? -Infinity;
+const lastOpening = ({ cron }: Schedule, time: number): number =>
+  cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? -Infinity;
 
 /** Parsing costs more than asking, and a pool asks on each of its turns. */
 const KEPT = new Map<string, Schedule | { fault: string }>();

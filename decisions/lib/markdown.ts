@@ -2,8 +2,8 @@
 const MARKUP = /[\\`*_[\]<>#|~]/g;
 
 /**
- * People's words and a server's, in one line, so that they are read as they are where Markdown is: the star of a glob would make what
- * follows it slanted and vanish, and a `#` behind a line break a headline.
+ * People's words and a server's, in one line, so that they are read as they are where Markdown is: the star of a glob
+ * would make what follows it slanted and vanish, and a `#` behind a line break a headline.
  */
 export const asWritten = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(MARKUP, String.raw`\$&`);
 

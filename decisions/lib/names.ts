@@ -1,5 +1,3 @@
-
-
 const RUNS_SHOWN = 4;
 
 /** `web-1, web-3 … web-250 (249)`: names as Events and the Web UI show them, in the order of their numbers. */
@@ -11,11 +9,12 @@ export function namesInWords(names: readonly string[]): string {
     if (run?.next === name) Object.assign(run, { last: name, next, count: run.count + 1 });
     else runs.push({ first: name, last: name, next, count: 1 });
   }
-  const words = runs.slice(0, RUNS_SHOWN).map(({ first, last, count }) => (count === 1 ? first : count === 2 ? `${first}, ${last}` : `${first} … ${last}`));
+  const words = runs
+    .slice(0, RUNS_SHOWN)
+    .map(({ first, last, count }) => (count === 1 ? first : count === 2 ? `${first}, ${last}` : `${first} … ${last}`));
   if (runs.length > RUNS_SHOWN) words.push('…');
   return words.join(', ') + (names.length > RUNS_SHOWN ? ` (${names.length})` : '');
 }
 
 /** Compares names: `web-2` before `web-10`. */
 export const byNumber = new Intl.Collator('en', { numeric: true }).compare;
-

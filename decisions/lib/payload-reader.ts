@@ -2,8 +2,8 @@ import { isDuration } from '../../api/duration.ts';
 import { field, isObject } from './json.ts';
 
 /**
- * Readers of what somebody has sent: anything at all may come, and only what is understood comes through. What they return is
- * made anew, so that nothing that was sent besides is carried on.
+ * Readers of what somebody has sent: anything at all may come, and only what is understood comes through. What they
+ * return is made anew, so that nothing that was sent besides is carried on.
  */
 export type Reader<T> = (value: unknown, what: string) => T;
 
@@ -31,20 +31,34 @@ export const text: Reader<string> = (value, what) => {
 
 /** What names something: another than was sent would be something else. */
 export const name: Reader<string> = (value, what) =>
-  typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed() ? value : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
+  typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed()
+    ? value
+    : refuse(value, what, `a name of at most ${NAME_LENGTH} characters`);
 
-export const whole: Reader<number> = (value, what) => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : refuse(value, what, 'a whole number from 0'));
-export const number: Reader<number> = (value, what) => (typeof value === 'number' && Number.isFinite(value) ? value : refuse(value, what, 'a number'));
-export const flag: Reader<boolean> = (value, what) => (typeof value === 'boolean' ? value : refuse(value, what, 'true or false'));
-export const duration: Reader<string> = (value, what) => (typeof value === 'string' && value.length <= NAME_LENGTH && isDuration(value) ? value : refuse(value, what, 'a duration such as 30s'));
+export const whole: Reader<number> = (value, what) =>
+  Number.isSafeInteger(value) && (value as number) >= 0
+    ? (value as number)
+    : refuse(value, what, 'a whole number from 0');
+export const number: Reader<number> = (value, what) =>
+  typeof value === 'number' && Number.isFinite(value) ? value : refuse(value, what, 'a number');
+export const flag: Reader<boolean> = (value, what) =>
+  typeof value === 'boolean' ? value : refuse(value, what, 'true or false');
+export const duration: Reader<string> = (value, what) =>
+  typeof value === 'string' && value.length <= NAME_LENGTH && isDuration(value)
+    ? value
+    : refuse(value, what, 'a duration such as 30s');
 export const time: Reader<string> = (value, what) =>
-  typeof value === 'string' && RFC_3339.test(value) && !Number.isNaN(Date.parse(value)) ? value : refuse(value, what, 'a time such as 2026-01-31T12:00:00Z');
+  typeof value === 'string' && RFC_3339.test(value) && !Number.isNaN(Date.parse(value))
+    ? value
+    : refuse(value, what, 'a time such as 2026-01-31T12:00:00Z');
 
 /** One of the keys of `words`, which a new word can't be forgotten in. */
 export const oneOf =
   <W extends string>(words: Record<W, true>): Reader<W> =>
   (value, what) =>
-    typeof value === 'string' && Object.hasOwn(words, value) ? (value as W) : refuse(value, what, Object.keys(words).join(', '));
+    typeof value === 'string' && Object.hasOwn(words, value)
+      ? (value as W)
+      : refuse(value, what, Object.keys(words).join(', '));
 
 export const orNull =
   <T>(read: Reader<T>): Reader<T | null> =>
@@ -54,7 +68,9 @@ export const orNull =
 export const listOf =
   <T>(read: Reader<T>, most: number): Reader<T[]> =>
   (value, what) =>
-    Array.isArray(value) && value.length <= most ? value.map((item, index) => read(item, `${what}[${index}]`)) : refuse(value, what, `a list of at most ${most}`);
+    Array.isArray(value) && value.length <= most
+      ? value.map((item, index) => read(item, `${what}[${index}]`))
+      : refuse(value, what, `a list of at most ${most}`);
 
 export const optional = <T>(read: Reader<T>): Optional<T> => ({ optional: read });
 
@@ -74,10 +90,14 @@ export const object =
 
 /** Objects that a word in one of their fields tells apart. */
 export const taggedBy =
-  <Tag extends string, T extends Record<Tag, string>>(tag: Tag, readers: { [W in T[Tag]]: Reader<Extract<T, Record<Tag, W>>> }): Reader<T> =>
+  <Tag extends string, T extends Record<Tag, string>>(
+    tag: Tag,
+    readers: { [W in T[Tag]]: Reader<Extract<T, Record<Tag, W>>> },
+  ): Reader<T> =>
   (value, what) => {
     const word = field(value, tag);
-    if (typeof word !== 'string' || !Object.hasOwn(readers, word)) return refuse(word, `${what}.${tag}`, Object.keys(readers).join(', '));
+    if (typeof word !== 'string' || !Object.hasOwn(readers, word))
+      return refuse(word, `${what}.${tag}`, Object.keys(readers).join(', '));
     return readers[word as T[Tag]](value, what);
   };
 

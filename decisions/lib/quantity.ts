@@ -6,7 +6,10 @@ const KIBI = 1024n;
 const DECIMAL = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 
-/** A Kubernetes quantity in billionths, the smallest part that Kubernetes keeps (it rounds away from zero); null for what is none. */
+/**
+ * A Kubernetes quantity in billionths, the smallest part that Kubernetes keeps (it rounds away from zero); null for
+ * what is none.
+ */
 export function amountOf(quantity: unknown): bigint | null {
   if (typeof quantity !== 'string' && typeof quantity !== 'number') return null;
   const text = String(quantity);
@@ -15,13 +18,17 @@ export function amountOf(quantity: unknown): bigint | null {
   if (parts === null) return null;
   const [, sign, whole = '', fraction = '', exponent, suffix = ''] = parts;
   if (whole + fraction === '') return null;
-  const power = SCALE - fraction.length + (exponent === undefined ? (DECIMAL[suffix as keyof typeof DECIMAL] ?? 0) : Number(exponent));
+  const power =
+    SCALE -
+    fraction.length +
+    (exponent === undefined ? (DECIMAL[suffix as keyof typeof DECIMAL] ?? 0) : Number(exponent));
   const count = BigInt(whole + fraction) * KIBI ** (BINARY[suffix as keyof typeof BINARY] ?? 0n);
   const amount = power >= 0 ? count * TEN ** BigInt(power) : dividedUp(count, TEN ** BigInt(-power));
   return sign === '-' ? -amount : amount;
 }
 
 /** True for quantities of one amount, however they are written; for what is no quantity, where both are the same. */
-export const sameAmount = (one: unknown, other: unknown): boolean => (amountOf(one) ?? one) === (amountOf(other) ?? other);
+export const sameAmount = (one: unknown, other: unknown): boolean =>
+  (amountOf(one) ?? one) === (amountOf(other) ?? other);
 
 const dividedUp = (count: bigint, by: bigint): bigint => (count + by - 1n) / by;

@@ -1,6 +1,7 @@
 /**
  * The newest state that somebody is known to have seen or made, as resource versions: of pools, of VMs, and of
- * VirtualMachineInstances. A plan is made on caches that have reached them, so that no decision is older than the last act.
+ * VirtualMachineInstances. A plan is made on caches that have reached them, so that no decision is older than the last
+ * act.
  */
 export interface Seen {
   pools?: string | undefined;

@@ -2,8 +2,8 @@
 const MOST_BYTES = 300;
 
 /**
- * A sentence as Temporal takes it for the summary of a workflow, an activity or a timer: cut by the bytes that it has in JSON, and
- * never within a character.
+ * A sentence as Temporal takes it for the summary of a workflow, an activity or a timer: cut by the bytes that it has
+ * in JSON, and never within a character.
  */
 export function summary(text: string): string {
   let bytes = 0;

@@ -1,6 +1,9 @@
 import { globRuns, type GlobRun } from '../lib/glob.ts';
 
-/** A machine type such as `pc-q35-rhel9.2.0`: of the types of a family, a later version takes the place of an earlier one. */
+/**
+ * A machine type such as `pc-q35-rhel9.2.0`: of the types of a family, a later version takes the place of an earlier
+ * one.
+ */
 export interface MachineType {
   name: string;
   /** The name without its version: `pc-q35-rhel`, `pc-i440fx`; the whole name where there is none. */
@@ -9,7 +12,9 @@ export interface MachineType {
   version: number[] | null;
 }
 
-/** Two numbers at least, behind a hyphen and the letters of a distribution: the digits of `q35` and `i440fx` are none. */
+/**
+ * Two numbers at least, behind a hyphen and the letters of a distribution: the digits of `q35` and `i440fx` are none.
+ */
 const VERSIONED = /^(?<before>.+?)-(?<distribution>[a-z]*)(?<version>\d+(?:\.\d+)+)(?<after>.*)$/;
 
 export function machineTypeOf(name: string): MachineType {
@@ -20,10 +25,15 @@ export function machineTypeOf(name: string): MachineType {
   return { name, family, version: version!.split('.').map(Number) };
 }
 
-/** An alias such as `q35` says nothing of the type that a guest has: that is the one it stood for when the guest began to run. */
+/**
+ * An alias such as `q35` says nothing of the type that a guest has: that is the one it stood for when the guest began
+ * to run.
+ */
 export const isAlias = (name: string): boolean => machineTypeOf(name).version === null;
 
-/** Below zero where the first is the older one, above where it is the newer; null for types that are not of one family. */
+/**
+ * Below zero where the first is the older one, above where it is the newer; null for types that are not of one family.
+ */
 export function compareMachineTypes(one: string, other: string): number | null {
   const [first, second] = [machineTypeOf(one), machineTypeOf(other)];
   if (first.family !== second.family || first.version === null || second.version === null) return null;
@@ -47,8 +57,9 @@ export function newerThan(name: string, types: Iterable<string>): string | null 
 }
 
 /**
- * The types that a glob was perhaps meant for, the nearest first: those that match it after the fewest letters are changed, left out
- * or put in. A type with which it would have to change in more than half of its letters is none of them. Throws as `globMatcher` does.
+ * The types that a glob was perhaps meant for, the nearest first: those that match it after the fewest letters are
+ * changed, left out or put in. A type with which it would have to change in more than half of its letters is none of
+ * them. Throws as `globMatcher` does.
  */
 export function nearest(glob: string, types: Iterable<string>): string[] {
   const runs = globRuns(glob);
@@ -60,7 +71,9 @@ export function nearest(glob: string, types: Iterable<string>): string[] {
     .map(({ type }) => type);
 }
 
-/** How many edits a glob is away from a name: Levenshtein's distance, where a star costs nothing whatever it stands for. */
+/**
+ * How many edits a glob is away from a name: Levenshtein's distance, where a star costs nothing whatever it stands for.
+ */
 function editsOf(runs: readonly GlobRun[], name: readonly string[]): number {
   // row[i]: edits from what was read of the glob to the first i characters of the name.
   let row = Array.from({ length: name.length + 1 }, (_, index) => index);

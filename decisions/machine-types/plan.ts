@@ -1,16 +1,16 @@
 import { isStaying } from '../disruption-budget/availability.ts';
-import { PassedOverVms, type PassedOver } from '../runs/skipped.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { windowAt } from '../lib/maintenance-windows.ts';
 import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restarts/plan.ts';
+import { PassedOverVms, type PassedOver } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { windowAt } from '../lib/maintenance-windows.ts';
-import { transitionNeed, type TransitionNeed } from './vm-need.ts';
+import { isOldGuest, isSetBack, type TransitionRules } from './criteria.ts';
+import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './limit.ts';
 import { poolStand } from './pool-state.ts';
 import { Groups, type WantedResult } from './preflight.ts';
-import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './limit.ts';
-import { isOldGuest, isSetBack, type TransitionRules } from './criteria.ts';
 import type { TransitionCounts } from './transition.ts';
+import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** VMs that are to be changed, or whose marks are to be cleared, in one turn at most. */
 export const MOST_TO_CHANGE = 500;
@@ -57,14 +57,23 @@ export interface TransitionPlan {
 }
 
 /**
- * What a transition does next, and what has become of what it has in hand: as little as one turn can do, from what VMs and guests
- * carry alone. It may be asked again at any point.
+ * What a transition does next, and what has become of what it has in hand: as little as one turn can do, from what VMs
+ * and guests carry alone. It may be asked again at any point.
  */
 export function planTransition(input: TransitionPlanInput): TransitionPlan {
   return new Turn(input).plan();
 }
 
-const NONE: TransitionCounts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: 0 };
+const NONE: TransitionCounts = {
+  toPatch: 0,
+  toRestart: 0,
+  waiting: 0,
+  inPools: 0,
+  parked: 0,
+  restarting: 0,
+  left: 0,
+  done: 0,
+};
 
 /** In which number a VM counts, by what it needs. */
 const COUNTED_AS = {
@@ -81,7 +90,10 @@ const COUNTED_AS = {
   done: 'done',
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
 
-/** As long as a VM needs one of these, it keeps its mark; of the mark that another has left behind, its patch takes care. */
+/**
+ * As long as a VM needs one of these, it keeps its mark; of the mark that another has left behind, its patch takes
+ * care.
+ */
 const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'parked']);
 const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'parked']);
 
@@ -234,7 +246,8 @@ class Turn {
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
-      if (!this.#failedPools.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change') names.push(key);
+      if (!this.#failedPools.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change')
+        names.push(key);
     }
     return names;
   }

@@ -1,15 +1,23 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { isStaying } from '../disruption-budget/availability.ts';
-import { field } from '../lib/json.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { field } from '../lib/json.ts';
 import { poolTemplate } from '../pool/template.ts';
-import { revisionOf } from '../revisions/hash.ts';
-import type { VmView } from '../views/vm.ts';
-import { recordOf } from './record.ts';
-import { groupOf, isChangedSince, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './criteria.ts';
-import type { TypeGroup } from './transition.ts';
-import type { StoredPool } from '../views/pool.ts';
 import { vmName } from '../pool/vm-names.ts';
+import { revisionOf } from '../revisions/hash.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import {
+  groupOf,
+  isChangedSince,
+  isSetBack,
+  refusalOf,
+  wantedType,
+  whoHolds,
+  type TransitionRules,
+} from './criteria.ts';
+import { recordOf } from './record.ts';
+import type { TypeGroup } from './transition.ts';
 
 /** How a transition stands with a pool of drover's. */
 export type PoolStand =
@@ -19,7 +27,10 @@ export type PoolStand =
   | { stand: 'check'; groups: TypeGroup[] }
   /** The machine type of its template is to be set (null: cleared), and recorded. */
   | { stand: 'change'; to: string | null }
-  /** Its template, which has this revision, is as it should be: it brings its VMs to it. `isOurs`: this transition has made it so. */
+  /**
+   * Its template, which has this revision, is as it should be: it brings its VMs to it. `isOurs`: this transition has
+   * made it so.
+   */
   | { stand: 'rolls'; revision: string; isOurs: boolean }
   | { stand: 'parked'; why: string }
   | { stand: 'left'; why: string };
@@ -73,14 +84,22 @@ interface OldTemplate {
   picture: Picture;
 }
 
-function standOfOld(rules: TransitionRules, owner: OwningPool, { wanted, isUnmanaged, holder, picture }: OldTemplate): PoolStand {
+function standOfOld(
+  rules: TransitionRules,
+  owner: OwningPool,
+  { wanted, isUnmanaged, holder, picture }: OldTemplate,
+): PoolStand {
   const { pool } = owner;
   const words = `pool ${keyOf(pool.metadata)}`;
   const vms = owner.vms().filter(isStaying);
   const chosen = vms.filter((vm) => rules.scope.chooses(vm) && rules.scope.choosesState(vm, picture.vmiOf(vm)));
   const isChosen = vms.length > 0 ? chosen.length > 0 : choosesEmpty(rules, pool);
   if (!isChosen) return { stand: 'apart' };
-  if (isUnmanaged) return { stand: 'left', why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first` };
+  if (isUnmanaged)
+    return {
+      stand: 'left',
+      why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
+    };
   if (chosen.length < vms.length) return { stand: 'left', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
   if (held !== null) return { stand: 'parked', why: held };
@@ -104,7 +123,10 @@ function standOfResults(rules: TransitionRules, vms: readonly VmView[], wanted: 
 }
 
 /** Whether a pool without VMs is in scope: as the first that it would make. */
-function choosesEmpty({ scope, transition }: TransitionRules, { metadata: { namespace, name }, spec }: StoredPool): boolean {
+function choosesEmpty(
+  { scope, transition }: TransitionRules,
+  { metadata: { namespace, name }, spec }: StoredPool,
+): boolean {
   const ownLabels = spec.template.metadata?.labels ?? {};
   return transition.scope.only === null && scope.chooses({ namespace, name: vmName(name, 1), ownLabels });
 }

@@ -1,11 +1,11 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
-import type { NodeView } from '../views/node.ts';
 import { keyOf, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
-import { transitionNeed, type TransitionNeed } from './vm-need.ts';
-import { poolStand } from './pool-state.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
+import { poolStand } from './pool-state.ts';
 import type { TypeGroup } from './transition.ts';
+import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** VMs of a group whose resulting type is not known yet. */
 export interface WantedResult {
@@ -32,7 +32,11 @@ export class Groups {
 }
 
 /** The groups of the VMs that are to be changed, or will be once they can, and that are in no results yet. */
-export function wantedResults(rules: TransitionRules, vms: Iterable<VmView>, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>): WantedResult[] {
+export function wantedResults(
+  rules: TransitionRules,
+  vms: Iterable<VmView>,
+  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
+): WantedResult[] {
   const groups = new Groups();
   for (const vm of vms) {
     const need = transitionNeed(rules, vm, picture);
@@ -42,8 +46,15 @@ export function wantedResults(rules: TransitionRules, vms: Iterable<VmView>, pic
   return groups.all;
 }
 
-/** How many VMs have a guest that the transition itself may restart: not those that their pools roll, whose budgets are their own. */
-export function restartable(rules: TransitionRules, vms: Iterable<VmView>, picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>): number {
+/**
+ * How many VMs have a guest that the transition itself may restart: not those that their pools roll, whose budgets are
+ * their own.
+ */
+export function restartable(
+  rules: TransitionRules,
+  vms: Iterable<VmView>,
+  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
+): number {
   let count = 0;
   for (const vm of vms) {
     const owner = picture.poolOf(vm);
@@ -73,6 +84,9 @@ export function faultOf(
     return `it still matches ${glob}${cause}`;
   }
   const typed = [...nodes].filter(({ machineTypes }) => machineTypes.length > 0);
-  const isKnown = to === '' || typed.length === 0 || typed.some(({ schedulable, machineTypes }) => schedulable && machineTypes.includes(to));
+  const isKnown =
+    to === '' ||
+    typed.length === 0 ||
+    typed.some(({ schedulable, machineTypes }) => schedulable && machineTypes.includes(to));
   return isKnown ? null : `no schedulable node has ${to}`;
 }

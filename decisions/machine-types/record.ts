@@ -2,13 +2,17 @@ import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
 import type { TransitionRecord } from './transition.ts';
 
-/** What MACHINE_TYPE_TRANSITION_ANNOTATION says on a VM or a pool; null where it says nothing, or nothing that drover has written. */
+/**
+ * What MACHINE_TYPE_TRANSITION_ANNOTATION says on a VM or a pool; null where it says nothing, or nothing that drover
+ * has written.
+ */
 export function recordOf(annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null {
   const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
   if (text === undefined) return null;
   const record = parsed(text);
   const { id, from, to, guest, guestUid, at } = isObject(record) ? record : {};
-  const isWhole = [id, from, to, at].every((one) => typeof one === 'string') && (guest === null || typeof guest === 'string');
+  const isWhole =
+    [id, from, to, at].every((one) => typeof one === 'string') && (guest === null || typeof guest === 'string');
   const ofGuest = typeof guestUid === 'string' ? { guest, guestUid } : { guest };
   return isWhole ? ({ id, from, to, ...ofGuest, at } as TransitionRecord) : null;
 }

@@ -1,8 +1,8 @@
 import { isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
+import { globMatcher } from '../lib/glob.ts';
 import { matchesLabels } from '../lib/label-selector.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { globMatcher } from '../lib/glob.ts';
 import type { TransitionScope } from './transition.ts';
 
 /** What the choice of a VM is made by, whatever its type. */
@@ -40,11 +40,17 @@ export function scopeRules({ glob, namespaces, labelSelector, names, exclude, on
   return { isOld, chooses, choosesState: (vm, vmi) => only === null || (only === 'running') === isRunning(vm, vmi) };
 }
 
-/** True for a VM that has a live guest, or is to have one in a moment: where it is between two guests, it has not stopped. */
-export const isRunning = (vm: VmView, vmi: VmiView | undefined): boolean => liveVmi(vmi) !== undefined || isMeantToRun(vm, vmi);
+/**
+ * True for a VM that has a live guest, or is to have one in a moment: where it is between two guests, it has not
+ * stopped.
+ */
+export const isRunning = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  liveVmi(vmi) !== undefined || isMeantToRun(vm, vmi);
 
 /** A glob with a `/` is of `namespace/name`, another of `name`. */
 function excluder(glob: string): (namespace: string, name: string) => boolean {
   const matches = globMatcher(glob);
-  return glob.includes('/') ? (namespace, name) => matches(`${namespace}/${name}`) : (_namespace, name) => matches(name);
+  return glob.includes('/')
+    ? (namespace, name) => matches(`${namespace}/${name}`)
+    : (_namespace, name) => matches(name);
 }

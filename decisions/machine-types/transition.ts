@@ -24,7 +24,10 @@ export interface Transition {
   scope: TransitionScope;
   /** The machine type to be set; null: cleared, so that the preference's or the cluster's default fills it in. */
   to: string | null;
-  /** Restart the guests that still have the old type; else they are marked, and followed until their owners have done so. */
+  /**
+   * Restart the guests that still have the old type; else they are marked, and followed until their owners have done
+   * so.
+   */
   restartNow: boolean;
   /** Of the running VMs in scope, that may be not ready at once, whatever the cause; at least one. */
   maxRestarts: IntOrPercent;
@@ -40,11 +43,17 @@ export interface Transition {
   reason: string | null;
 }
 
-/** What a VM, or a pool, carries of the last transition that changed it, as an annotation in JSON; kept after its end, for `undo` and `report`. */
+/**
+ * What a VM, or a pool, carries of the last transition that changed it, as an annotation in JSON; kept after its end,
+ * for `undo` and `report`.
+ */
 export interface TransitionRecord {
   /** Of the transition. */
   id: string;
-  /** Of its spec, before and after; the same for an alias, whose guest alone had the old type. Empty where a pool's template has none. */
+  /**
+   * Of its spec, before and after; the same for an alias, whose guest alone had the old type. Empty where a pool's
+   * template has none.
+   */
   from: string;
   to: string;
   /** Type of the guest that ran then; null where none did. */
@@ -74,7 +83,15 @@ export interface TransitionCounts {
   done: number;
 }
 
-export type TransitionPhase = 'Checking' | 'Changing' | 'Waiting' | 'Paused' | 'Complete' | 'Failed' | 'Refused' | 'Aborted';
+export type TransitionPhase =
+  | 'Checking'
+  | 'Changing'
+  | 'Waiting'
+  | 'Paused'
+  | 'Complete'
+  | 'Failed'
+  | 'Refused'
+  | 'Aborted';
 
 /** VMs whose type comes out the same where it is cleared or set. */
 export interface TypeGroup {

@@ -1,8 +1,8 @@
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../api/names.ts';
-import type { TransitionRecord } from './transition.ts';
-import type { VmView } from '../views/vm.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VirtualMachine } from '../views/vm-from-object.ts';
+import type { VmView } from '../views/vm.ts';
+import type { TransitionRecord } from './transition.ts';
 
 /** One operation of RFC 6902. */
 export interface Operation {
@@ -51,7 +51,11 @@ export const beforeOf = ({ metadata, spec }: Stored<VirtualMachine>): Before => 
   machineType: spec?.template?.spec?.domain?.machine?.type ?? null,
 });
 
-export const beforeOfMeta = ({ uid, labels, annotations }: Pick<Stored['metadata'], 'uid' | 'labels' | 'annotations'>): Omit<Before, 'machineType'> => ({
+export const beforeOfMeta = ({
+  uid,
+  labels,
+  annotations,
+}: Pick<Stored['metadata'], 'uid' | 'labels' | 'annotations'>): Omit<Before, 'machineType'> => ({
   uid,
   labelled: labels !== undefined,
   annotated: annotations !== undefined,
@@ -69,21 +73,47 @@ export function typePatch(before: Before, change: TypeChange, typePath = VM_MACH
     ...(machineType === null ? [] : [{ op: 'test', path: typePath, value: machineType } as const]),
     ...(change.machineType === undefined ? [] : [typeOperation(change.machineType, machineType, typePath)]),
     ...(change.mark === undefined ? [] : entry('labels', MACHINE_TYPE_RESTART_LABEL, labelled, mark, change.mark)),
-    ...(change.record === undefined ? [] : entry('annotations', MACHINE_TYPE_TRANSITION_ANNOTATION, annotated, record, JSON.stringify(change.record))),
+    ...(change.record === undefined
+      ? []
+      : entry('annotations', MACHINE_TYPE_TRANSITION_ANNOTATION, annotated, record, JSON.stringify(change.record))),
   ];
 }
 
 function typeOperation(to: string | null, from: string | null, path: string): Operation {
   if (to === null) return { op: 'remove', path };
   // What holds the type may be missing too, and holds nothing else.
-  return from === null ? { op: 'add', path: path.slice(0, path.lastIndexOf('/')), value: { type: to } } : { op: 'replace', path, value: to };
+  return from === null
+    ? { op: 'add', path: path.slice(0, path.lastIndexOf('/')), value: { type: to } }
+    : { op: 'replace', path, value: to };
 }
 
-function entry(map: 'labels' | 'annotations', key: string, hasMap: boolean, from: string | null, to: string | null): Operation[] {
+function entry(
+  map: 'labels' | 'annotations',
+  key: string,
+  hasMap: boolean,
+  from: string | null,
+  to: string | null,
+): Operation[] {
   const mapPath = `/metadata/${map}`;
   const path = `${mapPath}/${key.replace('/', '~1')}`;
-  // What is not there equals null. A whole map is put there only where there is none: it would take the place of another's.
-  if (!hasMap) return to === null ? [] : [{ op: 'test', path: mapPath, value: null }, { op: 'add', path: mapPath, value: { [key]: to } }];
-  if (to === null) return from === null ? [] : [{ op: 'test', path, value: from }, { op: 'remove', path }];
-  return [{ op: 'test', path, value: from }, { op: 'add', path, value: to }];
+  // What is not there equals null. A whole map is put there only where there is none: it would take the place of
+  // another's.
+  if (!hasMap)
+    return to === null
+      ? []
+      : [
+          { op: 'test', path: mapPath, value: null },
+          { op: 'add', path: mapPath, value: { [key]: to } },
+        ];
+  if (to === null)
+    return from === null
+      ? []
+      : [
+          { op: 'test', path, value: from },
+          { op: 'remove', path },
+        ];
+  return [
+    { op: 'test', path, value: from },
+    { op: 'add', path, value: to },
+  ];
 }

@@ -1,6 +1,6 @@
-import { isFinal, type VmiView } from '../views/vmi.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
 import { isAlias, newerThan } from './machine-type.ts';
 
 /** How many VMs ask for a machine type, and how many guests that run have it. */
@@ -17,7 +17,10 @@ export interface TypeInUse extends TypeCounts {
   isAlias: boolean;
   /** How many schedulable nodes have it; null where nodes don't say, or were not asked. */
   nodes: number | null;
-  /** The newest of its family that a schedulable node has, where that is newer; null where there is none, or nobody knows. */
+  /**
+   * The newest of its family that a schedulable node has, where that is newer; null where there is none, or nobody
+   * knows.
+   */
   newer: string | null;
   /** No schedulable node has it, or one has a newer one: that alone is no reason to change it. */
   isOld: boolean;
@@ -46,7 +49,16 @@ export class TypeTally {
         const newer = supported === null ? null : newerThan(type, supported.keys());
         const having = supported === null ? null : (supported.get(type) ?? 0);
         const { vms, guests } = sum(Object.values(namespaces));
-        return { type, vms, guests, namespaces, isAlias: isAlias(type), nodes: having, newer, isOld: newer !== null || having === 0 };
+        return {
+          type,
+          vms,
+          guests,
+          namespaces,
+          isAlias: isAlias(type),
+          nodes: having,
+          newer,
+          isOld: newer !== null || having === 0,
+        };
       });
   }
 

@@ -1,15 +1,26 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { isMeantToRun, isReady, isStaying, liveVmi } from '../disruption-budget/availability.ts';
-import { exceeds } from '../vm-update/disruption.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
-import { untouchable } from '../vm-update/need.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { exceeds } from '../vm-update/disruption.ts';
+import { untouchable } from '../vm-update/need.ts';
+import {
+  groupKey,
+  groupOf,
+  isChangedSince,
+  isOfOldAlias,
+  isOldGuest,
+  isSetBack,
+  refusalOf,
+  wantedType,
+  whoHolds,
+  type TransitionRules,
+} from './criteria.ts';
 import { isAlias } from './machine-type.ts';
 import { poolStand, type PoolStand } from './pool-state.ts';
-import { groupKey, groupOf, isChangedSince, isOfOldAlias, isOldGuest, isSetBack, refusalOf, wantedType, whoHolds, type TransitionRules } from './criteria.ts';
 import type { TypeGroup } from './transition.ts';
-import type { StoredPool } from '../views/pool.ts';
 
 /** What one VM needs of a transition. */
 export type TransitionNeed =
@@ -17,7 +28,10 @@ export type TransitionNeed =
   | { need: 'nothing' }
   /** Changed by this transition, and nothing is left to be done, but to clear its mark where it has one. */
   | { need: 'done' }
-  /** Its type is to be set (null: cleared), and recorded. With `marks` its guest waits for a restart from then on; else it loses a mark that it has. */
+  /**
+   * Its type is to be set (null: cleared), and recorded. With `marks` its guest waits for a restart from then on; else
+   * it loses a mark that it has.
+   */
   | { need: 'patch'; to: string | null; marks: boolean }
   /** Its guest alone is old: it is to be marked and recorded, its spec stays as it is. */
   | { need: 'mark' }
@@ -42,8 +56,8 @@ const NOTHING: TransitionNeed = { need: 'nothing' };
 const DONE: TransitionNeed = { need: 'done' };
 
 /**
- * What the VM needs now, by what it and its guest carry: asked again right before an act, and at any point after it, it says
- * no more than what is left.
+ * What the VM needs now, by what it and its guest carry: asked again right before an act, and at any point after it, it
+ * says no more than what is left.
  */
 export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Picture): TransitionNeed {
   // It leaves the cluster, or its pool, and runs no further guest.
@@ -66,7 +80,11 @@ interface Owned {
 
 /** Undefined where its pool has nothing to do with it: it is like any other VM. */
 function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): TransitionNeed | undefined {
-  const { vm, guest, owner: { pool } } = owned;
+  const {
+    vm,
+    guest,
+    owner: { pool },
+  } = owned;
   const stand = poolStand(rules, owned.owner, picture);
   if (stand.stand === 'apart') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (guest !== undefined && isOldGuest(rules, vm, guest));
@@ -76,24 +94,42 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
   if (stand.stand === 'left' || stand.stand === 'parked') return { need: stand.stand, why: stand.why };
   const wish = wishOf(vm);
   if (wish !== null) return wish;
-  const group = stand.stand === 'check' ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted))) : undefined;
+  const group =
+    stand.stand === 'check'
+      ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
+      : undefined;
   return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
 }
 
 type Rolling = Extract<PoolStand, { stand: 'rolls' }>;
 
-function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, picture: Picture, { isOld, isMeant }: { isOld: boolean; isMeant: boolean }): TransitionNeed | undefined {
-  const { vm, guest, owner: { pool } } = owned;
+function needInRollout(
+  rules: TransitionRules,
+  owned: Owned,
+  stand: Rolling,
+  picture: Picture,
+  { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
+): TransitionNeed | undefined {
+  const {
+    vm,
+    guest,
+    owner: { pool },
+  } = owned;
   const { revision, isOurs } = stand;
   const isThere = vm.revision === revision && (guest === undefined || guest.revision === revision);
-  const isUp = guest === undefined ? !isMeantToRun(vm, picture.vmiOf(vm)) : guest.machineType !== null && isReady(vm, guest);
+  const isUp =
+    guest === undefined ? !isMeantToRun(vm, picture.vmiOf(vm)) : guest.machineType !== null && isReady(vm, guest);
   const { rollout } = pool.status ?? {};
   const words = `its pool ${keyOf(pool.metadata)}`;
   const failure = rollout?.revision === revision ? rollout.failures.find((one) => one.vm === vm.name) : undefined;
-  const failed: TransitionNeed | undefined = failure && { need: 'failed', why: `${words} could not update it: ${failure.why}` };
+  const failed: TransitionNeed | undefined = failure && {
+    need: 'failed',
+    why: `${words} could not update it: ${failure.why}`,
+  };
   const isOver = rollout?.revision === revision && (rollout.completedAt ?? rollout.halted) !== undefined;
   // Its pool waits for its guest as well.
-  if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver)) return failed ?? { need: 'pool', pool, why: null };
+  if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver))
+    return failed ?? { need: 'pool', pool, why: null };
   const ofUndo = rules.transition.scope.undoes !== null;
   // What is old though its pool has nothing more to do with it, somebody has made so by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
@@ -102,9 +138,18 @@ function needInRollout(rules: TransitionRules, owned: Owned, stand: Rolling, pic
   const wish = wishOf(vm);
   if (wish !== null) return wish;
   if (failed !== undefined) return failed;
-  if (rollout?.revision === revision && rollout.halted !== undefined) return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
+  if (rollout?.revision === revision && rollout.halted !== undefined)
+    return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
   const isPaused = pool.spec.paused === true || rollout?.paused !== undefined;
-  return { need: 'pool', pool, why: isPaused ? `${words} is paused` : guest !== undefined && leavesGuests(pool) ? `${words} leaves restarts to its owner` : null };
+  return {
+    need: 'pool',
+    pool,
+    why: isPaused
+      ? `${words} is paused`
+      : guest !== undefined && leavesGuests(pool)
+        ? `${words} leaves restarts to its owner`
+        : null,
+  };
 }
 
 /** Whether the pool's update strategy restarts no guest. */
@@ -114,12 +159,19 @@ function leavesGuests({ spec }: StoredPool): boolean {
 }
 
 /** Of a VM that this transition has changed, or marked: that is done once, and never again. */
-function needOfChanged(rules: TransitionRules, vm: VmView, { vmi, owner }: { vmi: VmiView | undefined; owner: OwningPool | undefined }): TransitionNeed {
-  if (isSetBack(rules, vm)) return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
+function needOfChanged(
+  rules: TransitionRules,
+  vm: VmView,
+  { vmi, owner }: { vmi: VmiView | undefined; owner: OwningPool | undefined },
+): TransitionNeed {
+  if (isSetBack(rules, vm))
+    return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
   const guest = liveVmi(vmi);
   // What a guest gets for an alias, nobody knows before it runs; one that asks for a type gets that, or never runs.
-  const isKnown = guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null || !isAlias(guest.specMachineType ?? '');
-  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? '')) return { need: 'wait', why: null };
+  const isKnown =
+    guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null || !isAlias(guest.specMachineType ?? '');
+  if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? ''))
+    return { need: 'wait', why: null };
   if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
   // It was started from its old spec while that was changed.
   if (vm.transition?.guest === null) return hindrance(vm, guest) ?? { need: 'mark' };
@@ -127,14 +179,19 @@ function needOfChanged(rules: TransitionRules, vm: VmView, { vmi, owner }: { vmi
   return hindrance(vm, guest) ?? { need: 'restart', guest };
 }
 
-const changedSince = ({ machineType }: VmView): string => `somebody has set its machine type to ${machineType ?? 'none'} since`;
+const changedSince = ({ machineType }: VmView): string =>
+  `somebody has set its machine type to ${machineType ?? 'none'} since`;
 
 /** Another's controller makes its VMs of a template of its own, which no transition changes. */
-const ofOwner = ({ owner }: VmView): string => (owner === null ? '' : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`);
+const ofOwner = ({ owner }: VmView): string =>
+  owner === null
+    ? ''
+    : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`;
 
 /** Of an old guest that was started after all. */
 function cameBack({ transition, machineType }: VmView, guest: VmiView): string | null {
-  if (guest.machineType === null || transition?.guestUid === undefined || transition.guestUid === guest.uid) return null;
+  if (guest.machineType === null || transition?.guestUid === undefined || transition.guestUid === guest.uid)
+    return null;
   const cause = isAlias(machineType ?? '') ? `: ${machineType} still stands for that` : '';
   return `it was restarted, and came back with ${guest.machineType}${cause}`;
 }
@@ -152,12 +209,23 @@ function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefi
   const result = rules.resultOf(group);
   if (result === undefined) return { need: 'check', group };
   const why = refusalOf(rules, result);
-  return why === null ? { need: 'patch', to: wanted, marks: guest !== undefined && waitsAfter(rules, { vm, guest, wanted, to: result.to }) } : { need: 'left', why };
+  return why === null
+    ? {
+        need: 'patch',
+        to: wanted,
+        marks: guest !== undefined && waitsAfter(rules, { vm, guest, wanted, to: result.to }),
+      }
+    : { need: 'left', why };
 }
 
 /** Whether the guest is an old one once the spec of its VM has the wanted type, and so comes to have the type `to`. */
-const waitsAfter = (rules: TransitionRules, { vm, guest, wanted, to }: { vm: VmView; guest: VmiView; wanted: string | null; to: string }): boolean =>
-  rules.transition.scope.undoes === null ? isOldGuest(rules, vm, guest) || isOfOldAlias(rules, guest, to) : guest.specMachineType !== wanted;
+const waitsAfter = (
+  rules: TransitionRules,
+  { vm, guest, wanted, to }: { vm: VmView; guest: VmiView; wanted: string | null; to: string },
+): boolean =>
+  rules.transition.scope.undoes === null
+    ? isOldGuest(rules, vm, guest) || isOfOldAlias(rules, guest, to)
+    : guest.specMachineType !== wanted;
 
 function hindrance(vm: VmView, guest: VmiView | undefined): TransitionNeed | null {
   const found = untouchable(vm, () => guest);

@@ -2,10 +2,16 @@ import { field, isObject } from '../lib/json.ts';
 
 type Choice = (key: string) => boolean;
 
-const among = (...keys: string[]): Choice => (key) => keys.includes(key);
+const among =
+  (...keys: string[]): Choice =>
+  (key) =>
+    keys.includes(key);
 const allButName: Choice = (key) => key !== 'name';
 const PROBE = [among('exec', 'tcpSocket', 'httpGet', 'guestAgentPing')];
-const CLOUD_INIT = [among('userData', 'userDataBase64', 'secretRef'), among('networkData', 'networkDataBase64', 'networkDataSecretRef')];
+const CLOUD_INIT = [
+  among('userData', 'userDataBase64', 'secretRef'),
+  among('networkData', 'networkDataBase64', 'networkDataSecretRef'),
+];
 
 /** Of these fields KubeVirt takes one at a time; by the field that holds them, or the list whose items do. */
 const CHOICES = new Map<string, Choice[]>([
@@ -23,7 +29,10 @@ const CHOICES = new Map<string, Choice[]>([
   ['sysprep', [among('secret', 'configMap')]],
 ]);
 
-/** True where `target`, which is in `holder`, chose another field in the place of `key`, so that `key` can't stay beside it. */
+/**
+ * True where `target`, which is in `holder`, chose another field in the place of `key`, so that `key` can't stay beside
+ * it.
+ */
 export function dropsRivals(holder: string, target: unknown, key: string): boolean {
   if (!isObject(target) || field(target, key) !== undefined) return false;
   return (CHOICES.get(holder) ?? []).some((choice) => choice(key) && Object.keys(target).some(choice));

@@ -11,7 +11,8 @@ export interface Versions {
 
 /**
  * What a field becomes: `target` wins in all that it sets, what only `base` set goes leaf by leaf, all else stays.
- * `key` is the name of the field, or of the list that it is an item of. Shares parts with what it was given, and changes none.
+ * `key` is the name of the field, or of the list that it is an item of. Shares parts with what it was given, and
+ * changes none.
  */
 export function merge({ live, base, target }: Versions, key = ''): unknown {
   if (isAbsent(target) && isAbsent(base)) return live;
@@ -32,15 +33,25 @@ const isAbsent = (value: unknown): boolean => value === undefined || value === n
 function mergeObjects(live: Json, base: unknown, target: unknown, key: string): Json {
   const keys = [...new Set([...Object.keys(live), ...(isObject(target) ? Object.keys(target) : [])])];
   const merged = keys
-    .map((each) => [each, merge({ live: field(live, each), base: field(base, each), target: field(target, each) }, each)] as const)
+    .map(
+      (each) =>
+        [each, merge({ live: field(live, each), base: field(base, each), target: field(target, each) }, each)] as const,
+    )
     .filter(([each, value]) => value !== undefined && !dropsRivals(key, target, each));
   return Object.fromEntries(merged);
 }
 
-function mergeLists(live: unknown[], base: unknown[] | undefined, target: unknown[] | undefined, key: string): unknown[] {
+function mergeLists(
+  live: unknown[],
+  base: unknown[] | undefined,
+  target: unknown[] | undefined,
+  key: string,
+): unknown[] {
   const [named, was, wanted] = [live, base ?? [], target ?? []].map(byName);
   if (named && was && wanted) {
-    const ours = [...wanted].map(([name, item]) => merge({ live: named.get(name), base: was.get(name), target: item }, key));
+    const ours = [...wanted].map(([name, item]) =>
+      merge({ live: named.get(name), base: was.get(name), target: item }, key),
+    );
     return [...ours, ...[...named].filter(([name]) => !was.has(name) && !wanted.has(name)).map(([, item]) => item)];
   }
   if (base !== undefined && target !== undefined && canonical(base) === canonical(target)) return live;

@@ -1,9 +1,9 @@
-import { canonical } from '../lib/canonical-json.ts';
 import { diskTemplates, isLarger, sizeOf, withSize } from '../disks/disk-template.ts';
+import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
+import type { NewVirtualMachine } from '../pool/vm-from-template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import { merge } from './three-way.ts';
-import type { NewVirtualMachine } from '../pool/vm-from-template.ts';
 
 /** The parts of a stored VirtualMachine that drover writes. */
 export interface WrittenVm {
@@ -18,9 +18,9 @@ export interface VmPatch {
 }
 
 /**
- * The VM that `live` shall be, to go from one revision to another: `base` is the VM that the revision which it has would
- * make of a pool, `target` the one that the new revision would; `base` is null where that revision's template is lost.
- * drover owns what the templates set, and nothing else: what people and KubeVirt put beside it stays.
+ * The VM that `live` shall be, to go from one revision to another: `base` is the VM that the revision which it has
+ * would make of a pool, `target` the one that the new revision would; `base` is null where that revision's template is
+ * lost. drover owns what the templates set, and nothing else: what people and KubeVirt put beside it stays.
  */
 export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
   const { labels, annotations, ...others } = live.metadata;
@@ -34,7 +34,10 @@ export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine 
 
 /** What is to be sent to make `after` of `before`; null where nothing differs. */
 export function mergePatch(before: WrittenVm, after: WrittenVm): VmPatch | null {
-  const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({ metadata: { labels, annotations }, spec });
+  const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({
+    metadata: { labels, annotations },
+    spec,
+  });
   return difference(parts(before), parts(after)) ?? null;
 }
 
@@ -52,13 +55,21 @@ function difference(before: Json, after: Json): Json | undefined {
 
 function mergeSpec(live: Json, base: Json | null, target: Json): Json {
   const wanted = withDisksOf(live, base, target);
-  const spec = merge({ live: plain(live), base: base === null ? undefined : plain(base), target: plain(wanted) }, 'spec') as Json;
+  const spec = merge(
+    { live: plain(live), base: base === null ? undefined : plain(base), target: plain(wanted) },
+    'spec',
+  ) as Json;
   const disks = disksOf(live, base, target, volumesOf(spec));
   return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
 }
 
 /** A spec without the fields that have a rule of their own. */
-function plain({ running: _running, runStrategy: _runStrategy, dataVolumeTemplates: _dataVolumeTemplates, ...rest }: Json): Json {
+function plain({
+  running: _running,
+  runStrategy: _runStrategy,
+  dataVolumeTemplates: _dataVolumeTemplates,
+  ...rest
+}: Json): Json {
   return rest;
 }
 
@@ -77,9 +88,9 @@ function powerField(spec: Json | null): Json {
 }
 
 /**
- * Disk templates of a VM that lives are never renamed: a restore gives them new names, and drover must not undo it. They grow with
- * the template's, and go with the last volume that needs them: KubeVirt takes none that no volume refers to. The disk itself stays
- * the VM's, and is used again where the template names it again.
+ * Disk templates of a VM that lives are never renamed: a restore gives them new names, and drover must not undo it.
+ * They grow with the template's, and go with the last volume that needs them: KubeVirt takes none that no volume refers
+ * to. The disk itself stays the VM's, and is used again where the template names it again.
  */
 function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly Json[]): unknown[] | undefined {
   const now = listOf(live['dataVolumeTemplates']);
@@ -95,14 +106,20 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
     (template) => !known.has(templateName(template)) && (base !== null || used.has(templateName(template))),
   );
   if (live['dataVolumeTemplates'] === undefined && added.length === 0) return undefined;
-  return [...staying.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)), ...added];
+  return [
+    ...staying.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)),
+    ...added,
+  ];
 }
 
 /** Labels and size follow the template's; what the disk is filled from and how it is stored can't change any more. */
 function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Json {
   const name = templateName(disk) as string;
   const wanted = diskTemplates(target).get(name);
-  const metadata = merge({ live: disk['metadata'], base: base && diskTemplates(base).get(name)?.['metadata'], target: wanted?.['metadata'] }, 'metadata');
+  const metadata = merge(
+    { live: disk['metadata'], base: base && diskTemplates(base).get(name)?.['metadata'], target: wanted?.['metadata'] },
+    'metadata',
+  );
   const merged = wanted === undefined ? disk : { ...disk, metadata };
   const size = sizeOrNull(wanted ?? inItsPlace(name, live, target));
   return size !== null && isLarger(sizeOf(disk), size) ? withSize(merged, size) : merged;
@@ -147,11 +164,19 @@ function keepsDisk(live: Json, base: Json | undefined, target: Json): boolean {
 }
 
 /** The kind of a volume's source and, where that is a disk, which. */
-const sourceOf = (volume: Json): string => canonical([Object.keys(volume).filter((key) => key !== 'name').sort(), diskName(volume)]);
+const sourceOf = (volume: Json): string =>
+  canonical([
+    Object.keys(volume)
+      .filter((key) => key !== 'name')
+      .sort(),
+    diskName(volume),
+  ]);
 
-const diskName = (volume: Json): unknown => field(volume, 'dataVolume', 'name') ?? field(volume, 'persistentVolumeClaim', 'claimName');
+const diskName = (volume: Json): unknown =>
+  field(volume, 'dataVolume', 'name') ?? field(volume, 'persistentVolumeClaim', 'claimName');
 const templateName = (template: unknown): unknown => field(template, 'metadata', 'name');
 
 const volumesOf = (spec: Json | null): Json[] => listOf(field(spec, 'template', 'spec', 'volumes')).filter(isObject);
-const volumesByName = (spec: Json | null): Map<unknown, Json> => new Map(volumesOf(spec).map((volume) => [volume['name'], volume]));
+const volumesByName = (spec: Json | null): Map<unknown, Json> =>
+  new Map(volumesOf(spec).map((volume) => [volume['name'], volume]));
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

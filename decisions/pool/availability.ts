@@ -1,9 +1,15 @@
-import { availableSince, isMeantToRun, isStaying, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import { withTime } from './conditions.ts';
+import {
+  availableSince,
+  isMeantToRun,
+  isStaying,
+  maxUnavailableOf,
+  type VmiOf,
+} from '../disruption-budget/availability.ts';
 import { namesInWords } from '../lib/names.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { withTime } from './conditions.ts';
 
 /** How many of a pool's VMs can be counted on. */
 export interface PoolAvailability {
@@ -20,7 +26,12 @@ export interface PoolAvailability {
 /** VMs that become available within this time are told together. */
 const GATHER_MS = 1_000;
 
-export function poolAvailability(pool: StoredPool, vms: readonly VmView[], vmiOf: VmiOf, now: number): PoolAvailability {
+export function poolAvailability(
+  pool: StoredPool,
+  vms: readonly VmView[],
+  vmiOf: VmiOf,
+  now: number,
+): PoolAvailability {
   const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
   const staying = vms.filter(isStaying);
   const unavailable: string[] = [];
@@ -36,15 +47,25 @@ export function poolAvailability(pool: StoredPool, vms: readonly VmView[], vmiOf
     if (since !== null && since > now) times.push(since);
   }
   const missing = Math.max(pool.spec.replicas - staying.length, 0);
-  const wakeAt = times.length === 0 ? null : Math.max(times.reduce((a, b) => Math.min(a, b)), now + GATHER_MS);
+  const wakeAt =
+    times.length === 0
+      ? null
+      : Math.max(
+          times.reduce((a, b) => Math.min(a, b)),
+          now + GATHER_MS,
+        );
   return { available, unavailable, missing, wakeAt };
 }
 
 /**
- * `Available`: no more VMs than `maxUnavailable` are missing or not available, as a Deployment says it. One VM at least is: a pool of
- * one that is down is not available, though its budget is never less than one. RFC 3339 `now`.
+ * `Available`: no more VMs than `maxUnavailable` are missing or not available, as a Deployment says it. One VM at least
+ * is: a pool of one that is down is not available, though its budget is never less than one. RFC 3339 `now`.
  */
-export function availableCondition(pool: StoredPool, { available, unavailable, missing }: PoolAvailability, now: string): Condition {
+export function availableCondition(
+  pool: StoredPool,
+  { available, unavailable, missing }: PoolAvailability,
+  now: string,
+): Condition {
   const { replicas } = pool.spec;
   const tolerated = Math.min(maxUnavailableOf(pool), Math.max(replicas - 1, 0));
   const isAvailable = unavailable.length + missing <= tolerated;
@@ -54,6 +75,11 @@ export function availableCondition(pool: StoredPool, { available, unavailable, m
     ...(unavailable.length === 0 ? [] : [`not available: ${namesInWords(unavailable)}`]),
   ];
   const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';
-  const condition = { type: 'Available', status: isAvailable ? 'True' : 'False', reason, message: words.join('; ') } as const;
+  const condition = {
+    type: 'Available',
+    status: isAvailable ? 'True' : 'False',
+    reason,
+    message: words.join('; '),
+  } as const;
   return { ...withTime(pool, condition, now), observedGeneration: pool.metadata.generation ?? 0 };
 }

@@ -7,5 +7,8 @@ export type Untimed = Omit<Condition, 'lastTransitionTime'> & { reason: string }
 /** Kubernetes' rule: the time of a condition is that of its last change of status. */
 export function withTime({ status }: StoredPool, condition: Untimed, now: string): Condition {
   const before = status?.conditions?.find(({ type }) => type === condition.type);
-  return { ...condition, lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now };
+  return {
+    ...condition,
+    lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now,
+  };
 }

@@ -1,9 +1,9 @@
 import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
-import { withTime } from './conditions.ts';
 import { noHealing } from '../healing/state.ts';
-import { planPool, type PoolPlan } from './plan.ts';
 import { begun } from '../rollout/state.ts';
+import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
+import { planPool, type PoolPlan } from './plan.ts';
 
 /** A plan, and what went wrong if it is one that does nothing. */
 export interface ContainedPlan {
@@ -18,8 +18,8 @@ const SHOWN_KEYS = 6;
 const AGAIN_MS = 60_000;
 
 /**
- * The plan of one pool. Whatever is in the pool harms only itself: if no plan can be made, nothing is done to its VMs, and its
- * condition `Stalled` says why.
+ * The plan of one pool. Whatever is in the pool harms only itself: if no plan can be made, nothing is done to its VMs,
+ * and its condition `Stalled` says why.
  */
 export function containedPlan(input: PoolPlanInput): ContainedPlan {
   const { pool } = input;
@@ -27,23 +27,54 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
   try {
     // A pool that is to go needs no template for that.
     if (deep !== null && pool.metadata.deletionTimestamp !== undefined) {
-      return { plan: planPool({ ...input, pool: { ...pool, spec: { ...pool.spec, template: { spec: {} } as typeof pool.spec.template } } }), error: null };
+      return {
+        plan: planPool({
+          ...input,
+          pool: { ...pool, spec: { ...pool.spec, template: { spec: {} } as typeof pool.spec.template } },
+        }),
+        error: null,
+      };
     }
     if (deep === null) return { plan: planPool(input), error: null };
     const place = ['spec.template', ...deep.slice(0, SHOWN_KEYS)].join('.');
-    return { plan: stalled(input, 'SpecRefused', `${place} is nested deeper than ${MOST_DEPTH} levels: drover takes no such template`), error: null };
+    return {
+      plan: stalled(
+        input,
+        'SpecRefused',
+        `${place} is nested deeper than ${MOST_DEPTH} levels: drover takes no such template`,
+      ),
+      error: null,
+    };
   } catch (error) {
     const { message } = error as Error;
-    return { plan: stalled(input, 'DecisionFailed', `no plan could be made for this pool, and nothing is done to its VMs: ${message}`), error: error as Error };
+    return {
+      plan: stalled(
+        input,
+        'DecisionFailed',
+        `no plan could be made for this pool, and nothing is done to its VMs: ${message}`,
+      ),
+      error: error as Error,
+    };
   }
 }
 
 /** Does nothing, and says why. */
-function stalled({ pool, vms, failure, rollout, healing, now }: PoolPlanInput, reason: string, message: string): PoolPlan {
+function stalled(
+  { pool, vms, failure, rollout, healing, now }: PoolPlanInput,
+  reason: string,
+  message: string,
+): PoolPlan {
   const time = new Date(now).toISOString();
-  const condition = withTime(pool, { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) }, time);
+  const condition = withTime(
+    pool,
+    { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
+    time,
+  );
   const before = pool.status?.conditions?.find(({ type }) => type === 'Stalled');
-  const isSaid = before?.status === 'True' && before.message === condition.message && pool.status?.observedGeneration === pool.metadata.generation;
+  const isSaid =
+    before?.status === 'True' &&
+    before.message === condition.message &&
+    pool.status?.observedGeneration === pool.metadata.generation;
   const conditions = [...(pool.status?.conditions ?? []).filter(({ type }) => type !== 'Stalled'), condition];
   const replicas = vms.filter(({ deleting }) => !deleting).length;
   const state = rollout ?? pool.status?.rollout ?? begun(pool.status?.updateRevision ?? '', time);
@@ -52,9 +83,33 @@ function stalled({ pool, vms, failure, rollout, healing, now }: PoolPlanInput, r
     status: isSaid ? null : { ...pool.status, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
     failure,
     phase: 'Failed',
-    counts: { wanted: pool.spec.replicas, present: vms.length, ready: pool.status?.readyReplicas ?? 0, updated: pool.status?.updatedReplicas ?? 0, byState: {} },
-    rollout: { state, phase: 'Failed', goal: state.revision, current: pool.status?.currentRevision ?? state.revision, waits: [], superseded: [], lost: [], steps: 0 },
-    healing: { state: healing ?? { ...noHealing, ...pool.status?.healing }, begin: [], verdicts: [], ask: [], suspended: null, waits: [], spared: [], wakeAt: null },
+    counts: {
+      wanted: pool.spec.replicas,
+      present: vms.length,
+      ready: pool.status?.readyReplicas ?? 0,
+      updated: pool.status?.updatedReplicas ?? 0,
+      byState: {},
+    },
+    rollout: {
+      state,
+      phase: 'Failed',
+      goal: state.revision,
+      current: pool.status?.currentRevision ?? state.revision,
+      waits: [],
+      superseded: [],
+      lost: [],
+      steps: 0,
+    },
+    healing: {
+      state: healing ?? { ...noHealing, ...pool.status?.healing },
+      begin: [],
+      verdicts: [],
+      ask: [],
+      suspended: null,
+      waits: [],
+      spared: [],
+      wakeAt: null,
+    },
     wakeAt: now + AGAIN_MS,
   };
 }

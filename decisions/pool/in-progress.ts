@@ -1,6 +1,6 @@
-import type { Batch } from '../rollout/batch.ts';
 import type { Cycle } from '../healing/state.ts';
 import { namesInWords } from '../lib/names.ts';
+import type { Batch } from '../rollout/batch.ts';
 
 export interface InProgressInput {
   /** The reasons of the steps whose activities run now. */
@@ -15,8 +15,8 @@ export interface InProgressInput {
 const CYCLES_NAMED = 10;
 
 /**
- * What a pool's workflow does or waits for, a sentence each. A batch and a healing cycle are in progress until they end, also
- * while no activity runs.
+ * What a pool's workflow does or waits for, a sentence each. A batch and a healing cycle are in progress until they
+ * end, also while no activity runs.
  */
 export function inProgress({ doing, batches, cycles, starting = 0 }: InProgressInput): string[] {
   const sentences = [...doing, ...batches.map(batchSentence), ...cycles.slice(0, CYCLES_NAMED).map(cycleSentence)];

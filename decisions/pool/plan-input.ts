@@ -1,15 +1,15 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { VmiOf } from '../disruption-budget/availability.ts';
-import type { Batch } from '../rollout/batch.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
+import type { VmiOf } from '../disruption-budget/availability.ts';
 import type { Witness } from '../healing/proof.ts';
 import type { HealingState } from '../healing/state.ts';
-import type { Failure } from './status.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
-import type { RefusedVms } from './refused-vms.ts';
+import type { Batch } from '../rollout/batch.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { StoredPool } from '../views/pool.ts';
+import type { RefusedVms } from './refused-vms.ts';
+import type { Failure } from './status.ts';
 
 export interface PoolPlanInput {
   pool: StoredPool;
@@ -22,7 +22,10 @@ export interface PoolPlanInput {
   vmiOf: VmiOf;
   /** Guests of a VM that ran and then failed, oldest first; absent where nobody has seen any. */
   failedGuestsOf?: (vm: VmView) => readonly VmiView[];
-  /** In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody knows. */
+  /**
+   * In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody
+   * knows.
+   */
   lastTroubleOf?: (vm: VmView) => string | null;
   /** What has become of all its guests; null, or absent, where nobody has followed them. */
   witnessOf?: (vm: VmView) => Witness | null;

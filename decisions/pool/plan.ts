@@ -1,33 +1,47 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
-import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
-import { isReady, isStaying } from '../disruption-budget/availability.ts';
-import { batchHold } from '../rollout/batch-hold.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
+import { isReady, isStaying } from '../disruption-budget/availability.ts';
+import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { heldBack, isGivenUp, noHealing, toBeMade, underWay as cyclesUnderWay } from '../healing/state.ts';
-import { poolAvailability } from './availability.ts';
-import { poolStatus, saysTheSame, type Failure } from './status.ts';
-import { revisionsToPrune } from '../revisions/retained.ts';
 import { namesInWords } from '../lib/names.ts';
-import { poolTemplate, type PoolTemplate } from './template.ts';
+import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import { revisionsToPrune } from '../revisions/retained.ts';
+import { batchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
-import { planDeletion, planScale } from './scale-plan.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
-import type { PoolStep } from './steps.ts';
+import { poolAvailability } from './availability.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { earlier } from '../lib/times.ts';
+import { planDeletion, planScale } from './scale-plan.ts';
+import { poolStatus, saysTheSame, type Failure } from './status.ts';
+import type { PoolStep } from './steps.ts';
+import { poolTemplate, type PoolTemplate } from './template.ts';
 
 export interface PoolPlan {
   steps: PoolStep[];
   /** The status to write, or null where the stored one says it already. */
   status: PoolStatus | null;
-  /** The failure that still stands: one to create passes when nothing is missing, one to delete when nothing is too many. */
+  /**
+   * The failure that still stands: one to create passes when nothing is missing, one to delete when nothing is too
+   * many.
+   */
   failure: Failure | null;
-  phase: 'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'RollingOut' | 'Waiting' | 'Paused' | 'Undoing' | 'Failed' | 'Healing';
+  phase:
+    | 'Steady'
+    | 'Starting'
+    | 'ScalingOut'
+    | 'ScalingIn'
+    | 'Deleting'
+    | 'RollingOut'
+    | 'Waiting'
+    | 'Paused'
+    | 'Undoing'
+    | 'Failed'
+    | 'Healing';
   counts: PoolCounts;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'goal' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
   healing: Omit<HealingPlan, 'mark'>;
@@ -44,7 +58,10 @@ export interface PoolCounts {
   byState: Record<string, number>;
 }
 
-/** The next steps towards what the pool's spec says: never more than the limits allow, none where all is as it should be. */
+/**
+ * The next steps towards what the pool's spec says: never more than the limits allow, none where all is as it should
+ * be.
+ */
 export function planPool(input: PoolPlanInput): PoolPlan {
   const { pool, vms, vmiOf, strategy, batches, underWay, burst, now, batchesNotBefore } = input;
   const templates = new Map<string, PoolTemplate>();
@@ -69,7 +86,14 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   });
   const sick = healing.state.cycles.map(({ vm }) => vm);
   const held = new Set(heldBack(healing.state));
-  const scale = { ...input, held, coming: inBatches.coming, sick: new Set(sick), first: toBeMade(healing.state), goal: goalOfScaling(input) };
+  const scale = {
+    ...input,
+    held,
+    coming: inBatches.coming,
+    sick: new Set(sick),
+    first: toBeMade(healing.state),
+    goal: goalOfScaling(input),
+  };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has the right of way: a VM that it takes out now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
@@ -95,14 +119,29 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const reuse = { pool, kept, revision: plan.forNewVms, templateOf: (revision: string) => templates.get(revision) };
   const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
   if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
-  if (mark.length > 0) steps.push({ kind: 'mark', vms: mark, reason: `note which of ${namesInWords(mark.map(({ name }) => name))} have run` });
+  if (mark.length > 0)
+    steps.push({
+      kind: 'mark',
+      vms: mark,
+      reason: `note which of ${namesInWords(mark.map(({ name }) => name))} have run`,
+    });
   if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
   // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
-  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout: plan, healing, kept, now: new Date(now).toISOString() });
+  const status = poolStatus({
+    pool,
+    vms,
+    vmiOf,
+    failure,
+    availability,
+    rollout: plan,
+    healing,
+    kept,
+    now: new Date(now).toISOString(),
+  });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
   return {
@@ -113,7 +152,11 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     counts,
     rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
     healing,
-    wakeAt: isDeleted ? null : isLeftToHealing ? now : earlier(earlier(plan.wakeAt, healing.wakeAt), availability.wakeAt),
+    wakeAt: isDeleted
+      ? null
+      : isLeftToHealing
+        ? now
+        : earlier(earlier(plan.wakeAt, healing.wakeAt), availability.wakeAt),
   };
 }
 
@@ -123,14 +166,22 @@ function goalOfScaling({ pool, rollout }: PoolPlanInput): string {
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
-/** The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each VM's. */
+/**
+ * The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each
+ * VM's.
+ */
 function unprovenRevision(input: PoolPlanInput): string | null {
   const { pool, rollout } = input;
   if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
   const newest = revisionOf(poolTemplate(pool.spec));
   const { currentRevision = newest, rollout: told } = pool.status ?? {};
   const state = rollout ?? told;
-  if (newest === currentRevision || isOver(state, newest) || (state?.revision === newest && state.provenAt !== undefined)) return null;
+  if (
+    newest === currentRevision ||
+    isOver(state, newest) ||
+    (state?.revision === newest && state.provenAt !== undefined)
+  )
+    return null;
   return hasCome(input, newest) ? null : newest;
 }
 
@@ -140,7 +191,9 @@ const hasCome = ({ vms, vmiOf }: PoolPlanInput, revision: string): boolean =>
 /** A VM of the revision that dies later on is no sign against it: that one came up is kept. */
 function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
   const { revision, provenAt } = state;
-  return provenAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision) ? { ...state, provenAt: new Date(input.now).toISOString() } : state;
+  return provenAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision)
+    ? { ...state, provenAt: new Date(input.now).toISOString() }
+    : state;
 }
 
 /** It takes nothing more into its hands by itself. */
@@ -149,16 +202,31 @@ const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =
 
 const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm.deleting && !vm.removing;
 
-function tidyRevisions({ pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput, { goal, current, newest, state }: RolloutPlan): PoolStep[] {
+function tidyRevisions(
+  { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
+  { goal, current, newest, state }: RolloutPlan,
+): PoolStep[] {
   // VMs that drover 0.1.0 made have no kept revision.
   const isKept = revisions.some(({ revision }) => revision === newest);
-  if (!isKept && vms.some(({ revision }) => revision === newest)) return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
-  const inUse = [goal, current, state.revision, ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]), ...keptClaims.map(({ kept }) => kept.revision)];
+  if (!isKept && vms.some(({ revision }) => revision === newest))
+    return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
+  const inUse = [
+    goal,
+    current,
+    state.revision,
+    ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]),
+    ...keptClaims.map(({ kept }) => kept.revision),
+  ];
   const names = revisionsToPrune(pool, revisions, new Set(inUse));
-  return names.length === 0 ? [] : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
+  return names.length === 0
+    ? []
+    : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
 }
 
-const countsOf = ({ readyReplicas = 0, updatedReplicas = 0 }: PoolStatus) => ({ ready: readyReplicas, updated: updatedReplicas });
+const countsOf = ({ readyReplicas = 0, updatedReplicas = 0 }: PoolStatus) => ({
+  ready: readyReplicas,
+  updated: updatedReplicas,
+});
 
 function byState(vms: readonly VmView[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -171,10 +239,21 @@ function stillStands({ failure, pool, vms }: PoolPlanInput): boolean {
   return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted;
 }
 
-function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, rollout: RolloutPlan['phase'], heals: boolean): PoolPlan['phase'] {
+function phaseOf(
+  { pool, vms, vmiOf }: PoolPlanInput,
+  rollout: RolloutPlan['phase'],
+  heals: boolean,
+): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
   if ((!heals && !vms.every(isStaying)) || vms.length > pool.spec.replicas) return 'ScalingIn';
-  if (rollout === 'RollingOut' || rollout === 'Waiting' || rollout === 'Paused' || rollout === 'Undoing' || rollout === 'Failed') return rollout;
+  if (
+    rollout === 'RollingOut' ||
+    rollout === 'Waiting' ||
+    rollout === 'Paused' ||
+    rollout === 'Undoing' ||
+    rollout === 'Failed'
+  )
+    return rollout;
   if (heals) return 'Healing';
   if (vms.length < pool.spec.replicas) return 'ScalingOut';
   return vms.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';

@@ -12,9 +12,9 @@ export interface RefusedVms {
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Items in the order in which they are tried: what was refused before lets the others go first, and waits for its time. If all may be
- * refused, the first is taken from anywhere among them, each time from somewhere else: many refused VMs in a row hold up the rest
- * no longer than a few.
+ * Items in the order in which they are tried: what was refused before lets the others go first, and waits for its time.
+ * If all may be refused, the first is taken from anywhere among them, each time from somewhere else: many refused VMs
+ * in a row hold up the rest no longer than a few.
  */
 export function refusedLast<T>(items: readonly T[], nameOf: (item: T) => string, refused: RefusedVms | undefined): T[] {
   const { names, isHeld, isGeneral = false } = refused ?? { names: [], isHeld: false };

@@ -1,8 +1,8 @@
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
 import { isAtRest, isDown, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
-import { labelRank, scaleInOrder } from './selection-order.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { labelRank, scaleInOrder } from './selection-order.ts';
 
 export interface ChoiceInput {
   pool: StoredPool;
@@ -21,11 +21,16 @@ export interface ChoiceInput {
 }
 
 /**
- * The VMs that leave, first come first. As long as another of the same rank can go in its place, no ready VM goes that would
- * leave more VMs down than `maxUnavailable` allows: a rollout that has VMs down is not to be paid for with those that serve.
+ * The VMs that leave, first come first. As long as another of the same rank can go in its place, no ready VM goes that
+ * would leave more VMs down than `maxUnavailable` allows: a rollout that has VMs down is not to be paid for with those
+ * that serve.
  */
 export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }: ChoiceInput): VmView[] {
-  const order = scaleInOrder(staying.filter(mayLeave), { policy, isAtRest: (vm) => isAtRest(vm, vmiOf(vm)), isOutdated: (vm) => vm.revision !== goal });
+  const order = scaleInOrder(staying.filter(mayLeave), {
+    policy,
+    isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
+    isOutdated: (vm) => vm.revision !== goal,
+  });
   const ordered = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))];
   const chosen = ordered.slice(0, excess);
   const down = new Set(staying.filter((vm) => isDown(vm, vmiOf(vm))));
@@ -34,7 +39,9 @@ export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, go
     if (tooMany <= 0) break;
     if (!down.has(other)) continue;
     const rank = labelRank(other, policy);
-    const ready = chosen.findLastIndex((vm) => !down.has(vm) && !isAtRest(vm, vmiOf(vm)) && labelRank(vm, policy) === rank);
+    const ready = chosen.findLastIndex(
+      (vm) => !down.has(vm) && !isAtRest(vm, vmiOf(vm)) && labelRank(vm, policy) === rank,
+    );
     if (ready === -1) continue;
     chosen[ready] = other;
     tooMany--;

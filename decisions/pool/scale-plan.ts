@@ -1,18 +1,21 @@
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import { isAtRest } from '../disruption-budget/availability.ts';
-import type { Departure } from './departure.ts';
 import { namesInWords } from '../lib/names.ts';
+import { isHalted, type VmView } from '../views/vm.ts';
+import type { Departure } from './departure.ts';
+import type { PoolPlanInput } from './plan-input.ts';
 import { refusedLast } from './refused-vms.ts';
 import { chooseLeaving } from './scale-choice.ts';
 import { scaleInOrder } from './selection-order.ts';
-import { isHalted, type VmView } from '../views/vm.ts';
 import type { PoolStep, Target } from './steps.ts';
-import type { PoolPlanInput } from './plan-input.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** What scaling looks at beside the pool and its VMs. */
-export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance' | 'refused'> & {
+export type ScaleInput = Pick<
+  PoolPlanInput,
+  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance' | 'refused'
+> & {
   /** VMs that healing holds, by name: they are neither made nor taken out beside it. */
   held: ReadonlySet<string>;
   /** Names without a VM that an update will make one of: none is made beside it. */
@@ -26,35 +29,47 @@ export type ScaleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'isHeldB
 };
 
 /** A step of scaling; of which revision new VMs are is not its business. */
-export type ScaleStep = Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }> | { kind: 'create'; numbers: number[]; reason: string };
+export type ScaleStep =
+  | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }>
+  | { kind: 'create'; numbers: number[]; reason: string };
 
 /** Steps towards as many VMs as the pool's spec wants. */
 export function planScale(input: ScaleInput): ScaleStep[] {
   const { pool, vms, underWay } = input;
-  if (!pool.metadata.finalizers?.includes(POOL_FINALIZER)) return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
+  if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
+    return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
   const leaving = new Set(underWay.deleting);
   const present = new Set(vms.map((vm) => vm.name));
-  const coming = [...new Set([...underWay.creating, ...input.held, ...input.coming])].filter((name) => !present.has(name));
+  const coming = [...new Set([...underWay.creating, ...input.held, ...input.coming])].filter(
+    (name) => !present.has(name),
+  );
   const staying = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
   const wanted = pool.spec.replicas;
   const steps = finishRemovals(input);
 
   // A VM that is going still holds its name, its disks and its place: the pool never has more VMs than it wants.
   const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
-  // What is only to come makes none of those superfluous that are there: who makes it asks again whether it is still wanted.
+  // What is only to come makes none of those superfluous that are there: who makes it asks again whether it is still
+  // wanted.
   const excess = staying.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
   else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
   return steps;
 }
 
-/** VMs that were replaced come back though the pool has more than it wants, where scaling in would not have taken them. */
+/**
+ * VMs that were replaced come back though the pool has more than it wants, where scaling in would not have taken them.
+ */
 function comingBack({ pool, first, underWay, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind === 'proactive') return 0;
   return first.filter((name) => !present.has(name) && !underWay.creating.includes(name) && !isHeldByOther(name)).length;
 }
 
-function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, refused, first }: ScaleInput, missing: number, ours: Set<string>): ScaleStep[] {
+function scaleOut(
+  { pool, isHeldByOther, underWay, burst, allowance, refused, first }: ScaleInput,
+  missing: number,
+  ours: Set<string>,
+): ScaleStep[] {
   const count = Math.min(missing, allowance, burst - underWay.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
@@ -62,8 +77,14 @@ function scaleOut({ pool, isHeldByOther, underWay, burst, allowance, refused, fi
   // Those that are refused keep their numbers, and nobody waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
-  const others = freeNumbers(name, enough - given.length, (candidate) => given.includes(candidate) || isTaken(candidate));
-  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted((one, other) => one - other);
+  const others = freeNumbers(
+    name,
+    enough - given.length,
+    (candidate) => given.includes(candidate) || isTaken(candidate),
+  );
+  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
+    (one, other) => one - other,
+  );
   const numbers = refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
   if (numbers.length === 0) return [];
   const names = namesInWords(numbers.map((number) => vmName(name, number)));
@@ -75,8 +96,13 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
-  const mayLeave = (vm: VmView): boolean => !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
-  const chosen = refusedLast(chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }), nameOf, input.refused)
+  const mayLeave = (vm: VmView): boolean =>
+    !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
+  const chosen = refusedLast(
+    chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }),
+    nameOf,
+    input.refused,
+  )
     .slice(0, roomToDelete(input))
     // A VM that is still being made is deleted once it has been.
     .filter((vm) => !underWay.creating.includes(vm.name));
@@ -89,7 +115,10 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
 function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
-  return [...(halted.length === 0 ? [] : [deletion(halted, true, 'surplus', why)]), ...(running.length === 0 ? [] : [halting(running, 'surplus', why)])];
+  return [
+    ...(halted.length === 0 ? [] : [deletion(halted, true, 'surplus', why)]),
+    ...(running.length === 0 ? [] : [halting(running, 'surplus', why)]),
+  ];
 }
 
 /** VMs that are going, and are held until their disks are let go: whoever has begun with it did not come to its end. */
@@ -100,7 +129,9 @@ function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
 
 const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
 
-/** VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again. */
+/**
+ * VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again.
+ */
 function finishRemovals(input: ScaleInput): ScaleStep[] {
   const { vms, underWay, allowance } = input;
   const marked = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
@@ -120,25 +151,45 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   const { finalizers = [] } = pool.metadata;
   if (!finalizers.includes(POOL_FINALIZER)) return [];
   const busy = new Set([...underWay.creating, ...underWay.deleting]);
-  if (vms.length === 0) return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
+  if (vms.length === 0)
+    return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   const order = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined });
-  const free = refusedLast(order.filter((vm) => !busy.has(vm.name)), nameOf, input.refused);
+  const free = refusedLast(
+    order.filter((vm) => !busy.has(vm.name)),
+    nameOf,
+    input.refused,
+  );
   if (finalizers.includes(ORPHAN_FINALIZER)) {
-    const chosen = free.filter((vm) => !isHeld(vm)).slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
+    const chosen = free
+      .filter((vm) => !isHeld(vm))
+      .slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
     if (chosen.length === 0) return finishHeld(input);
-    return [...finishHeld(input), { kind: 'release', vms: targets(chosen), reason: `release ${words(chosen)}: the pool was deleted without its VMs` }];
+    return [
+      ...finishHeld(input),
+      {
+        kind: 'release',
+        vms: targets(chosen),
+        reason: `release ${words(chosen)}: the pool was deleted without its VMs`,
+      },
+    ];
   }
   // Those that were leaving with their disks kept go so: what was kept a moment before stays as well.
   const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
-  return [...finishRemovals(input), ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')])];
+  return [
+    ...finishRemovals(input),
+    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')]),
+  ];
 }
 
 const nameOf = (vm: VmView): string => vm.name;
 
 /** Guests that may be asked to stop now, beside those that are stopping. */
 function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {
-  const stopping = new Set([...underWay.deleting, ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name)]);
+  const stopping = new Set([
+    ...underWay.deleting,
+    ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name),
+  ]);
   return Math.max(Math.min(burst - stopping.size, allowance), 0);
 }
 
@@ -159,5 +210,6 @@ const halting = (vms: readonly VmView[], because: Because, why: string): ScaleSt
   reason: `halt ${words(vms)}, to keep their disks: ${why}`,
 });
 
-const targets = (vms: readonly VmView[]): Target[] => vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+const targets = (vms: readonly VmView[]): Target[] =>
+  vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => vm.name));

@@ -13,20 +13,39 @@ export interface OrderOptions {
 }
 
 /**
- * The order in which VMs leave a pool: those first whose names are none that the pool gives, then those that can't run as they
- * are, then by the policy's label selectors in their order, then by its base policy. What may pass by itself, a node that is
- * away for a moment or a cluster that is full, puts a VM first only where the policy names no labels of its own.
- * Total and repeatable: the same fleet gives the same order, whoever asks and how often.
+ * The order in which VMs leave a pool: those first whose names are none that the pool gives, then those that can't run
+ * as they are, then by the policy's label selectors in their order, then by its base policy. What may pass by itself, a
+ * node that is away for a moment or a cluster that is full, puts a VM first only where the policy names no labels of
+ * its own. Total and repeatable: the same fleet gives the same order, whoever asks and how often.
  */
-export function scaleInOrder(vms: readonly VmView[], { policy = {}, isAtRest = isHalted, isOutdated = () => false }: OrderOptions = {}): VmView[] {
+export function scaleInOrder(
+  vms: readonly VmView[],
+  { policy = {}, isAtRest = isHalted, isOutdated = () => false }: OrderOptions = {},
+): VmView[] {
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
-  const first = (vm: VmView): number[] => [isNamedOtherwise(vm) ? 0 : 1, isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1];
+  const first = (vm: VmView): number[] => [
+    isNamedOtherwise(vm) ? 0 : 1,
+    isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1,
+  ];
   return inOrder(vms, { first, second: (vm) => [isBroken(vm) ? 0 : 1], policy, isAtRest, isOutdated });
 }
 
-/** The order in which VMs are updated: those first that are down already, which costs nothing more; then as the policy says. */
-export const updateOrder = (vms: readonly VmView[], isDown: (vm: VmView) => boolean, policy: SelectionPolicy = {}): VmView[] =>
-  inOrder(vms, { first: (vm) => [isDown(vm) ? 0 : 1], second: () => [], policy, isAtRest: isHalted, isOutdated: () => false });
+/**
+ * The order in which VMs are updated: those first that are down already, which costs nothing more; then as the policy
+ * says.
+ */
+export const updateOrder = (
+  vms: readonly VmView[],
+  isDown: (vm: VmView) => boolean,
+  policy: SelectionPolicy = {},
+): VmView[] =>
+  inOrder(vms, {
+    first: (vm) => [isDown(vm) ? 0 : 1],
+    second: () => [],
+    policy,
+    isAtRest: isHalted,
+    isOutdated: () => false,
+  });
 
 interface Order extends Required<OrderOptions> {
   policy: SelectionPolicy;
@@ -37,11 +56,15 @@ interface Order extends Required<OrderOptions> {
 
 function inOrder(vms: readonly VmView[], order: Order): VmView[] {
   const { first, second, policy } = order;
-  const rank = new Map(vms.map((vm) => [vm, [...first(vm), labelRank(vm, policy), ...second(vm), ...baseRank(vm, order)]] as const));
+  const rank = new Map(
+    vms.map((vm) => [vm, [...first(vm), labelRank(vm, policy), ...second(vm), ...baseRank(vm, order)]] as const),
+  );
   return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));
 }
 
-/** Which of the policy's label selectors the VM is the first to match; one that matches none comes after all of them. */
+/**
+ * Which of the policy's label selectors the VM is the first to match; one that matches none comes after all of them.
+ */
 export function labelRank({ labels }: VmView, { orderedPolicies = [] }: SelectionPolicy): number {
   const matched = orderedPolicies.findIndex(({ labelSelector }) => matchesLabels(labelSelector, labels));
   return matched === -1 ? orderedPolicies.length : matched;

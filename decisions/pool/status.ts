@@ -1,15 +1,15 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
-import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
-import { canonical } from '../lib/canonical-json.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
-import { poolTemplate } from './template.ts';
+import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
-import { availableCondition, type PoolAvailability } from './availability.ts';
+import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { availableCondition, type PoolAvailability } from './availability.ts';
+import { poolTemplate } from './template.ts';
 
 /** A failure to make the pool what it should be, from when it began until it passes. */
 export interface Failure {
@@ -19,7 +19,18 @@ export interface Failure {
   since: string;
 }
 
-const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded', 'Healing', 'HealingSuspended', 'Stalled', 'DisksKept']);
+const OURS = new Set([
+  'ReplicaFailure',
+  'Available',
+  'Progressing',
+  'UpToDate',
+  'Paused',
+  'Degraded',
+  'Healing',
+  'HealingSuspended',
+  'Stalled',
+  'DisksKept',
+]);
 
 export interface StatusInput {
   pool: StoredPool;
@@ -37,7 +48,17 @@ export interface StatusInput {
 }
 
 /** What the pool's status should say. */
-export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, kept, now }: StatusInput): PoolStatus {
+export function poolStatus({
+  pool,
+  vms,
+  vmiOf,
+  failure,
+  availability,
+  rollout,
+  healing,
+  kept,
+  now,
+}: StatusInput): PoolStatus {
   const staying = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
@@ -52,8 +73,17 @@ export function poolStatus({ pool, vms, vmiOf, failure, availability, rollout, h
     updateRevision: rollout.newest,
     keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
     rollout: rollout.state,
-    ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0 ? {} : { healing: healingStatus(healing) }),
-    conditions: [...others, availableCondition(pool, availability, now), ...rolloutConditions(pool, rollout, now), ...healingConditions(pool, healing, now), ...keptCondition(pool, kept, poolTemplate(pool.spec), now), ...(failure === null ? [] : [replicaFailure(failure)])],
+    ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0
+      ? {}
+      : { healing: healingStatus(healing) }),
+    conditions: [
+      ...others,
+      availableCondition(pool, availability, now),
+      ...rolloutConditions(pool, rollout, now),
+      ...healingConditions(pool, healing, now),
+      ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
+      ...(failure === null ? [] : [replicaFailure(failure)]),
+    ],
   };
 }
 

@@ -1,6 +1,6 @@
-import type { Departure } from './departure.ts';
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
+import type { Departure } from './departure.ts';
 
 /** One VM that a step is about: the UID keeps another of its name safe, the version one that has changed since. */
 export interface Target {

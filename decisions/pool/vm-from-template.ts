@@ -1,13 +1,16 @@
 import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import type { PoolTemplate } from './template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './template-references.ts';
 import type { StoredPool } from '../views/pool.ts';
+import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './template-references.ts';
+import type { PoolTemplate } from './template.ts';
 import { vmName } from './vm-names.ts';
 
-/** A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this number's. */
+/**
+ * A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this
+ * number's.
+ */
 export interface NewVirtualMachine {
   apiVersion: 'kubevirt.io/v1';
   kind: 'VirtualMachine';
@@ -16,7 +19,14 @@ export interface NewVirtualMachine {
     namespace: string;
     labels: Record<string, string>;
     annotations?: Record<string, string>;
-    ownerReferences: { apiVersion: string; kind: string; name: string; uid: string; controller: true; blockOwnerDeletion: true }[];
+    ownerReferences: {
+      apiVersion: string;
+      kind: string;
+      name: string;
+      uid: string;
+      controller: true;
+      blockOwnerDeletion: true;
+    }[];
   };
   spec: Json;
   [field: string]: unknown;
@@ -46,13 +56,18 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
       namespace,
       labels: { ...template.metadata?.labels, ...ours },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-      ownerReferences: [{ apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true },
+      ],
     },
     spec,
   };
 }
 
-/** Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get `-<number>`. */
+/**
+ * Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get
+ * `-<number>`.
+ */
 function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration = {}): void {
   const ownDisks = new Set<unknown>();
   for (const { metadata } of asList(spec['dataVolumeTemplates'])) {
@@ -60,7 +75,8 @@ function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration =
     append(metadata, 'name', postfix);
   }
   for (const volume of volumesOf(spec)) {
-    for (const [holder, key] of diskReferences(volume)) if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
+    for (const [holder, key] of diskReferences(volume))
+      if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
     if (nameGeneration.appendPostfixToSecretReferences === true) {
       for (const [holder, key] of secretReferences(volume)) append(holder, key, postfix);
     }

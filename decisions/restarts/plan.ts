@@ -1,14 +1,20 @@
 import { isMeantToRun, isStaying, liveVmi } from '../disruption-budget/availability.ts';
+import {
+  keyOf,
+  RestartBudget,
+  type Chosen,
+  type OwningPool,
+  type RestartPicture,
+} from '../disruption-budget/restart-budget.ts';
 import { namesInWords } from '../lib/names.ts';
-import { inShort, PassedOverVms, type PassedOver } from '../runs/skipped.ts';
-import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { standingOfRestart } from '../vm-update/progress.ts';
-import { untouchable } from '../vm-update/need.ts';
+import { inShort, PassedOverVms, type PassedOver } from '../runs/skipped.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
-import type { StoredPool } from '../views/pool.ts';
+import { untouchable } from '../vm-update/need.ts';
+import { standingOfRestart } from '../vm-update/progress.ts';
 
 /** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
 export const MOST_IN_HAND = 250;
@@ -67,7 +73,10 @@ export interface RestartPlan {
   /** Of those in hand. */
   settled: RestartOutcome[];
   take: Omit<HeldRestart, 'takenAt'>[];
-  /** How many are still to be restarted and not in hand, those that are taken now included; those that wish not to be are not. */
+  /**
+   * How many are still to be restarted and not in hand, those that are taken now included; those that wish not to be
+   * are not.
+   */
   open: number;
   passedOver: PassedOver[];
   /** What is full, so that others wait, a few words each. */
@@ -77,18 +86,28 @@ export interface RestartPlan {
 }
 
 /** What one chosen VM needs. */
-export type RestartNeed = { need: 'nothing' } | { need: 'restart'; guest: VmiView } | { need: 'later'; why: string } | { need: 'left'; why: string };
+export type RestartNeed =
+  | { need: 'nothing' }
+  | { need: 'restart'; guest: VmiView }
+  | { need: 'later'; why: string }
+  | { need: 'left'; why: string };
 
 /**
  * A guest is restarted once: where the VM has another by now, or none, nothing is left to be done, whoever did it.
  * `guest` is the UID that was chosen.
  */
-export function restartNeed(guest: string, vm: VmView | undefined, vmi: VmiView | undefined, owner: OwningPool | undefined): RestartNeed {
+export function restartNeed(
+  guest: string,
+  vm: VmView | undefined,
+  vmi: VmiView | undefined,
+  owner: OwningPool | undefined,
+): RestartNeed {
   const live = liveVmi(vmi);
   if (vm === undefined || live?.uid !== guest || !isStaying(vm) || !isMeantToRun(vm, live)) return { need: 'nothing' };
   const { why, isWish } = untouchable(vm, () => live) ?? {};
   if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
-  if (owner !== undefined && isRollingOut(owner)) return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
+  if (owner !== undefined && isRollingOut(owner))
+    return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
   // The next guest would be of the spec that KubeVirt knows.
   if (!vm.specSeen) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
   return { need: 'restart', guest: live };
@@ -97,13 +116,17 @@ export function restartNeed(guest: string, vm: VmView | undefined, vmi: VmiView 
 /** Found once for a pool, not once for each of its VMs. */
 const rolling = new WeakMap<StoredPool, boolean>();
 
-/** A rollout restarts its VMs itself, and they would go down twice. One that waits for a person, a step or a window does not. */
+/**
+ * A rollout restarts its VMs itself, and they would go down twice. One that waits for a person, a step or a window does
+ * not.
+ */
 function isRollingOut({ pool }: OwningPool): boolean {
   const known = rolling.get(pool);
   if (known !== undefined) return known;
   const { spec, status } = pool;
   const reason = status?.conditions?.find(({ type }) => type === 'Progressing')?.reason;
-  const found = status?.updateRevision !== revisionOf(poolTemplate(spec)) || reason === 'RollingOut' || reason === 'Undoing';
+  const found =
+    status?.updateRevision !== revisionOf(poolTemplate(spec)) || reason === 'RollingOut' || reason === 'Undoing';
   rolling.set(pool, found);
   return found;
 }
@@ -139,19 +162,26 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
       budget.take(vm);
     } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
   }
-  if (full.size > 0 && budget.downByThemselves.length > 0) full.add(`${namesInWords(budget.downByThemselves)} not ready`);
+  if (full.size > 0 && budget.downByThemselves.length > 0)
+    full.add(`${namesInWords(budget.downByThemselves)} not ready`);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
   return { settled, take, open, passedOver: inShort(apart.all), full: [...full], wakeAt };
 }
 
-/** Those that are down already first, which costs nothing more; the others scattered, so that no application goes down as a whole. */
+/**
+ * Those that are down already first, which costs nothing more; the others scattered, so that no application goes down
+ * as a whole.
+ */
 function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen): VmView[] {
   const rank = new Map(free.map((vm) => [vm, (budget.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
   return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
 }
 
-function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, now, deadlineMs, verify }: RestartPlanInput): RestartOutcome | null {
+function outcomeOf(
+  { vm: key, uid, takenAt }: HeldRestart,
+  { chosen, picture, now, deadlineMs, verify }: RestartPlanInput,
+): RestartOutcome | null {
   const vm = picture.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
   const vmi = picture.vmiOf(vm);
@@ -163,8 +193,13 @@ function outcomeOf({ vm: key, uid, takenAt }: HeldRestart, { chosen, picture, no
     ? standingOfRestart({ vm, vmi, isNew: (guest) => guest.uid !== chosen.get(key), minReadyMs: 0, now })
     : ({ state: 'waiting', for: 'its guest to stop' } as const);
   const guest = standing.state === 'well' ? liveVmi(vmi) : undefined;
-  const verdict: Verdict = standing.state === 'waiting' ? { is: 'unknown', waitsFor: standing.for } : (guest && verify?.(vm, guest)) ?? { is: 'well' };
+  const verdict: Verdict =
+    standing.state === 'waiting'
+      ? { is: 'unknown', waitsFor: standing.for }
+      : ((guest && verify?.(vm, guest)) ?? { is: 'well' });
   if (verdict.is === 'well') return { vm: key, end: 'Restarted' };
   if (verdict.is === 'wrong') return { vm: key, end: 'Failed', why: verdict.why };
-  return now < takenAt + deadlineMs ? null : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${verdict.waitsFor}` };
+  return now < takenAt + deadlineMs
+    ? null
+    : { vm: key, end: 'Failed', why: `not ready in time: it waited for ${verdict.waitsFor}` };
 }

@@ -1,6 +1,7 @@
 /**
- * How large a restart of many VMs may get. What it knows goes from run to run in one payload, and its answer to `progress` is one too:
- * Temporal takes none of more than 2 MiB. Names are most of it, and these are known when it begins.
+ * How large a restart of many VMs may get. What it knows goes from run to run in one payload, and its answer to
+ * `progress` is one too: Temporal takes none of more than 2 MiB. Names are most of it, and these are known when it
+ * begins.
  */
 
 /** One VM that could not be restarted. */
@@ -18,7 +19,9 @@ export const MOST_BYTES = 1_800_000;
 /** What stands around the name of a VM that has failed, the longest of all that may become of it. */
 const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedRestart).length + 1;
 
-/** Bytes that the names of the VMs take: once with the UIDs of their guests, once where it is told what became of each. */
+/**
+ * Bytes that the names of the VMs take: once with the UIDs of their guests, once where it is told what became of each.
+ */
 export function bytesOfNames(guests: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
   let bytes = JSON.stringify(guests).length;
   for (const [namespace, byName] of Object.entries(guests))

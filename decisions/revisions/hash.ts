@@ -6,4 +6,5 @@ import type { PoolTemplate } from '../pool/template.ts';
  * Names a pool's template by its content: equal templates have one revision, whatever the order of their keys,
  * and nothing outside the template (replicas, strategy, pause) makes another.
  */
-export const revisionOf = (template: PoolTemplate): string => createHash('sha256').update(canonical(template)).digest('hex').slice(0, 10);
+export const revisionOf = (template: PoolTemplate): string =>
+  createHash('sha256').update(canonical(template)).digest('hex').slice(0, 10);

@@ -14,7 +14,13 @@ export interface KeptRevision {
 }
 
 /** Names of those that no VM, no guest and no rollout uses, beyond the newest `revisionHistoryLimit`. */
-export function revisionsToPrune({ spec }: StoredPool, revisions: readonly KeptRevision[], inUse: ReadonlySet<string | null>): string[] {
-  const unused = revisions.filter(({ revision }) => !inUse.has(revision)).toSorted((one, other) => other.number - one.number);
+export function revisionsToPrune(
+  { spec }: StoredPool,
+  revisions: readonly KeptRevision[],
+  inUse: ReadonlySet<string | null>,
+): string[] {
+  const unused = revisions
+    .filter(({ revision }) => !inUse.has(revision))
+    .toSorted((one, other) => other.number - one.number);
   return unused.slice(spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT).map(({ name }) => name);
 }

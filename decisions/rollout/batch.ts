@@ -1,4 +1,7 @@
-/** What an update does to one VM: write its spec alone, also apply it to the running guest, restart the guest, or replace the VM and its disks. */
+/**
+ * What an update does to one VM: write its spec alone, also apply it to the running guest, restart the guest, or
+ * replace the VM and its disks.
+ */
 export type UpdateAct = 'write' | 'live' | 'restart' | 'replace';
 
 /** One VM in the hand of a batch. */
@@ -11,7 +14,9 @@ export interface HeldVm {
   from: string | null;
   /** It should have run and was not ready already: what becomes of it says nothing of the new revision. */
   wasDown: boolean;
-  /** Its guest ran, or came up, when it was taken to be written: one that does so only by now has to be looked at anew. */
+  /**
+   * Its guest ran, or came up, when it was taken to be written: one that does so only by now has to be looked at anew.
+   */
   runs?: true;
   /** Its owner has stopped it: the VM that takes its place stays so. */
   halted?: true;

@@ -1,12 +1,12 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
-import type { UpdateAct } from './batch.ts';
-import { batchHold } from './batch-hold.ts';
 import { namesInWords } from '../lib/names.ts';
-import { hasFailed } from './state.ts';
-import type { RolloutScene } from './context.ts';
-import { updateNeed, type Goal } from '../vm-update/need.ts';
 import type { VmView } from '../views/vm.ts';
+import { updateNeed, type Goal } from '../vm-update/need.ts';
+import { batchHold } from './batch-hold.ts';
+import type { UpdateAct } from './batch.ts';
+import type { RolloutScene } from './context.ts';
+import { hasFailed } from './state.ts';
 
 /** One VM, with what an update would do to it. */
 export interface Candidate {
@@ -33,7 +33,8 @@ export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Go
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
-  const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void => void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
+  const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
+    void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
   const { held: inHand } = batchHold(batches, scene.input.vms, () => false);
   for (const vm of scene.staying) {
     if (inHand.has(vm.name) || busy.has(vm.name)) continue;

@@ -1,22 +1,27 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import { withTime, type Untimed } from '../pool/conditions.ts';
 import { namesInWords } from '../lib/names.ts';
-import type { RolloutPlan } from './plan.ts';
+import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { RolloutPlan } from './plan.ts';
 
 const MESSAGE_LENGTH = 2_048;
 
 /**
  * `Progressing`: True while VMs are made, leave, are brought to another revision, or wait for it to go on; False with
- * `ProgressDeadlineExceeded` while VMs that are down by themselves hold a rollout up, which goes on once they are back. `UpToDate`: True once
- * all VMs that the pool wants run its template: what tells success from any other end. `Paused`: no batch begins.
- * `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that stays is kept.
+ * `ProgressDeadlineExceeded` while VMs that are down by themselves hold a rollout up, which goes on once they are back.
+ * `UpToDate`: True once all VMs that the pool wants run its template: what tells success from any other end. `Paused`:
+ * no batch begins. `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that
+ * stays is kept.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
   const progress = scaling(pool, plan) ?? progressing(plan);
-  const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) => withTime(pool, condition, now));
-  return timed.map((condition) => (condition.type === 'UpToDate' ? { ...condition, observedGeneration: pool.metadata.generation ?? 0 } : condition));
+  const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) =>
+    withTime(pool, condition, now),
+  );
+  return timed.map((condition) =>
+    condition.type === 'UpToDate' ? { ...condition, observedGeneration: pool.metadata.generation ?? 0 } : condition,
+  );
 }
 
 /** VMs that are there run the template, and they are not as many as the pool wants. */
@@ -28,12 +33,23 @@ function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: Rollo
   if (kind === 'proactive') return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words };
   const surplus = present - spec.replicas;
   const left = kind === 'unmanaged' ? 'until people delete VMs' : 'until VMs are halted';
-  return { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}: ${surplus} too many ${surplus === 1 ? 'stays' : 'stay'} ${left}` };
+  return {
+    type: 'Progressing',
+    status: 'False',
+    reason: 'Complete',
+    message: `${words}: ${surplus} too many ${surplus === 1 ? 'stays' : 'stay'} ${left}`,
+  };
 }
 
 function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): Untimed {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
-  if (behind === 0) return { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: `all VMs run revision ${goal}, those aside whose owners opted out` };
+  if (behind === 0)
+    return {
+      type: 'UpToDate',
+      status: 'True',
+      reason: 'UpToDate',
+      message: `all VMs run revision ${goal}, those aside whose owners opted out`,
+    };
   const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
   const words = `${failed} failed to take revision ${goal}`;
   return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: words };
@@ -43,9 +59,17 @@ function progressing({ phase, state, goal, waits, updated, present, notBack }: R
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   const far = `${updated} of ${present} VMs updated to revision ${goal}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
-    return { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: far.slice(0, MESSAGE_LENGTH) };
+    return {
+      type: 'Progressing',
+      status: 'False',
+      reason: 'ProgressDeadlineExceeded',
+      message: far.slice(0, MESSAGE_LENGTH),
+    };
   const { reason, message } = {
-    Complete: { reason: 'Complete', message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}` },
+    Complete: {
+      reason: 'Complete',
+      message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}`,
+    },
     Idle: { reason: 'LeftToOthers', message: words },
     RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
@@ -54,9 +78,15 @@ function progressing({ phase, state, goal, waits, updated, present, notBack }: R
     Undone:
       notBack.length === 0
         ? { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` }
-        : { reason: 'UndoFailed', message: `not ready, or not back at revision ${goal}: ${namesInWords(notBack)}; undone because: ${state.halted?.why ?? ''}` },
+        : {
+            reason: 'UndoFailed',
+            message: `not ready, or not back at revision ${goal}: ${namesInWords(notBack)}; undone because: ${state.halted?.why ?? ''}`,
+          },
     Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
-    Aborted: { reason: 'Aborted', message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}` },
+    Aborted: {
+      reason: 'Aborted',
+      message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}`,
+    },
   }[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
@@ -70,9 +100,15 @@ function waitReason(waits: RolloutPlan['waits']): string {
 function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed {
   if (state.paused !== undefined) {
     const { by, why } = state.paused;
-    return { type: 'Paused', status: 'True', reason: 'PausedByPerson', message: `by ${by}${why === undefined ? '' : `: ${why}`}` };
+    return {
+      type: 'Paused',
+      status: 'True',
+      reason: 'PausedByPerson',
+      message: `by ${by}${why === undefined ? '' : `: ${why}`}`,
+    };
   }
-  if (spec.paused === true) return { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
+  if (spec.paused === true)
+    return { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' };
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 

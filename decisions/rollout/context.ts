@@ -1,12 +1,12 @@
 import { withDefaults, type CompletePoolSpec } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
-import type { Batch } from './batch.ts';
 import { poolTemplate, type PoolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { RolloutWaits } from './waits.ts';
-import type { VmView } from '../views/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import type { Batch } from './batch.ts';
+import { RolloutWaits } from './waits.ts';
 
 export interface RolloutInput {
   pool: StoredPool;
@@ -76,11 +76,14 @@ export class RolloutScene {
   /** Where no status tells it: the revision that most VMs have, of those that are kept. */
   #mostCommon(): string {
     const counts = new Map<string, number>();
-    for (const { revision } of this.staying) if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
+    for (const { revision } of this.staying)
+      if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
     const kept = [...counts].filter(([revision]) => this.input.templateOf(revision) !== undefined);
     const isNewest = (revision: string): number => Number(revision === this.newest);
     // Of two that as many have it is not the newest, and the same one whatever order their VMs are read in.
-    kept.sort(([one, ones], [other, others]) => others - ones || isNewest(one) - isNewest(other) || (one < other ? -1 : 1));
+    kept.sort(
+      ([one, ones], [other, others]) => others - ones || isNewest(one) - isNewest(other) || (one < other ? -1 : 1),
+    );
     return kept[0]?.[0] ?? this.newest;
   }
 }

@@ -1,6 +1,6 @@
 import { poolTemplate } from '../pool/template.ts';
-import type { RolloutScene } from './context.ts';
 import { standingOf } from '../vm-update/progress.ts';
+import type { RolloutScene } from './context.ts';
 
 /** VMs in the hand of batches, by name. */
 export interface InHand {

@@ -1,17 +1,17 @@
-import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, maxUnavailableOf, runningGuest, unavailability } from '../disruption-budget/availability.ts';
-import type { Batch, HeldVm } from './batch.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
+import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { namesInWords } from '../lib/names.ts';
-import { blockedAt } from './blocked.ts';
-import type { InHand } from './in-progress.ts';
-import type { Candidate } from './candidates.ts';
-import type { RolloutScene } from './context.ts';
 import { updateOrder } from '../pool/selection-order.ts';
 import type { Goal } from '../vm-update/need.ts';
-import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
+import type { Batch, HeldVm } from './batch.ts';
+import { blockedAt } from './blocked.ts';
+import type { Candidate } from './candidates.ts';
+import type { RolloutScene } from './context.ts';
+import type { InHand } from './in-progress.ts';
 
 /** VMs of one batch at most: its acts are few enough to be over in a moment, and to be read by a person. */
 const MOST_IN_BATCH = 100;
@@ -38,13 +38,27 @@ interface Room {
   stepRoom: number | null;
 }
 
-/** VMs that may be taken now: never more than the budget holds, nor than `stepRoom` of them that run; null where there are none, or it is too early. */
-export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidate[], inHand: InHand, { stepRoom, state }: Room): Candidate[] | null {
+/**
+ * VMs that may be taken now: never more than the budget holds, nor than `stepRoom` of them that run; null where there
+ * are none, or it is too early.
+ */
+export function nextVms(
+  scene: RolloutScene,
+  goal: Goal,
+  free: readonly Candidate[],
+  inHand: InHand,
+  { stepRoom, state }: Room,
+): Candidate[] | null {
   const { waits } = scene;
   const { pool, vmiOf, batches, burst, now } = scene.input;
   const most = maxUnavailableOf(pool);
   const claimed = claimedNames({ pool, vms: scene.input.vms, vmiOf }, now);
-  const { count: unavailable, names } = unavailability({ pool, vms: scene.staying, vmiOf, inHand: [...inHand.unsettled, ...claimed] });
+  const { count: unavailable, names } = unavailability({
+    pool,
+    vms: scene.staying,
+    vmiOf,
+    inHand: [...inHand.unsettled, ...claimed],
+  });
   let room = most - unavailable;
   let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
   let toStep = stepRoom ?? Infinity;
@@ -53,7 +67,10 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
   let wanting = 0;
   const ordered = inOrder(scene, free);
   // One that was begun already takes no other's place below a step.
-  if (stepRoom !== null) ordered.sort((one, other) => Number(other.vm.revision === goal.revision) - Number(one.vm.revision === goal.revision));
+  if (stepRoom !== null)
+    ordered.sort(
+      (one, other) => Number(other.vm.revision === goal.revision) - Number(one.vm.revision === goal.revision),
+    );
   for (const candidate of ordered) {
     const { vm, act, down } = candidate;
     const runs = isMeantToRun(vm, vmiOf(vm));
@@ -78,7 +95,10 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
     if (blocked !== null) waits.wake(blocked);
     const isBlocked = blocked !== null && blocked <= now;
     const long = isBlocked ? `, for ${scene.spec.rollout.progressDeadlineSeconds} s and longer` : '';
-    waits.for(isBlocked ? 'Blocked' : 'Budget', `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`);
+    waits.for(
+      isBlocked ? 'Blocked' : 'Budget',
+      `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`,
+    );
     // That a claim has been given up is no event of the pool's.
     if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }
@@ -95,21 +115,22 @@ export function nextVms(scene: RolloutScene, goal: Goal, free: readonly Candidat
 export function batchOf(scene: RolloutScene, goal: Goal, chosen: readonly Candidate[], n: number): PlannedBatch {
   const { pool, vmiOf } = scene.input;
   const { minReadySeconds, progressDeadlineSeconds } = scene.spec.rollout;
-  const vms = chosen.map(
-    ({ vm, act, down }): HeldVm => ({
-      name: vm.name,
-      uid: vm.uid,
-      act,
-      from: vm.revision,
-      wasDown: down,
-      ...(act === 'write' && runningGuest(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
-      ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
-    }),
-  );
+  const vms = chosen.map(({ vm, act, down }): HeldVm => ({
+    name: vm.name,
+    uid: vm.uid,
+    act,
+    from: vm.revision,
+    wasDown: down,
+    ...(act === 'write' && runningGuest(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
+    ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
+  }));
   const what = [...new Set(vms.map(({ act }) => act))].join(', ');
   return {
     batch: { n, revision: goal.revision, rollout: scene.newest, vms },
-    askedBy: goal.revision === scene.newest ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], goal.revision) ?? null) : 'drover',
+    askedBy:
+      goal.revision === scene.newest
+        ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], goal.revision) ?? null)
+        : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,
     reason: `update ${namesInWords(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
@@ -128,7 +149,10 @@ function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutScene): b
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
     if (window.next !== null) waits.wake(window.next);
-    const when = window.next === null ? 'no maintenance window opens any more' : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
+    const when =
+      window.next === null
+        ? 'no maintenance window opens any more'
+        : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
     waits.for('Window', [when, ...windowFaults(spec.rollout.windows)].join('; '));
     return true;
   }

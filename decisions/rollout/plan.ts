@@ -1,22 +1,31 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../disruption-budget/availability.ts';
-import type { Batch } from './batch.ts';
 import { poolTemplate } from '../pool/template.ts';
-import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
-import { inHandOf } from './in-progress.ts';
+import type { Goal } from '../vm-update/need.ts';
+import type { Batch } from './batch.ts';
 import { rolloutNeeds } from './candidates.ts';
-import { withRegressions } from './regression.ts';
 import { RolloutScene, type RolloutInput } from './context.ts';
+import { inHandOf } from './in-progress.ts';
+import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
+import { withRegressions } from './regression.ts';
 import { begun, failuresOfThisWay, halted, isGoingBack } from './state.ts';
 import { stepRoom } from './steps.ts';
 import type { Wait } from './waits.ts';
-import type { Goal } from '../vm-update/need.ts';
 
 /** A batch that has said nothing for so long beyond its deadline is taken for lost. */
 const LOST_AFTER_MS = 15 * 60_000;
 
 /** `Idle`: VMs that the pool's strategy leaves alone are still of an older revision. */
-export type RolloutPhase = 'Complete' | 'RollingOut' | 'Waiting' | 'Paused' | 'Failed' | 'Aborted' | 'Undoing' | 'Undone' | 'Idle';
+export type RolloutPhase =
+  | 'Complete'
+  | 'RollingOut'
+  | 'Waiting'
+  | 'Paused'
+  | 'Failed'
+  | 'Aborted'
+  | 'Undoing'
+  | 'Undone'
+  | 'Idle';
 
 export interface RolloutPlan {
   state: RolloutStatus;
@@ -40,14 +49,19 @@ export interface RolloutPlan {
   forNewVms: string;
   /** Of an undo that is over: VMs that are not back as they should be, by name. */
   notBack: string[];
-  /** VMs that nobody has deleted, and how many of them are not of the newest revision, though their owners did not opt out. */
+  /**
+   * VMs that nobody has deleted, and how many of them are not of the newest revision, though their owners did not opt
+   * out.
+   */
   present: number;
   behind: number;
   /** VMs whose spec and guest are of the newest revision. */
   updated: number;
 }
 
-/** Where a rollout stands, and the batch that it may begin now: never more than the budget holds, none where it is held. */
+/**
+ * Where a rollout stands, and the batch that it may begin now: never more than the budget holds, none where it is held.
+ */
 export function planRollout(input: RolloutInput): RolloutPlan {
   const scene = new RolloutScene(input);
   const { newest, waits } = scene;
@@ -67,14 +81,19 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const current = isTaken ? newest : scene.current;
   return {
     state,
-    phase: phaseOf(scene, state, isOver, { goalIsCurrent: goal.revision === current, leftToOthers: needs.left > needs.failed }),
+    phase: phaseOf(scene, state, isOver, {
+      goalIsCurrent: goal.revision === current,
+      leftToOthers: needs.left > needs.failed,
+    }),
     notBack: isOver && kind === 'Undoing' ? notBack(scene, goal) : [],
     newest,
     goal: goal.revision,
     current,
     update: vms === null ? null : batchOf(scene, goal, vms, state.lastBatch),
     steps: scene.spec.rollout.steps.length,
-    superseded: batches.filter((batch) => batch.revision !== goal.revision && batch.superseded !== true).map(({ n }) => n),
+    superseded: batches
+      .filter((batch) => batch.revision !== goal.revision && batch.superseded !== true)
+      .map(({ n }) => n),
     lost: batches.filter((batch) => isLost(scene, batch)).map(({ n }) => n),
     waits: waits.all,
     wakeAt: waits.wakeAt,
@@ -96,7 +115,13 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
   const { onFailure, maxFailures } = spec.rollout;
   const isUndo = state.halted?.kind === 'Undoing';
   const canGoBack = input.templateOf(current) !== undefined;
-  if (isUndo && !canGoBack) return halted(state, 'UndoFailed', { by: 'drover', why: `the template of revision ${current} is not kept any more` }, now);
+  if (isUndo && !canGoBack)
+    return halted(
+      state,
+      'UndoFailed',
+      { by: 'drover', why: `the template of revision ${current} is not kept any more` },
+      now,
+    );
   const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
   // One that has ended under other rules is not judged by these.
   if (state.completedAt !== undefined) return state;
@@ -117,7 +142,14 @@ function goalOf({ input, spec, newest, current }: RolloutScene, state: RolloutSt
   const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
   const limit = spec.update.kind === 'proactive' ? spec.update.disruption : null;
-  return { revision, template, templateOf, strategy: spec.vmRolloutStrategy ?? input.strategy, clusterStrategy: input.strategy, limit };
+  return {
+    revision,
+    template,
+    templateOf,
+    strategy: spec.vmRolloutStrategy ?? input.strategy,
+    clusterStrategy: input.strategy,
+    limit,
+  };
 }
 
 function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutStatus {
@@ -126,7 +158,13 @@ function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutS
 }
 
 /** New VMs get the newest revision once it has proven itself, and the last one that did until then. */
-function forNewVms(scene: RolloutScene, state: RolloutStatus, goal: Goal, isOver: boolean, isBeforeStep: boolean): string {
+function forNewVms(
+  scene: RolloutScene,
+  state: RolloutStatus,
+  goal: Goal,
+  isOver: boolean,
+  isBeforeStep: boolean,
+): string {
   const { spec, newest, current, staying, input } = scene;
   if (spec.update.kind !== 'proactive' || isOver) return goal.revision;
   if (goal.revision !== newest || input.templateOf(current) === undefined) return goal.revision;
@@ -137,9 +175,16 @@ function forNewVms(scene: RolloutScene, state: RolloutStatus, goal: Goal, isOver
 
 /** VMs that should run and are not ready, or have not got the revision that they should go back to. */
 const notBack = ({ staying, input: { vmiOf } }: RolloutScene, goal: Goal): string[] =>
-  staying.filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision)).map(({ name }) => name);
+  staying
+    .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision))
+    .map(({ name }) => name);
 
-function phaseOf(scene: RolloutScene, state: RolloutStatus, isOver: boolean, { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean }): RolloutPhase {
+function phaseOf(
+  scene: RolloutScene,
+  state: RolloutStatus,
+  isOver: boolean,
+  { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean },
+): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
   // VMs that the pool's rules leave on an older revision make no success of it.
@@ -148,7 +193,9 @@ function phaseOf(scene: RolloutScene, state: RolloutStatus, isOver: boolean, { g
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
   if (scene.isStopped(state)) return 'Paused';
   if (kind === 'Undoing') return 'Undoing';
-  return scene.waits.all.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window') ? 'Waiting' : 'RollingOut';
+  return scene.waits.all.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window')
+    ? 'Waiting'
+    : 'RollingOut';
 }
 
 function isLost({ spec, input }: RolloutScene, { startedAt }: Batch): boolean {

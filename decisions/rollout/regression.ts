@@ -1,17 +1,17 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown } from '../disruption-budget/availability.ts';
-import { batchHold } from './batch-hold.ts';
+import { isHeldUp } from '../healing/sickness.ts';
 import { byNumber } from '../lib/names.ts';
+import type { VmView } from '../views/vm.ts';
+import { batchHold } from './batch-hold.ts';
 import type { RolloutScene } from './context.ts';
 import { hasFailed, isGoingBack, withFailures } from './state.ts';
-import { isHeldUp } from '../healing/sickness.ts';
-import type { VmView } from '../views/vm.ts';
 
 /**
- * Counts VMs that took the revision well and then lost their readiness for `progressDeadlineSeconds` as failures of the rollout:
- * they hold the budget, so that the rollout would wait for them for ever. VMs that their node or surroundings keep down, that a
- * person works on or that another act has in hand say nothing of the revision, nor do VMs that were down before it came. VMs that
- * are healed come back, or are given up: only then are they the rollout's.
+ * Counts VMs that took the revision well and then lost their readiness for `progressDeadlineSeconds` as failures of the
+ * rollout: they hold the budget, so that the rollout would wait for them for ever. VMs that their node or surroundings
+ * keep down, that a person works on or that another act has in hand say nothing of the revision, nor do VMs that were
+ * down before it came. VMs that are healed come back, or are given up: only then are they the rollout's.
  */
 export function withRegressions(scene: RolloutScene, state: RolloutStatus): RolloutStatus {
   if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
@@ -37,8 +37,15 @@ export function withRegressions(scene: RolloutScene, state: RolloutStatus): Roll
 const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
   completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
 
-/** When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was down before. */
-function overdueAt({ notReadySince }: VmView, { startedAt, halted, resumedAt }: RolloutStatus, seconds: number): number | null {
+/**
+ * When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was
+ * down before.
+ */
+function overdueAt(
+  { notReadySince }: VmView,
+  { startedAt, halted, resumedAt }: RolloutStatus,
+  seconds: number,
+): number | null {
   // KubeVirt's times are whole seconds.
   const beganAt = Math.floor(Date.parse(halted?.at ?? startedAt) / 1000) * 1000;
   if (notReadySince === null || notReadySince < beganAt) return null;

@@ -19,7 +19,8 @@ export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus
   ...(why === undefined || why === null ? {} : { why: textOf(why, WHY_LENGTH) }),
 });
 
-const textOf = (value: unknown, length: number): string => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
+const textOf = (value: unknown, length: number): string =>
+  (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
 /** A rollout that has just begun: nothing of an earlier one holds for it but a person's pause. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
@@ -32,9 +33,15 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
   ...(before?.paused === undefined ? {} : { paused: before.paused }),
 });
 
-export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutStatus => ({ ...state, paused: actOf(asked, at) });
+export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutStatus => ({
+  ...state,
+  paused: actOf(asked, at),
+});
 
-/** Goes on, also after a failure or an abort: what has failed may be tried again, and has its time anew. `at` is RFC 3339. */
+/**
+ * Goes on, also after a failure or an abort: what has failed may be tried again, and has its time anew. `at` is RFC
+ * 3339.
+ */
 export function resumed(state: RolloutStatus, at: string): RolloutStatus {
   const { paused: _paused, halted: _halted, ...rest } = state;
   return { ...rest, failures: [], resumedAt: at };
@@ -54,7 +61,11 @@ export function promoted(state: RolloutStatus, steps: number, full: boolean): Ro
 }
 
 /** Notes what has failed in a batch that brought VMs to `revision`: nothing, where they are to be of another by now. */
-export function withFailures(state: RolloutStatus, revision: string, failures: RolloutStatus['failures']): RolloutStatus {
+export function withFailures(
+  state: RolloutStatus,
+  revision: string,
+  failures: RolloutStatus['failures'],
+): RolloutStatus {
   const isUndo = state.halted?.kind === 'Undoing';
   if ((revision === state.revision) === isUndo) return state;
   const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
@@ -74,7 +85,8 @@ function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
 type Failure = RolloutStatus['failures'][number];
 
 /** Whether VMs are brought back to the revision that they had before. */
-export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean => halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
+export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean =>
+  halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
 
 /** Failures of the way that the rollout goes now: those that it was turned back for say nothing of the way back. */
 export function failuresOfThisWay(state: RolloutStatus): Failure[] {

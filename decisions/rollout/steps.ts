@@ -2,12 +2,12 @@ import { durationMs, isDuration } from '../../api/duration.ts';
 import { countOf } from '../../api/int-or-percent.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
-import type { InHand } from './in-progress.ts';
+import type { VmView } from '../views/vm.ts';
+import type { Goal } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
 import type { RolloutScene } from './context.ts';
+import type { InHand } from './in-progress.ts';
 import { hasFailed, promoted } from './state.ts';
-import type { Goal } from '../vm-update/need.ts';
-import type { VmView } from '../views/vm.ts';
 
 /** Where a rollout stands in its steps. */
 export interface StepRoom {
@@ -16,15 +16,25 @@ export interface StepRoom {
   room: number | null;
 }
 
-/** Passes each step whose time is over, and notes since when one is reached: one whose VMs are not available any more is not. */
-export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, needs: RolloutNeeds, inHand: InHand): StepRoom {
+/**
+ * Passes each step whose time is over, and notes since when one is reached: one whose VMs are not available any more is
+ * not.
+ */
+export function stepRoom(
+  scene: RolloutScene,
+  state: RolloutStatus,
+  goal: Goal,
+  needs: RolloutNeeds,
+  inHand: InHand,
+): StepRoom {
   const { waits } = scene;
   const { steps } = scene.spec.rollout;
   const { vmiOf, now } = scene.input;
   const { free, later, laterRunning } = needs;
   if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
   // All had it last: there is nothing new to be careful about, and the VMs that have left it are to come back to it.
-  if (goal.revision === scene.current) return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
+  if (goal.revision === scene.current)
+    return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
   const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
   // Where all is of the goal already, there is nothing to be careful about.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
@@ -32,7 +42,9 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
   const wanting = new Set(free.map(({ vm }) => vm.name));
   const there = towards(scene, state, goal).filter((vm) => !wanting.has(vm.name) && !inHand.all.has(vm.name));
   const taken = there.length + inHand.all.size;
-  const times = there.flatMap((vm) => availableSince(vm, vmiOf(vm), scene.spec.rollout.minReadySeconds * 1000) ?? []).sort((a, b) => a - b);
+  const times = there
+    .flatMap((vm) => availableSince(vm, vmiOf(vm), scene.spec.rollout.minReadySeconds * 1000) ?? [])
+    .sort((a, b) => a - b);
   for (const time of times) waits.wake(time);
   const available = times.filter((time) => time <= now);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
@@ -43,17 +55,22 @@ export function stepRoom(scene: RolloutScene, state: RolloutStatus, goal: Goal, 
     const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
     const isReached = available.length >= most || !isToCome;
     if (!isReached) {
-      if (room <= 0 && inHand.all.size === 0) waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
+      if (room <= 0 && inHand.all.size === 0)
+        waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
       return { state: unreached(at), room };
     }
     // A VM of it that was down since, seen or not, has not been well for the whole time.
-    const since = Math.max(Date.parse(at.stepReachedAt ?? scene.now), available[Math.min(most, available.length) - 1] ?? 0);
+    const since = Math.max(
+      Date.parse(at.stepReachedAt ?? scene.now),
+      available[Math.min(most, available.length) - 1] ?? 0,
+    );
     const stepReachedAt = new Date(since).toISOString();
     const reached = { state: { ...at, stepReachedAt }, room };
     const { wait } = step.then;
     // One that can't be read may have been stored before the API server refused it: nobody knows how long it should be.
     if (wait === undefined || !isDuration(wait)) {
-      const why = wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
+      const why =
+        wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
       waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
       return reached;
     }
@@ -75,13 +92,16 @@ function unreached(state: RolloutStatus): RolloutStatus {
 }
 
 /**
- * VMs that run, or should, and have the goal's spec, or that have been stopped by it. One that isn't ready counts too, so that
- * no other follows a guest that crashes at its step; only one that has failed is made up for.
+ * VMs that run, or should, and have the goal's spec, or that have been stopped by it. One that isn't ready counts too,
+ * so that no other follows a guest that crashes at its step; only one that has failed is made up for.
  */
 function towards(scene: RolloutScene, state: RolloutStatus, goal: Goal): VmView[] {
   const { vmiOf } = scene.input;
   const mayStop = !runsByItself(goal.template);
   return scene.staying.filter(
-    (vm) => vm.revision === goal.revision && (mayStop || isMeantToRun(vm, vmiOf(vm))) && !(hasFailed(state, vm) && isDown(vm, vmiOf(vm))),
+    (vm) =>
+      vm.revision === goal.revision &&
+      (mayStop || isMeantToRun(vm, vmiOf(vm))) &&
+      !(hasFailed(state, vm) && isDown(vm, vmiOf(vm))),
   );
 }

@@ -11,7 +11,10 @@ export interface PassedOver {
   vms: string[];
 }
 
-/** Reasons that are told, names with each, and characters of a reason: what a look says stays small, whatever there is to say. */
+/**
+ * Reasons that are told, names with each, and characters of a reason: what a look says stays small, whatever there is
+ * to say.
+ */
 const REASONS_TOLD = 40;
 const NAMES_TOLD = 40;
 const WHY_LENGTH = 300;
@@ -23,7 +26,15 @@ export function inShort(passedOver: readonly PassedOver[]): PassedOver[] {
     return { why: why.slice(0, WHY_LENGTH), isWish, count, vms: vms.slice(0, NAMES_TOLD) };
   });
   const rest = passedOver.slice(REASONS_TOLD);
-  return [...told, ...[true, false].flatMap((isWish) => others(isWish, rest.filter((one) => one.isWish === isWish)))];
+  return [
+    ...told,
+    ...[true, false].flatMap((isWish) =>
+      others(
+        isWish,
+        rest.filter((one) => one.isWish === isWish),
+      ),
+    ),
+  ];
 }
 
 function others(isWish: boolean, rest: readonly PassedOver[]): PassedOver[] {

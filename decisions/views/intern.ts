@@ -10,4 +10,5 @@ export function sharedText(text: string): string {
   return text;
 }
 
-export const sharedOrNull = (text: string | undefined): string | null => (text === undefined || text === '' ? null : sharedText(text));
+export const sharedOrNull = (text: string | undefined): string | null =>
+  text === undefined || text === '' ? null : sharedText(text);

@@ -1,11 +1,19 @@
+import type { Stored } from '../../api/objects.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import { keptDiskOf } from '../disks/kept-disk.ts';
-import type { Stored } from '../../api/objects.ts';
 
 /** A kept disk as a decision reads it, and the UID of its pool; null for a claim that is not marked as drover does. */
 export function keptClaimView({ metadata }: Stored): (KeptClaim & { poolUid: string }) | null {
   const kept = keptDiskOf(metadata);
   if (kept === null) return null;
   const { namespace, name, uid, resourceVersion } = metadata;
-  return { namespace: namespace!, name, uid, resourceVersion, deleting: metadata.deletionTimestamp !== undefined, kept, poolUid: kept.poolUid };
+  return {
+    namespace: namespace!,
+    name,
+    uid,
+    resourceVersion,
+    deleting: metadata.deletionTimestamp !== undefined,
+    kept,
+    poolUid: kept.poolUid,
+  };
 }

@@ -1,10 +1,15 @@
+import type { KubeObject } from '../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import type { KubeVirtView } from '../vm-update/vm-rollout-strategy.ts';
-import type { KubeObject } from '../../api/objects.ts';
 
 /** The fields of the KubeVirt object, the cluster's configuration, that drover reads. */
 export interface KubeVirt extends KubeObject {
-  spec?: { configuration?: { vmRolloutStrategy?: VmRolloutStrategy | null; developerConfiguration?: { featureGates?: string[] | null } } };
+  spec?: {
+    configuration?: {
+      vmRolloutStrategy?: VmRolloutStrategy | null;
+      developerConfiguration?: { featureGates?: string[] | null };
+    };
+  };
   status?: { observedKubeVirtVersion?: string };
 }
 

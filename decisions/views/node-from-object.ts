@@ -1,6 +1,6 @@
-import type { NodeView } from './node.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { sharedText } from './intern.ts';
+import type { NodeView } from './node.ts';
 
 /** KubeVirt's label of a machine type that a node's hypervisor knows; the type follows. */
 const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
@@ -12,7 +12,8 @@ export interface Node extends KubeObject {
 }
 
 export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node): NodeView {
-  const ready = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+  const ready =
+    status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
   const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
     label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? sharedText(label.slice(MACHINE_TYPE_LABEL.length)) : [],
   );

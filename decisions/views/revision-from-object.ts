@@ -1,7 +1,7 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
-import { kindOf } from './owner-kind.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import type { PoolTemplate } from '../pool/template.ts';
+import { kindOf } from './owner-kind.ts';
 
 /** Kubernetes' ControllerRevision, as drover writes it; the API server lets nobody change its `data`. */
 export interface ControllerRevision extends KubeObject {
@@ -33,7 +33,13 @@ export function revisionView(object: Stored<ControllerRevision>): RevisionView |
   const { metadata, revision: number, data } = object;
   const owner = controllerOf(object);
   const revision = metadata.labels?.[REVISION_LABEL];
-  if (owner === undefined || kindOf(owner) !== 'VirtualMachinePool' || revision === undefined || data?.template === undefined) return null;
+  if (
+    owner === undefined ||
+    kindOf(owner) !== 'VirtualMachinePool' ||
+    revision === undefined ||
+    data?.template === undefined
+  )
+    return null;
   return {
     namespace: metadata.namespace!,
     name: metadata.name,

@@ -1,10 +1,17 @@
-import { DISKS_FINALIZER, DO_NOT_DISRUPT_ANNOTATION, NOT_YET_RUN_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REMOVING_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
-import { placementOf } from '../vm-update/live-update.ts';
-import { recordOf } from '../machine-types/record.ts';
-import type { VmView } from './vm.ts';
+import {
+  DISKS_FINALIZER,
+  DO_NOT_DISRUPT_ANNOTATION,
+  NOT_YET_RUN_ANNOTATION,
+  MACHINE_TYPE_RESTART_LABEL,
+  REMOVING_ANNOTATION,
+  REVISION_LABEL,
+} from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
-import { kindOf } from './owner-kind.ts';
+import { recordOf } from '../machine-types/record.ts';
+import { placementOf } from '../vm-update/live-update.ts';
 import { sharedOrNull, sharedText } from './intern.ts';
+import { kindOf } from './owner-kind.ts';
+import type { VmView } from './vm.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
 export interface VirtualMachine extends KubeObject {
@@ -13,7 +20,10 @@ export interface VirtualMachine extends KubeObject {
     runStrategy?: string;
     dataVolumeTemplates?: { metadata?: { name?: string } }[];
     preference?: { kind?: string; name?: string; revisionName?: string };
-    template?: { metadata?: { labels?: Record<string, string> }; spec?: { architecture?: string; domain?: { machine?: { type?: string } } } };
+    template?: {
+      metadata?: { labels?: Record<string, string> };
+      spec?: { architecture?: string; domain?: { machine?: { type?: string } } };
+    };
   };
   status?: {
     created?: boolean;
@@ -73,7 +83,10 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
 /** KubeVirt names the copy of a preference by the VM, the preference, its version, its UID and its generation. */
 const COPY = /-([0-9a-f]{8})-[0-9a-f-]{27}-(\d+)$/;
 
-/** What fills in a machine type is the copy of its preference that the VM was first seen with, not what the preference says now. */
+/**
+ * What fills in a machine type is the copy of its preference that the VM was first seen with, not what the preference
+ * says now.
+ */
 function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualMachine>): string | null {
   const { kind = 'VirtualMachineClusterPreference', name, revisionName } = spec?.preference ?? {};
   if (name === undefined) return null;
@@ -81,7 +94,9 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
   const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
   const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
   const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
-  return sharedText(`${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`);
+  return sharedText(
+    `${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`,
+  );
 }
 
 /** KubeVirt's, on a VM that was restored from a snapshot: others than its guest have written to its disks. */

@@ -28,11 +28,16 @@ export interface VmView {
   /** Of its VMI template: KubeVirt fills it in where it is left out, so that it is null only where nothing did. */
   machineType: string | null;
   architecture: string | null;
-  /** `kind/name` of what `spec.preference` refers to, or `kind/namespace/name`; with `@` and which state of it the VM keeps. */
+  /**
+   * `kind/name` of what `spec.preference` refers to, or `kind/namespace/name`; with `@` and which state of it the VM
+   * keeps.
+   */
   preference: string | null;
   /** What the last machine type transition has changed. */
   transition: TransitionRecord | null;
-  /** Id of the machine type transition for which it waits to be restarted, or has been and is not yet known to be well. */
+  /**
+   * Id of the machine type transition for which it waits to be restarted, or has been and is not yet known to be well.
+   */
   transitionMark: string | null;
   /** Where its guest may run, as `placementOf` writes it. */
   placement: string;
@@ -45,9 +50,15 @@ export interface VmView {
   startFailures: number;
   /** KubeVirt's `status.startFailure.lastFailedVMIUID`. */
   lastFailedVmi: string | null;
-  /** Since when KubeVirt says that it is not ready, in milliseconds since the epoch; null where it is, or nothing is said. */
+  /**
+   * Since when KubeVirt says that it is not ready, in milliseconds since the epoch; null where it is, or nothing is
+   * said.
+   */
   notReadySince: number | null;
-  /** Drover's mark of a VM that has not run well yet: empty, or the UID of a VMI (`NOT_YET_RUN_ANNOTATION`); null without. */
+  /**
+   * Drover's mark of a VM that has not run well yet: empty, or the UID of a VMI (`NOT_YET_RUN_ANNOTATION`); null
+   * without.
+   */
   notYetRun: string | null;
   /** Its owner asked by annotation that nothing disrupts it. */
   optedOut: boolean;
@@ -55,7 +66,10 @@ export interface VmView {
   restartRequired: { since: number | null; why: string } | null;
   /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
   changingState: boolean;
-  /** KubeVirt has taken notice of its spec: a guest that it starts from now on is of that. True too where KubeVirt doesn't say. */
+  /**
+   * KubeVirt has taken notice of its spec: a guest that it starts from now on is of that. True too where KubeVirt
+   * doesn't say.
+   */
   specSeen: boolean;
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
@@ -72,4 +86,5 @@ export const isFailing = (vm: VmView): boolean => vm.startFailures > 0 || FAILIN
 export const isBroken = (vm: VmView): boolean => isFailing(vm) || PASSING_STATES.has(vm.state);
 
 /** True for a VM that nobody asked to run: stopping or deleting it disturbs no guest. */
-export const isHalted = (vm: VmView): boolean => !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');
+export const isHalted = (vm: VmView): boolean =>
+  !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');

@@ -1,17 +1,26 @@
 import { REVISION_LABEL } from '../../api/names.ts';
-import { placementOf } from '../vm-update/live-update.ts';
-import type { VmiView } from './vmi.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { placementOf } from '../vm-update/live-update.ts';
 import { sharedOrNull } from './intern.ts';
+import type { VmiView } from './vmi.ts';
 
 type Quantity = string | number;
 
 /** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
 export interface VirtualMachineInstance extends KubeObject {
   spec?: {
-    domain?: { machine?: { type?: string }; cpu?: { sockets?: number; maxSockets?: number }; memory?: { guest?: Quantity; maxGuest?: Quantity } };
+    domain?: {
+      machine?: { type?: string };
+      cpu?: { sockets?: number; maxSockets?: number };
+      memory?: { guest?: Quantity; maxGuest?: Quantity };
+    };
     nodeSelector?: Record<string, string>;
-    livenessProbe?: { initialDelaySeconds?: number; periodSeconds?: number; timeoutSeconds?: number; failureThreshold?: number };
+    livenessProbe?: {
+      initialDelaySeconds?: number;
+      periodSeconds?: number;
+      timeoutSeconds?: number;
+      failureThreshold?: number;
+    };
     affinity?: unknown;
     tolerations?: unknown;
   };
@@ -60,7 +69,11 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     nodeLost: false,
     machineType: sharedOrNull(status?.machine?.type),
     specMachineType: sharedOrNull(spec?.domain?.machine?.type),
-    cpu: { sockets: cpu?.sockets ?? null, maxSockets: cpu?.maxSockets ?? null, current: status?.currentCPUTopology?.sockets ?? null },
+    cpu: {
+      sockets: cpu?.sockets ?? null,
+      maxSockets: cpu?.maxSockets ?? null,
+      current: status?.currentCPUTopology?.sockets ?? null,
+    },
     memory: {
       guest: text(memory?.guest),
       maxGuest: text(memory?.maxGuest),
@@ -73,11 +86,16 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
 }
 
 function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
-  const time = Date.parse(status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '');
+  const time = Date.parse(
+    status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '',
+  );
   return Number.isNaN(time) ? null : time;
 }
 
-/** What a guest whose probe fails from the first time on has until it is ended, with KubeVirt's defaults, and as much again. */
+/**
+ * What a guest whose probe fails from the first time on has until it is ended, with KubeVirt's defaults, and as much
+ * again.
+ */
 function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {
   if (probe === undefined) return null;
   const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
@@ -96,7 +114,8 @@ function troubleOf(conditions: Condition[], reason: string | undefined): string 
   return reason || null;
 }
 
-const find = (conditions: Condition[], type: string): Condition | undefined => conditions.find((condition) => condition.type === type);
+const find = (conditions: Condition[], type: string): Condition | undefined =>
+  conditions.find((condition) => condition.type === type);
 
 /** KubeVirt writes no time, or null, where it doesn't know one. */
 function timeOf(condition: Condition | undefined): number | null {

@@ -1,11 +1,11 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
-import { canonical } from '../lib/canonical-json.ts';
 import { diskEffort } from '../disks/disk-template.ts';
+import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { powerOf } from '../views/run-strategy.ts';
 import { amountOf } from '../lib/quantity.ts';
 import type { PoolTemplate } from '../pool/template.ts';
+import { powerOf } from '../views/run-strategy.ts';
 
 /** What a change does to a running guest, in the words that a pool's `disruption` limits it by. */
 export type Effort = Disruption;
@@ -16,7 +16,13 @@ export const EFFORTS: readonly Effort[] = ['None', 'Live', 'Restart', 'Replace']
 export const exceeds = (effort: Effort, limit: Disruption): boolean => EFFORTS.indexOf(effort) > EFFORTS.indexOf(limit);
 
 /** Fields of a VirtualMachine's spec that mean nothing to the guest that runs. */
-const BESIDE_THE_GUEST = new Set(['template', 'dataVolumeTemplates', 'running', 'runStrategy', 'updateVolumesStrategy']);
+const BESIDE_THE_GUEST = new Set([
+  'template',
+  'dataVolumeTemplates',
+  'running',
+  'runStrategy',
+  'updateVolumesStrategy',
+]);
 
 /**
  * What a guest that was started from `from` needs to run `to`, under the cluster's rollout strategy.
@@ -36,24 +42,33 @@ export function effortBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'S
 export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
 
 /**
- * True when the new spec of a VM does nothing to the guest that runs, and the next guest takes it: the change needs a restart, and
- * contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
+ * True when the new spec of a VM does nothing to the guest that runs, and the next guest takes it: the change needs a
+ * restart, and contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
  */
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
-  effortBetween(from, to, strategy) === 'Restart' && !startsOrStops(from, to) && canonical(pluggable(from)) === canonical(pluggable(to));
+  effortBetween(from, to, strategy) === 'Restart' &&
+  !startsOrStops(from, to) &&
+  canonical(pluggable(from)) === canonical(pluggable(to));
 
-/** What KubeVirt plugs while a guest runs. Of volumes it plugs those with a claim of their own; of the others only the names count. */
+/**
+ * What KubeVirt plugs while a guest runs. Of volumes it plugs those with a claim of their own; of the others only the
+ * names count.
+ */
 function pluggable(template: PoolTemplate): Json {
   const { volumes, networks, domain } = vmiSpec(template);
-  const plugs = Array.isArray(volumes) ? volumes.map((volume: unknown) => (hasClaim(volume) ? volume : field(volume, 'name'))) : volumes;
+  const plugs = Array.isArray(volumes)
+    ? volumes.map((volume: unknown) => (hasClaim(volume) ? volume : field(volume, 'name')))
+    : volumes;
   const { disks, filesystems, interfaces } = asObject(field(domain, 'devices'));
   const { dataVolumeTemplates, updateVolumesStrategy } = template.spec;
   return { plugs, networks, disks, filesystems, interfaces, dataVolumeTemplates, updateVolumesStrategy };
 }
 
-const hasClaim = (volume: unknown): boolean => field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
+const hasClaim = (volume: unknown): boolean =>
+  field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
 
-const restartedAt = ({ spec }: PoolTemplate): unknown => field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
+const restartedAt = ({ spec }: PoolTemplate): unknown =>
+  field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
 
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
@@ -62,17 +77,36 @@ const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 function live(template: PoolTemplate): Json {
   const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
-  return { nodeSelector, affinity, tolerations, sockets: field(domain, 'cpu', 'sockets'), guest: amountOf(guest)?.toString() ?? guest };
+  return {
+    nodeSelector,
+    affinity,
+    tolerations,
+    sockets: field(domain, 'cpu', 'sockets'),
+    guest: amountOf(guest)?.toString() ?? guest,
+  };
 }
 
 /** All that a guest takes only as it starts. */
 function fixed(template: PoolTemplate): Json {
-  const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, domain, ...rest } = vmiSpec(template);
+  const {
+    nodeSelector: _nodeSelector,
+    affinity: _affinity,
+    tolerations: _tolerations,
+    domain,
+    ...rest
+  } = vmiSpec(template);
   const { cpu, memory, ...devices } = asObject(domain);
   const { guest: _guest, ...otherMemory } = asObject(memory);
   const others = Object.entries(template.spec).filter(([key]) => !BESIDE_THE_GUEST.has(key));
   // KubeVirt plugs sockets only where there was a `cpu` to begin with, memory in any case.
-  return { vm: Object.fromEntries(others), rest, devices, cpu: withoutSockets(cpu), memory: otherMemory, nameGeneration: template.nameGeneration };
+  return {
+    vm: Object.fromEntries(others),
+    rest,
+    devices,
+    cpu: withoutSockets(cpu),
+    memory: otherMemory,
+    nameGeneration: template.nameGeneration,
+  };
 }
 
 function withoutSockets(cpu: unknown): unknown {
@@ -86,4 +120,7 @@ const takesAway = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [
     ['cpu', 'sockets'],
     ['memory', 'guest'],
-  ].some((path) => field(vmiSpec(from), 'domain', ...path) !== undefined && field(vmiSpec(to), 'domain', ...path) === undefined);
+  ].some(
+    (path) =>
+      field(vmiSpec(from), 'domain', ...path) !== undefined && field(vmiSpec(to), 'domain', ...path) === undefined,
+  );

@@ -16,18 +16,26 @@ export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
   return refuseSockets(sockets, vmi) ?? refuseMemory(guest, vmi);
 }
 
-/** How far KubeVirt has brought a running guest to `to`, which `vm` has been written to be, as the guest's VMI shows it. */
+/**
+ * How far KubeVirt has brought a running guest to `to`, which `vm` has been written to be, as the guest's VMI shows it.
+ */
 export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProgress {
   const missing = missingFrom(to, vm, vmi);
   if (missing === null) return { state: 'done' };
   const { restartRequired } = vm;
-  if (restartRequired !== null) return { state: 'refused', why: restartRequired.why || 'KubeVirt says that the change needs a restart' };
+  if (restartRequired !== null)
+    return { state: 'refused', why: restartRequired.why || 'KubeVirt says that the change needs a restart' };
   return { state: 'waiting', for: missing };
 }
 
-/** Where a VMI's spec lets its guest run, as one text that two specs can be compared by. Fields that are absent or empty are left out. */
+/**
+ * Where a VMI's spec lets its guest run, as one text that two specs can be compared by. Fields that are absent or empty
+ * are left out.
+ */
 export function placementOf(spec: unknown): string {
-  const set = ['nodeSelector', 'affinity', 'tolerations'].map((key) => [key, field(spec, key)]).filter(([, value]) => !isEmpty(value));
+  const set = ['nodeSelector', 'affinity', 'tolerations']
+    .map((key) => [key, field(spec, key)])
+    .filter(([, value]) => !isEmpty(value));
   return canonical(Object.fromEntries(set));
 }
 
@@ -48,7 +56,8 @@ function refuseSockets(wanted: number | null, { cpu, migratable }: VmiView): str
   if (wanted === null || wanted === now) return null;
   if (now !== null && wanted < now) return `${wanted} sockets are fewer than the ${now} that the guest has`;
   if (cpu.maxSockets === null) return 'the guest was started without room for more sockets';
-  if (wanted > cpu.maxSockets) return `${wanted} sockets are more than the ${cpu.maxSockets} that the guest was started with room for`;
+  if (wanted > cpu.maxSockets)
+    return `${wanted} sockets are more than the ${cpu.maxSockets} that the guest was started with room for`;
   return migratable ? null : NOT_MIGRATABLE;
 }
 
@@ -59,8 +68,10 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
   const least = amountOf(memory.atBoot ?? memory.guest);
   if (amount === null) return `${wanted} is no amount of memory`;
   if (most === null) return 'the guest was started without room for another amount of memory';
-  if (amount > most) return `${wanted} of memory are more than the ${memory.maxGuest} that the guest was started with room for`;
-  if (least !== null && amount < least) return `${wanted} of memory are less than the ${memory.atBoot ?? memory.guest} that the guest was started with`;
+  if (amount > most)
+    return `${wanted} of memory are more than the ${memory.maxGuest} that the guest was started with room for`;
+  if (least !== null && amount < least)
+    return `${wanted} of memory are less than the ${memory.atBoot ?? memory.guest} that the guest was started with`;
   return migratable ? null : NOT_MIGRATABLE;
 }
 
@@ -70,11 +81,13 @@ function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: Vmi
   const { sockets, guest } = wantedOf(to);
   if (sockets !== null) {
     if (cpu.sockets !== sockets) return `KubeVirt to ask for ${sockets} sockets`;
-    if (cpu.current !== null && cpu.current !== sockets) return `the guest to get ${sockets} sockets: it has ${cpu.current}`;
+    if (cpu.current !== null && cpu.current !== sockets)
+      return `the guest to get ${sockets} sockets: it has ${cpu.current}`;
   }
   if (guest !== null) {
     if (!sameAmount(memory.guest, guest)) return `KubeVirt to ask for ${guest} of memory`;
-    if (memory.current !== null && !sameAmount(memory.current, guest)) return `the guest to get ${guest} of memory: it has ${memory.current}`;
+    if (memory.current !== null && !sameAmount(memory.current, guest))
+      return `the guest to get ${guest} of memory: it has ${memory.current}`;
   }
   // The VM's, not the template's: a person may have added to it, and that stays.
   return placement === vm.placement ? null : 'KubeVirt to take over node selector, affinity and tolerations';

@@ -1,14 +1,14 @@
 import type { Disruption } from '../../api/pool/pool.ts';
-import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
-import type { UpdateAct } from '../rollout/batch.ts';
 import { disksMadeAnew } from '../disks/disk-template.ts';
-import { effortBetween, exceeds, startsOrStops, waitsForRestart, type Effort } from './disruption.ts';
-import { liveRefusal } from './live-update.ts';
+import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
+import type { PoolTemplate } from '../pool/template.ts';
+import { numberOf } from '../pool/vm-names.ts';
+import type { UpdateAct } from '../rollout/batch.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import type { VmView } from '../views/vm.ts';
-import type { PoolTemplate } from '../pool/template.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { numberOf } from '../pool/vm-names.ts';
+import { effortBetween, exceeds, startsOrStops, waitsForRestart, type Effort } from './disruption.ts';
+import { liveRefusal } from './live-update.ts';
 
 /** What one VM needs to be of a revision. */
 export type UpdateNeed =
@@ -41,14 +41,22 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
 /** Whatever state the VM is in. */
 function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
   const guest = runningGuest(vm, vmiOf(vm));
-  if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision)) return { need: 'nothing' };
-  if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null) return { need: 'left', why: 'its name is none that the pool gives' };
+  if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision))
+    return { need: 'nothing' };
+  if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null)
+    return { need: 'left', why: 'its name is none that the pool gives' };
   const stored = effortFrom(vm.revision, goal);
   if (stored === 'Replace') {
-    if (goal.limit === null || exceeds(stored, goal.limit)) return { need: 'left', why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}` };
+    if (goal.limit === null || exceeds(stored, goal.limit))
+      return {
+        need: 'left',
+        why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}`,
+      };
     // One that is halted stays so in its replacement.
     const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
-    return staysAsItIs ? { need: 'act', act: 'replace' } : { need: 'left', why: 'it has ended, and the VM in its place would run' };
+    return staysAsItIs
+      ? { need: 'act', act: 'replace' }
+      : { need: 'left', why: 'it has ended, and the VM in its place would run' };
   }
   if (guest === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));
@@ -59,7 +67,8 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
   // Its spec alone would already set these off.
   if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
-    if (exceeds('Restart', goal.limit)) return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
+    if (exceeds('Restart', goal.limit))
+      return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
     return { need: 'act', act: 'restart' };
   }
   if (effort === 'Live' && exceeds(effort, goal.limit)) {
@@ -71,14 +80,16 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
 
 /**
- * The next guest may come up before anybody has seen the last one stop: so the VM's spec is written while the last one runs, if that
- * guest is not touched by it.
+ * The next guest may come up before anybody has seen the last one stop: so the VM's spec is written while the last one
+ * runs, if that guest is not touched by it.
  */
 function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
   if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
   const waits = [vm.revision, guest.revision].every((revision) => {
     const from = revision === null ? undefined : goal.templateOf(revision);
-    return revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.clusterStrategy));
+    return (
+      revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.clusterStrategy))
+    );
   });
   return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
 }

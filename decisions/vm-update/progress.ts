@@ -1,9 +1,9 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import type { HeldVm } from '../rollout/batch.ts';
-import { liveProgress } from './live-update.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { liveProgress } from './live-update.ts';
 
 /** How far an update has come with one VM. */
 export type Standing =
@@ -43,13 +43,17 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
   const guest = liveVmi(vmi);
   if (guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
     // Who waits has seen the end of the guest that was there: this one came up by itself while the spec was written.
-    if (held.act !== 'live') return vm.changingState ? { state: 'waiting', for: 'its restart' } : { state: 'refused', why: 'it was started with its old spec' };
+    if (held.act !== 'live')
+      return vm.changingState
+        ? { state: 'waiting', for: 'its restart' }
+        : { state: 'refused', why: 'it was started with its old spec' };
     const progress = liveProgress(template, vm, guest);
     if (progress.state === 'done') return { state: 'applied' };
     return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
   }
   // Of one that nobody runs any more, only the failure of the new revision is to be told.
-  if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi)) return { state: 'waiting', for: 'its guest, which has failed' };
+  if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi))
+    return { state: 'waiting', for: 'its guest, which has failed' };
   return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
 }
 
@@ -64,12 +68,19 @@ export interface RestartStandingInput {
 }
 
 /** Whether a VM that is restarted runs again, or need not any more. */
-export function standingOfRestart({ vm, vmi, isNew, minReadyMs, now }: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
+export function standingOfRestart({
+  vm,
+  vmi,
+  isNew,
+  minReadyMs,
+  now,
+}: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
   const guest = liveVmi(vmi);
   if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
   if (!isNew(guest)) return { state: 'waiting', for: 'its restart' };
-  if (!isReady(vm, guest)) return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
+  if (!isReady(vm, guest))
+    return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
   const until = (guest.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }

@@ -1,11 +1,11 @@
 import { isStaying, runningGuest } from '../disruption-budget/availability.ts';
-import type { HeldVm } from '../rollout/batch.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { untouchable } from './need.ts';
+import type { HeldVm } from '../rollout/batch.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { StoredPool } from '../views/pool.ts';
+import { untouchable } from './need.ts';
 
 /** What a batch does with one of its VMs. */
 export type Take =
@@ -29,7 +29,9 @@ export interface TakeInput {
   /** That the batch brings its VMs to, and the one that is rolled out: it is another in an undo. */
   revision: string;
   rollout: string;
-  /** When the batch was begun, in milliseconds since the epoch: what people have said before, it was begun in spite of. */
+  /**
+   * When the batch was begun, in milliseconds since the epoch: what people have said before, it was begun in spite of.
+   */
   startedAt: number;
   /** The VM of that name and its VMI, as they are in this moment. */
   vm: VmView | undefined;
@@ -39,16 +41,25 @@ export interface TakeInput {
 }
 
 /**
- * Decides anew, right before the act, what was planned a moment ago: the VM and the rollout may be others by now. Of the budget it says
- * nothing: whether that has room is for the claim of a place alone.
- * It may be asked again at any point: what was done it leaves alone, for a VM that has its new spec carries the revision,
- * and so does a guest that was restarted.
+ * Decides anew, right before the act, what was planned a moment ago: the VM and the rollout may be others by now. Of
+ * the budget it says nothing: whether that has room is for the claim of a place alone. It may be asked again at any
+ * point: what was done it leaves alone, for a VM that has its new spec carries the revision, and so does a guest that
+ * was restarted.
  */
 export function takeVm(input: TakeInput): Take {
   const { held, revision, vm, pool } = input;
-  if (vm === undefined || pool === undefined || vm.uid !== held.uid || vm.owner?.uid !== pool.metadata.uid || !isStaying(vm)) return { take: 'gone' };
-  // A newer batch has had it in its hands since: an attempt that was suspended meanwhile must not bring the older spec back.
-  if (vm.revision !== revision && vm.revision !== held.from) return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
+  if (
+    vm === undefined ||
+    pool === undefined ||
+    vm.uid !== held.uid ||
+    vm.owner?.uid !== pool.metadata.uid ||
+    !isStaying(vm)
+  )
+    return { take: 'gone' };
+  // A newer batch has had it in its hands since: an attempt that was suspended meanwhile must not bring the older spec
+  // back.
+  if (vm.revision !== revision && vm.revision !== held.from)
+    return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const guest = runningGuest(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
@@ -74,5 +85,7 @@ function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredP
   if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';
   const { paused, halted, revision: told } = status?.rollout ?? {};
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
-  return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt ? `the rollout has ended: ${halted.kind}` : null;
+  return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt
+    ? `the rollout has ended: ${halted.kind}`
+    : null;
 }

@@ -13,12 +13,14 @@ export interface KubeVirtView {
 }
 
 /**
- * The strategy that holds: what the cluster says, else what its version of KubeVirt does by itself (LiveUpdate since v1.6.0). Before
- * v1.5.0 KubeVirt changes nothing in a running guest without its feature gate, and before v1.2.0 it knows no such strategy.
+ * The strategy that holds: what the cluster says, else what its version of KubeVirt does by itself (LiveUpdate since
+ * v1.6.0). Before v1.5.0 KubeVirt changes nothing in a running guest without its feature gate, and before v1.2.0 it
+ * knows no such strategy.
  */
 export function strategyOf(kubevirt: KubeVirtView | undefined): VmRolloutStrategy {
   const [, major, minor] = /^v?(\d+)\.(\d+)\./.exec(kubevirt?.version ?? '') ?? [];
-  const isBefore = (version: number): boolean => major !== undefined && minor !== undefined && Number(major) * 1_000 + Number(minor) < version;
+  const isBefore = (version: number): boolean =>
+    major !== undefined && minor !== undefined && Number(major) * 1_000 + Number(minor) < version;
   if (isBefore(1_002) || (isBefore(1_005) && kubevirt?.liveUpdateGate !== true)) return 'Stage';
   return kubevirt?.strategy ?? (isBefore(1_006) ? 'Stage' : 'LiveUpdate');
 }

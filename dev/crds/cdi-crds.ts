@@ -3,7 +3,10 @@ import { kubevirtCrds } from './kubevirt-crds.ts';
 
 const GROUP = 'cdi.kubevirt.io';
 
-/** Kinds of CDI that KubeVirt's controllers watch as soon as there are DataVolumes: they wait until they can list each of them. */
+/**
+ * Kinds of CDI that KubeVirt's controllers watch as soon as there are DataVolumes: they wait until they can list each
+ * of them.
+ */
 const WATCHED = [
   { kind: 'DataSource', scope: 'Namespaced' },
   { kind: 'CDI', scope: 'Cluster' },

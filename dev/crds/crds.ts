@@ -1,21 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
+import type { Condition, KubeObject } from '../../api/objects.ts';
+import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
 import { whyUnreadable } from '../../api/unreadable.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient } from '../../kubernetes/errors.ts';
-import type { Condition, KubeObject } from '../../api/objects.ts';
-import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
 
 const KIND = 'CustomResourceDefinition';
 const SERVED_WITHIN_MS = 30_000;
 
 interface Crd extends KubeObject {
-  spec: { group: string; scope: string; names: { plural: string; kind: string }; versions: { name: string; served: boolean }[] };
+  spec: {
+    group: string;
+    scope: string;
+    names: { plural: string; kind: string };
+    versions: { name: string; served: boolean }[];
+  };
   status?: { conditions?: Condition[] };
 }
 
-/** The CRDs of a file that holds one, a List of them, or many documents, in YAML or JSON; other kinds in it are left out. */
+/**
+ * The CRDs of a file that holds one, a List of them, or many documents, in YAML or JSON; other kinds in it are left
+ * out.
+ */
 export function readCrds(file: string): KubeObject[] {
   let objects: KubeObject[];
   try {
@@ -40,27 +48,41 @@ export function mergeCrds(base: KubeObject[], others: KubeObject[]): KubeObject[
 export async function installCrds(client: KubeClient, crds: KubeObject[], signal?: AbortSignal): Promise<void> {
   await Promise.all(
     crds.map(({ metadata: { name, labels, annotations }, spec }) => {
-      const metadata = { name, ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
+      const metadata = {
+        name,
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      };
       return client.patch(CustomResourceDefinitions, { name }, 'apply', { metadata, spec }, { force: true, signal });
     }),
   );
   await Promise.all(crds.map((crd) => untilServed(client, crd as Crd, signal)));
 }
 
-async function untilServed(client: KubeClient, { metadata: { name }, spec }: Crd, signal: AbortSignal | undefined): Promise<void> {
+async function untilServed(
+  client: KubeClient,
+  { metadata: { name }, spec }: Crd,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const version = spec.versions.find(({ served }) => served)?.name ?? '';
   const { plural, kind } = spec.names;
   const resource: Resource = { group: spec.group, version, plural, kind, namespaced: spec.scope === 'Namespaced' };
   const deadline = Date.now() + SERVED_WITHIN_MS;
   for (;;) {
     if (await isServed(client, name, resource, signal)) return;
-    if (Date.now() > deadline) throw new Error(`kube-apiserver does not serve ${name} within ${SERVED_WITHIN_MS / 1000} s of its installation`);
+    if (Date.now() > deadline)
+      throw new Error(`kube-apiserver does not serve ${name} within ${SERVED_WITHIN_MS / 1000} s of its installation`);
     await sleep(50, undefined, { signal });
   }
 }
 
 /** A resource that has just been established answers 404, then 429, for a moment. */
-async function isServed(client: KubeClient, name: string, resource: Resource, signal: AbortSignal | undefined): Promise<boolean> {
+async function isServed(
+  client: KubeClient,
+  name: string,
+  resource: Resource,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   try {
     const { status } = await client.get<Crd>(CustomResourceDefinitions, { name }, { signal });
     if (!status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) return false;

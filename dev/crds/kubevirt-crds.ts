@@ -44,7 +44,12 @@ const replicaColumns = [
 
 const kubevirtIo = { group: 'kubevirt.io', versions: ['v1', 'v1alpha3'] };
 
-const preferences = { group: 'instancetype.kubevirt.io', versions: ['v1beta1'], spec: schema.preferenceSpec, columns: [age] };
+const preferences = {
+  group: 'instancetype.kubevirt.io',
+  versions: ['v1beta1'],
+  spec: schema.preferenceSpec,
+  columns: [age],
+};
 
 const kinds: Kind[] = [
   {
@@ -133,13 +138,32 @@ const kinds: Kind[] = [
   },
 ];
 
-/** Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use; deep specs are kept as given. */
+/**
+ * Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use; deep specs are kept as
+ * given.
+ */
 export const kubevirtCrds = (): KubeObject[] => kinds.map(definition);
 
-function definition({ group, scope, versions, kind, shortNames, spec, status: statusSchema, subresources, columns }: Kind): KubeObject {
+function definition({
+  group,
+  scope,
+  versions,
+  kind,
+  shortNames,
+  spec,
+  status: statusSchema,
+  subresources,
+  columns,
+}: Kind): KubeObject {
   const singular = kind.toLowerCase();
   const plural = `${singular}s`;
-  const properties = { apiVersion: schema.text, kind: schema.text, metadata: { type: 'object' }, spec, ...(statusSchema && { status: statusSchema }) };
+  const properties = {
+    apiVersion: schema.text,
+    kind: schema.text,
+    metadata: { type: 'object' },
+    spec,
+    ...(statusSchema && { status: statusSchema }),
+  };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -147,7 +171,14 @@ function definition({ group, scope, versions, kind, shortNames, spec, status: st
     spec: {
       group,
       scope: scope ?? 'Namespaced',
-      names: { plural, singular, kind, listKind: `${kind}List`, shortNames, ...(scope === undefined && { categories: ['all'] }) },
+      names: {
+        plural,
+        singular,
+        kind,
+        listKind: `${kind}List`,
+        shortNames,
+        ...(scope === undefined && { categories: ['all'] }),
+      },
       versions: versions.map((name, index) => ({
         name,
         served: true,

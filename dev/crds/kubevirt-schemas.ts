@@ -1,4 +1,7 @@
-/** Structural schemas, as CustomResourceDefinitions carry them, for the parts of KubeVirt's and CDI's objects that are checked here. */
+/**
+ * Structural schemas, as CustomResourceDefinitions carry them, for the parts of KubeVirt's and CDI's objects that are
+ * checked here.
+ */
 
 export type Schema = { [keyword: string]: unknown };
 
@@ -8,7 +11,10 @@ export const int32: Schema = { type: 'integer', format: 'int32' };
 export const int64: Schema = { type: 'integer', format: 'int64' };
 export const time: Schema = { type: 'string', format: 'date-time' };
 export const texts: Schema = { type: 'object', additionalProperties: text };
-export const quantity: Schema = { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true };
+export const quantity: Schema = {
+  anyOf: [{ type: 'integer' }, { type: 'string' }],
+  'x-kubernetes-int-or-string': true,
+};
 export const quantities: Schema = { type: 'object', additionalProperties: quantity };
 
 export const listOf = (items: Schema): Schema => ({ type: 'array', items });
@@ -27,7 +33,14 @@ export const open = (properties: Record<string, Schema> = {}, required: string[]
 
 export const conditions = listOf(
   closed(
-    { type: text, status: text, reason: text, message: text, lastProbeTime: nullable(time), lastTransitionTime: nullable(time) },
+    {
+      type: text,
+      status: text,
+      reason: text,
+      message: text,
+      lastProbeTime: nullable(time),
+      lastTransitionTime: nullable(time),
+    },
     ['type', 'status'],
   ),
 );
@@ -110,9 +123,10 @@ export const machineSpec: Schema = {
       runStrategy: text,
       template,
       dataVolumeTemplates: listOf(
-        open({ apiVersion: text, kind: text, metadata: nullable(open()), spec: dataVolumeSpec, status: nullable(open()) }, [
-          'spec',
-        ]),
+        open(
+          { apiVersion: text, kind: text, metadata: nullable(open()), spec: dataVolumeSpec, status: nullable(open()) },
+          ['spec'],
+        ),
       ),
       instancetype: open(),
       preference: open({ name: text, kind: text, revisionName: text }),
@@ -176,7 +190,12 @@ export const instanceStatus = open({
 });
 
 export const migrationSpec = open({ vmiName: text, addedNodeSelector: texts, priority: text });
-export const migrationStatus = open({ phase: text, conditions, phaseTransitionTimestamps: phaseTransitions, migrationState });
+export const migrationStatus = open({
+  phase: text,
+  conditions,
+  phaseTransitionTimestamps: phaseTransitions,
+  migrationState,
+});
 
 export const preferenceSpec = open({ machine: open({ preferredMachineType: text }) });
 
@@ -231,9 +250,9 @@ export const dataVolumeStatus = open({
   claimName: text,
   restartCount: int32,
   conditions: listOf(
-    closed({ type: text, status: text, reason: text, message: text, lastTransitionTime: time, lastHeartbeatTime: time }, [
-      'type',
-      'status',
-    ]),
+    closed(
+      { type: text, status: text, reason: text, message: text, lastTransitionTime: time, lastHeartbeatTime: time },
+      ['type', 'status'],
+    ),
   ),
 });

@@ -2,8 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /**
- * Holds the process groups that are its arguments from its first moment, and reads of others; when its input ends, its supervisor is
- * gone, and it ends them: with a signal that they can act on, then, after two seconds, with one that they can't.
+ * Holds the process groups that are its arguments from its first moment, and reads of others; when its input ends, its
+ * supervisor is gone, and it ends them: with a signal that they can act on, then, after two seconds, with one that they
+ * can't.
  */
 const SCRIPT = `
 trap '' INT HUP TERM
@@ -54,7 +55,10 @@ export class Leash {
 
   #start(): void {
     const held = [...this.#held.values()].filter(isAlive).map(({ pid }) => String(pid));
-    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-leash', ...held], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+    const shell = spawn('/bin/sh', ['-c', SCRIPT, 'drover-leash', ...held], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
     this.#shell = shell;
     shell.on('error', () => {});
     shell.stdin.on('error', () => {});

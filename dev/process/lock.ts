@@ -1,5 +1,5 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Held by another process, which lives. */
@@ -13,14 +13,18 @@ export class LockHeld extends Error {
   }
 }
 
-/** Takes the lock file for this process until `release`; a lock whose process has ended is taken over. Throws `LockHeld`. */
+/**
+ * Takes the lock file for this process until `release`; a lock whose process has ended is taken over. Throws
+ * `LockHeld`.
+ */
 export function takeLock(file: string): { release: () => void } {
   const token = randomUUID();
   const mine = `${file}.${token}`;
   writeFileSync(mine, JSON.stringify({ ...identify(process.pid), token }), { mode: 0o600 });
   try {
     for (;;) {
-      // A hard link appears at once and whole, and fails where there is one: unlike a file that is created, then written.
+      // A hard link appears at once and whole, and fails where there is one: unlike a file that is created, then
+      // written.
       if (tryLink(mine, file)) return { release: () => releaseLock(file, token) };
       const held = readLock(file);
       if (held === undefined) continue;
@@ -42,7 +46,10 @@ function releaseLock(file: string, token: string): void {
   if (readLock(file)?.token === token) rmSync(file, { force: true });
 }
 
-/** Removes a dead process's lock. A lock on that very lock keeps two from it, one of whom would remove the other's new one. */
+/**
+ * Removes a dead process's lock. A lock on that very lock keeps two from it, one of whom would remove the other's new
+ * one.
+ */
 function bury(file: string, deadToken: string): void {
   let claim: { release: () => void };
   try {

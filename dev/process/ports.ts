@@ -11,7 +11,10 @@ export interface StackPorts {
 export type PortName = keyof StackPorts;
 export const portNames: readonly PortName[] = ['temporal', 'ui', 'apiserver', 'simulator'];
 
-/** Below the ports that Linux and macOS give to outgoing connections, and below Kubernetes' node ports, so that few others take one. */
+/**
+ * Below the ports that Linux and macOS give to outgoing connections, and below Kubernetes' node ports, so that few
+ * others take one.
+ */
 const QUIET = { first: 20_000, count: 10_000 };
 const QUIET_ATTEMPTS = 20;
 
@@ -44,7 +47,8 @@ export async function choosePorts(
       const port = asked[name];
       if (port === undefined) continue;
       const taken = await take(port);
-      if (taken === undefined) throw new Error(`port ${port} on 127.0.0.1 is taken; free it, or give another with --${name}-port`);
+      if (taken === undefined)
+        throw new Error(`port ${port} on 127.0.0.1 is taken; free it, or give another with --${name}-port`);
       chosen[name] = taken;
     }
     for (const name of names) {

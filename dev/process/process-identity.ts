@@ -34,7 +34,10 @@ export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): 
 /** Longer than the leash takes with the processes of a supervisor that died. */
 const LEFTOVERS_END_WITHIN_MS = 8000;
 
-/** Waits until what a dead supervisor has left is gone, each the leader of its group, and helps where that takes too long. */
+/**
+ * Waits until what a dead supervisor has left is gone, each the leader of its group, and helps where that takes too
+ * long.
+ */
 export async function endLeftovers(processes: readonly ProcessIdentity[]): Promise<void> {
   const deadline = Date.now() + LEFTOVERS_END_WITHIN_MS;
   while (processes.some(isAlive)) {
@@ -56,7 +59,11 @@ function fromProc(pid: number): string | undefined {
 
 function fromPs(pid: number): string | undefined {
   try {
-    const [state = 'Z', ...started] = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim().split(/\s+/);
+    const [state = 'Z', ...started] = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+    })
+      .trim()
+      .split(/\s+/);
     return state.startsWith('Z') ? undefined : started.join(' ');
   } catch {
     return undefined;

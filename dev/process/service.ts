@@ -42,7 +42,8 @@ export class StartFailed extends Error {
   readonly log: string;
 
   constructor(message: string, log: string, logFile: string) {
-    const said = log.trim() === '' ? `; it logged nothing to ${logFile}` : `; the last lines of ${logFile}:\n${lastLines(log)}`;
+    const said =
+      log.trim() === '' ? `; it logged nothing to ${logFile}` : `; the last lines of ${logFile}:\n${lastLines(log)}`;
     super(message + said);
     this.log = log;
   }
@@ -77,12 +78,16 @@ export class Service<Name extends string = string> {
     return running === undefined || running.over ? undefined : { pid: running.pid, started: running.started };
   }
 
-  /** Resolves when it is ready. Throws `StartFailed`, having ended it, when it isn't in time; `signal` ends the wait. */
+  /**
+   * Resolves when it is ready. Throws `StartFailed`, having ended it, when it isn't in time; `signal` ends the wait.
+   */
   async start(signal?: AbortSignal): Promise<void> {
     const wanted = new AbortController();
     this.#wanted = wanted;
     try {
-      const running = await this.#startOnce(signal === undefined ? wanted.signal : AbortSignal.any([wanted.signal, signal]));
+      const running = await this.#startOnce(
+        signal === undefined ? wanted.signal : AbortSignal.any([wanted.signal, signal]),
+      );
       if (this.#context.restarts) this.#guard = this.#keepRunning(running, wanted.signal);
     } catch (error) {
       await this.stop();
@@ -153,7 +158,8 @@ export class Service<Name extends string = string> {
           onceReady?.();
           return running;
         }
-        if (Date.now() > deadline) throw new StartFailed(`${name} was not ready within ${readyWithin} s`, log(), logFile);
+        if (Date.now() > deadline)
+          throw new StartFailed(`${name} was not ready within ${readyWithin} s`, log(), logFile);
         await Promise.race([sleep(PROBE_EVERY_MS), running.ended]);
       }
     } catch (error) {
@@ -170,7 +176,12 @@ export class Service<Name extends string = string> {
     let child: ChildProcess;
     try {
       // A session of its own, so that Ctrl-C in the terminal reaches only the supervisor, which stops them in order.
-      child = spawn(launch.command, launch.args, { cwd: launch.cwd, env: launch.env, detached: true, stdio: ['ignore', log.fd, log.fd] });
+      child = spawn(launch.command, launch.args, {
+        cwd: launch.cwd,
+        env: launch.env,
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd],
+      });
     } finally {
       closeSync(log.fd);
     }

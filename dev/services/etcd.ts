@@ -3,8 +3,9 @@ import { firstStart } from './first-start.ts';
 
 /**
  * etcd on a socket in its data folder rather than on a port: nobody else's kube-apiserver can find it, ours can't find
- * another's, and only who may enter the folder may read it. The path is relative, for a socket's whole path may have but
- * some hundred characters; so kube-apiserver runs in the same folder. (The `:0` is etcd's syntax: every URL has a port.)
+ * another's, and only who may enter the folder may read it. The path is relative, for a socket's whole path may have
+ * but some hundred characters; so kube-apiserver runs in the same folder. (The `:0` is etcd's syntax: every URL has a
+ * port.)
  */
 const SOCKET = 'etcd.sock:0';
 const PEER_SOCKET = 'etcd-peer.sock:0';

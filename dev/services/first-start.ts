@@ -11,10 +11,12 @@ import type { ServiceSpec } from '../process/service.ts';
 export function firstStart(data: string, store: string): Required<Pick<ServiceSpec, 'beforeStart' | 'onceReady'>> {
   const mark = `${store}.unfinished`;
   /** A database's journal has the name of its file with something behind. */
-  const parts = (): string[] => readdirSync(data).filter((name) => name !== mark && (name === store || name.startsWith(`${store}-`)));
+  const parts = (): string[] =>
+    readdirSync(data).filter((name) => name !== mark && (name === store || name.startsWith(`${store}-`)));
   return {
     beforeStart: () => {
-      if (existsSync(join(data, mark))) for (const name of parts()) rmSync(join(data, name), { recursive: true, force: true });
+      if (existsSync(join(data, mark)))
+        for (const name of parts()) rmSync(join(data, name), { recursive: true, force: true });
       if (!existsSync(join(data, store))) writeFileSync(join(data, mark), '');
     },
     onceReady: () => rmSync(join(data, mark), { force: true }),

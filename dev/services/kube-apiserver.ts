@@ -13,7 +13,13 @@ export interface ApiServerOptions {
   ephemeral: boolean;
 }
 
-export function kubeApiserver({ binary, data, port, credentials, ephemeral }: ApiServerOptions): ServiceSpec<'kube-apiserver'> {
+export function kubeApiserver({
+  binary,
+  data,
+  port,
+  credentials,
+  ephemeral,
+}: ApiServerOptions): ServiceSpec<'kube-apiserver'> {
   const args = [
     `--etcd-servers=${etcdUrl}`,
     '--bind-address=127.0.0.1',

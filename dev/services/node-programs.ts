@@ -8,9 +8,21 @@ const simulatorMain = fileURLToPath(new URL('../../simulator/main.ts', import.me
 const workerMain = fileURLToPath(new URL('../../workers/main.ts', import.meta.url));
 
 /** KubeVirt's part, played by `simulator/`; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
-export function simulator(options: { port: number; credentials: Credentials; env: Record<string, string> }): ServiceSpec<'simulator'> {
+export function simulator(options: {
+  port: number;
+  credentials: Credentials;
+  env: Record<string, string>;
+}): ServiceSpec<'simulator'> {
   const { port, credentials, env } = options;
-  const args = [simulatorMain, '--port', String(port), '--tls-cert', credentials.servingCertificate, '--tls-key', credentials.servingKey];
+  const args = [
+    simulatorMain,
+    '--port',
+    String(port),
+    '--tls-cert',
+    credentials.servingCertificate,
+    '--tls-key',
+    credentials.servingKey,
+  ];
   return {
     name: 'simulator',
     launch: program(args, env),

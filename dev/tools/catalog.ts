@@ -39,7 +39,9 @@ export function catalog(): Record<ToolName, Tool> {
   const kubernetesVersion = versionIn(kubernetes, 'k8s.io/kubernetes');
   const [major = '', minor = ''] = kubernetesVersion.split('.');
   const versionVariables = { gitVersion: `v${kubernetesVersion}`, gitMajor: major, gitMinor: minor };
-  const versionFlags = Object.entries(versionVariables).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
+  const versionFlags = Object.entries(versionVariables).map(
+    ([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`,
+  );
   return {
     temporal: {
       name: 'temporal',

@@ -8,7 +8,9 @@ import type { Tool } from './catalog.ts';
 export function givenPath(tool: Pick<Tool, 'variable'> & { name: string }, env: NodeJS.ProcessEnv): string | undefined {
   const given = env[tool.variable];
   if (!given || isProgram(given)) return given || undefined;
-  throw new Error(`${tool.variable} is ${given}, which is not a program that can be run; give the path of ${tool.name}, or unset it`);
+  throw new Error(
+    `${tool.variable} is ${given}, which is not a program that can be run; give the path of ${tool.name}, or unset it`,
+  );
 }
 
 /** The first one on PATH of a version that will do. */

@@ -17,18 +17,31 @@ const PROGRESS_EVERY_MS = 10_000;
 
 /** Why a build failed, in words, by what `go` said. Tried in this order. */
 const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
-  [/no space left on device|disk quota exceeded/i, () => 'the disk is full: make room (some 6 GB for the build, in DROVER_CACHE, GOCACHE, GOMODCACHE and TMPDIR)'],
-  [/requires go >= ?([\d.]+)|toolchain not available|download go[\d.]+/i, () => 'this Go is too old: install Go 1.26 or newer (https://go.dev/dl)'],
-  [/dial tcp|no such host|i\/o timeout|proxyconnect|connection refused|TLS handshake|network is unreachable|module lookup disabled|lookup .* (?:on|:)/i,
-    (tool) => `Go's modules could not be fetched, as there is no network: connect it or set GOPROXY, or give a binary with ${tool.variable}`],
-  [/permission denied|read-only file system/i, () => 'a folder can\'t be written: set DROVER_CACHE, GOCACHE and GOMODCACHE to folders that can'],
+  [
+    /no space left on device|disk quota exceeded/i,
+    () => 'the disk is full: make room (some 6 GB for the build, in DROVER_CACHE, GOCACHE, GOMODCACHE and TMPDIR)',
+  ],
+  [
+    /requires go >= ?([\d.]+)|toolchain not available|download go[\d.]+/i,
+    () => 'this Go is too old: install Go 1.26 or newer (https://go.dev/dl)',
+  ],
+  [
+    /dial tcp|no such host|i\/o timeout|proxyconnect|connection refused|TLS handshake|network is unreachable|module lookup disabled|lookup .* (?:on|:)/i,
+    (tool) =>
+      `Go's modules could not be fetched, as there is no network: connect it or set GOPROXY, or give a binary with ${tool.variable}`,
+  ],
+  [
+    /permission denied|read-only file system/i,
+    () => "a folder can't be written: set DROVER_CACHE, GOCACHE and GOMODCACHE to folders that can",
+  ],
   [/signal: killed|cannot allocate memory/i, () => 'there was not enough memory: free some (2 GB for the build)'],
 ];
 
 /** Builds the tool with the Go toolchain into the file `target`. Throws with a sentence that says what to do. */
 export async function goBuild(tool: Tool, target: string, context: BuildContext): Promise<void> {
   const { onProgress, signal, leash } = context;
-  // CGO off, for a binary that depends on nothing; the caller's own workspace, flags and target would build something else.
+  // CGO off, for a binary that depends on nothing; the caller's own workspace, flags and target would build something
+  // else.
   const env = { ...context.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
   delete env['GOOS' as keyof typeof env];
   delete env['GOARCH' as keyof typeof env];
@@ -43,7 +56,9 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
   const identity = child.pid === undefined ? undefined : identify(child.pid);
   const ended = new Promise<string | undefined>((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('close', (code, killed) => resolve(code === 0 ? undefined : `go build ended with ${killed ?? `exit code ${code}`}`));
+    child.once('close', (code, killed) =>
+      resolve(code === 0 ? undefined : `go build ended with ${killed ?? `exit code ${code}`}`),
+    );
   });
   if (identity !== undefined) leash?.hold(identity);
   const interrupt = (): void => void (identity !== undefined && signalGroup(identity, 'SIGKILL'));

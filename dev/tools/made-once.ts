@@ -12,10 +12,14 @@ export interface MakeOptions {
 const LOCK_POLL_MS = 500;
 
 /**
- * Puts the program `target` into the cache, with what lies beside it in its folder, or waits until another process has done so.
- * `make` makes it at the path that it is given: nothing is seen at `target` before it is whole.
+ * Puts the program `target` into the cache, with what lies beside it in its folder, or waits until another process has
+ * done so. `make` makes it at the path that it is given: nothing is seen at `target` before it is whole.
  */
-export async function madeOnce(target: string, options: MakeOptions, make: (program: string) => Promise<void>): Promise<string> {
+export async function madeOnce(
+  target: string,
+  options: MakeOptions,
+  make: (program: string) => Promise<void>,
+): Promise<string> {
   const folder = dirname(target);
   const unfinished = `${folder}.unfinished`;
   const lock = await waitForLock(basename(target), `${folder}.lock`, options);
@@ -33,7 +37,11 @@ export async function madeOnce(target: string, options: MakeOptions, make: (prog
   }
 }
 
-async function waitForLock(name: string, file: string, { onProgress, signal }: MakeOptions): Promise<{ release: () => void }> {
+async function waitForLock(
+  name: string,
+  file: string,
+  { onProgress, signal }: MakeOptions,
+): Promise<{ release: () => void }> {
   for (let told = false; ; told = true) {
     try {
       return takeLock(file);
@@ -49,10 +57,15 @@ async function waitForLock(name: string, file: string, { onProgress, signal }: M
 export function inWords(error: unknown, cache: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new Error(`the disk of the cache ${cache} is full: make room, or set DROVER_CACHE to a folder on another disk`, { cause: error });
+    return new Error(
+      `the disk of the cache ${cache} is full: make room, or set DROVER_CACHE to a folder on another disk`,
+      { cause: error },
+    );
   }
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOTDIR' || code === 'EEXIST') {
-    return new Error(`the cache ${cache} can't be written (${code}): set DROVER_CACHE to a folder that can`, { cause: error });
+    return new Error(`the cache ${cache} can't be written (${code}): set DROVER_CACHE to a folder that can`, {
+      cause: error,
+    });
   }
   return error;
 }

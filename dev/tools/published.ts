@@ -36,7 +36,10 @@ export class PublishedBinaries {
     this.#folder = mkdtempSync(join(options.folder, '.download-'));
   }
 
-  /** Path of the binary, to be moved to where it belongs; undefined, with a line of progress, where there is none to be had. */
+  /**
+   * Path of the binary, to be moved to where it belongs; undefined, with a line of progress, where there is none to be
+   * had.
+   */
   async fetch(tool: Tool): Promise<string | undefined> {
     const { project } = tool.published;
     if (!this.#unpacked.has(project)) this.#unpacked.set(project, this.#unpack(tool));
@@ -82,7 +85,8 @@ export class PublishedBinaries {
       }
     };
     await pipeline(body, hashed, createWriteStream(file));
-    if (hash.digest('hex') !== checksum.toLowerCase()) throw new Error(`${basename(url)} is not what its ${algorithm} checksum says`);
+    if (hash.digest('hex') !== checksum.toLowerCase())
+      throw new Error(`${basename(url)} is not what its ${algorithm} checksum says`);
   }
 
   async #get(url: string): Promise<Response> {
@@ -92,7 +96,8 @@ export class PublishedBinaries {
   }
 }
 
-const isAboutTheDisk = (error: unknown): boolean => ['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code));
+const isAboutTheDisk = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code));
 
 /** fetch hides why it failed in the cause. */
 function reasonOf(error: unknown): string {

@@ -3,7 +3,9 @@ import type { Tool } from './catalog.ts';
 
 /** Where the projects publish their binaries; a mirror serves the same paths. */
 export interface Sources {
-  /** Folder of releases: holds `v<version>/temporal_cli_<version>_<os>_<arch>.tar.gz` and `v<version>/checksums.txt`. */
+  /**
+   * Folder of releases: holds `v<version>/temporal_cli_<version>_<os>_<arch>.tar.gz` and `v<version>/checksums.txt`.
+   */
   temporal: string;
   /** The index of envtest's archives, each of which holds kube-apiserver and etcd. */
   envtest: string;
@@ -29,10 +31,16 @@ const platform = (): string => `${process.platform}-${ARCHITECTURES[process.arch
 /** The archive that holds the tool, for this platform. Throws where none is published. */
 export function findArchive(tool: Tool, sources: Sources, read: (url: string) => Promise<string>): Promise<Archive> {
   const { project, version } = tool.published;
-  return project === 'temporal' ? temporalArchive(sources.temporal, version, read) : envtestArchive(sources.envtest, version, read);
+  return project === 'temporal'
+    ? temporalArchive(sources.temporal, version, read)
+    : envtestArchive(sources.envtest, version, read);
 }
 
-async function temporalArchive(releases: string, version: string, read: (url: string) => Promise<string>): Promise<Archive> {
+async function temporalArchive(
+  releases: string,
+  version: string,
+  read: (url: string) => Promise<string>,
+): Promise<Archive> {
   const folder = `${releases.replace(/\/$/, '')}/v${version}`;
   const name = `temporal_cli_${version}_${platform().replace('-', '_')}.tar.gz`;
   const sums = (await read(`${folder}/checksums.txt`)).split('\n').map((line) => line.trim().split(/\s+\*?/));
@@ -42,7 +50,11 @@ async function temporalArchive(releases: string, version: string, read: (url: st
 }
 
 /** Not every patch release of Kubernetes is published as envtest: the newest one of the same minor version will do. */
-async function envtestArchive(index: string, version: string, read: (url: string) => Promise<string>): Promise<Archive> {
+async function envtestArchive(
+  index: string,
+  version: string,
+  read: (url: string) => Promise<string>,
+): Promise<Archive> {
   const { releases } = parse(await read(index)) as { releases: EnvtestReleases };
   const minor = version.split('.', 2).join('.');
   const newest = Object.keys(releases)

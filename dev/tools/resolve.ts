@@ -44,14 +44,22 @@ export async function resolveTools(options: ResolveOptions): Promise<Record<Tool
 const cachedPath = (tool: Tool, folder: string): string =>
   join(folder, `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
 
-async function make(tools: Tool[], folder: string, options: ResolveOptions & { env: NodeJS.ProcessEnv }): Promise<Partial<Record<ToolName, string>>> {
+async function make(
+  tools: Tool[],
+  folder: string,
+  options: ResolveOptions & { env: NodeJS.ProcessEnv },
+): Promise<Partial<Record<ToolName, string>>> {
   const made: Partial<Record<ToolName, string>> = {};
   let published: PublishedBinaries | undefined;
   try {
     mkdirSync(folder, { recursive: true });
     const sources = sourcesIn(options.env);
-    if (sources !== undefined) published = new PublishedBinaries({ sources, folder, onProgress: options.onProgress, signal: options.signal });
-    for (const tool of tools) made[tool.name] = await madeOnce(cachedPath(tool, folder), options, (program) => put(tool, program, { ...options, published }));
+    if (sources !== undefined)
+      published = new PublishedBinaries({ sources, folder, onProgress: options.onProgress, signal: options.signal });
+    for (const tool of tools)
+      made[tool.name] = await madeOnce(cachedPath(tool, folder), options, (program) =>
+        put(tool, program, { ...options, published }),
+      );
     return made;
   } catch (error) {
     throw inWords(error, options.cache);
@@ -63,7 +71,10 @@ async function make(tools: Tool[], folder: string, options: ResolveOptions & { e
 /** `DROVER_DOWNLOADS=no` leaves the network to Go; the others name mirrors. */
 function sourcesIn(env: NodeJS.ProcessEnv): Sources | undefined {
   if (env['DROVER_DOWNLOADS'] === 'no') return undefined;
-  return { temporal: env['DROVER_TEMPORAL_RELEASES'] || SOURCES.temporal, envtest: env['DROVER_ENVTEST_INDEX'] || SOURCES.envtest };
+  return {
+    temporal: env['DROVER_TEMPORAL_RELEASES'] || SOURCES.temporal,
+    envtest: env['DROVER_ENVTEST_INDEX'] || SOURCES.envtest,
+  };
 }
 
 async function put(tool: Tool, program: string, search: Search): Promise<void> {

@@ -24,27 +24,41 @@ const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies
 const TIMEOUT_MS = 10 * 60_000;
 const WAY_OUT = `install a JDK of version 17 or newer and Maven, or give a server with ${VARIABLE}`;
 
-/** A compiler less, and its classes as an archive that Java maps, make it start in a third of the time: whoever starts it waits for 5 s. */
+/**
+ * A compiler less, and its classes as an archive that Java maps, make it start in a third of the time: whoever starts
+ * it waits for 5 s.
+ */
 const QUICK = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable';
 const ARCHIVE = 'classes.jsa';
 
-/** The shell gives way to the server, so that who ends the script ends the server. An archive is for the very same class path. */
+/**
+ * The shell gives way to the server, so that who ends the script ends the server. An archive is for the very same class
+ * path.
+ */
 const scriptWith = (classPath: string): string => `#!/bin/sh
 cd "\${0%/*}" && exec java ${QUICK} -XX:SharedArchiveFile=${ARCHIVE} -cp ${classPath} ${CLASS} "$@"
 `;
 
 /** Why it could not be made, in words, by what Maven or javac said. Tried in this order. */
 const REASONS: readonly [RegExp, string][] = [
-  [/no space left on device|disk quota exceeded/i, "the disk is full: make room (some 100 MB, in DROVER_CACHE and Maven's repository)"],
-  [/release version 17 not supported|invalid target release|Unsupported class file/i, `this Java is too old: ${WAY_OUT}`],
-  [/Could not transfer|Unknown host|offline mode|Network is unreachable|timed out|Connection refused/i,
-    `what it is made of could not be fetched, as there is no network: connect it, set Maven up for a mirror, or give a server with ${VARIABLE}`],
+  [
+    /no space left on device|disk quota exceeded/i,
+    "the disk is full: make room (some 100 MB, in DROVER_CACHE and Maven's repository)",
+  ],
+  [
+    /release version 17 not supported|invalid target release|Unsupported class file/i,
+    `this Java is too old: ${WAY_OUT}`,
+  ],
+  [
+    /Could not transfer|Unknown host|offline mode|Network is unreachable|timed out|Connection refused/i,
+    `what it is made of could not be fetched, as there is no network: connect it, set Maven up for a mirror, or give a server with ${VARIABLE}`,
+  ],
   [/permission denied|read-only file system/i, "a folder can't be written: set DROVER_CACHE to one that can"],
 ];
 
 /**
- * The path of Temporal's test server, in which time is skipped: the one that the environment names, else the cache's; else it
- * is put there, from Maven's repositories. It takes a port. Throws with a sentence that says what to do.
+ * The path of Temporal's test server, in which time is skipped: the one that the environment names, else the cache's;
+ * else it is put there, from Maven's repositories. It takes a port. Throws with a sentence that says what to do.
  */
 export async function resolveTestServer(options: TestServerOptions): Promise<string> {
   const { cache, env = process.env } = options;
@@ -53,8 +67,13 @@ export async function resolveTestServer(options: TestServerOptions): Promise<str
   const folder = join(cache, 'tools');
   const version = pinnedVersion();
   const target = join(folder, `${NAME}-${version}-${recipe()}`, NAME);
-  const missing = (isProgram(target) ? ['java'] : ['java', 'javac', 'jar', 'mvn']).filter((name) => !isOnPath(name, env));
-  if (missing.length > 0) throw new Error(`${NAME} ${version} needs Java and Maven, and there is no ${missing.join(', ')} on PATH: ${WAY_OUT}`);
+  const missing = (isProgram(target) ? ['java'] : ['java', 'javac', 'jar', 'mvn']).filter(
+    (name) => !isOnPath(name, env),
+  );
+  if (missing.length > 0)
+    throw new Error(
+      `${NAME} ${version} needs Java and Maven, and there is no ${missing.join(', ')} on PATH: ${WAY_OUT}`,
+    );
   if (isProgram(target)) return target;
   try {
     mkdirSync(folder, { recursive: true });
@@ -64,28 +83,52 @@ export async function resolveTestServer(options: TestServerOptions): Promise<str
   }
 }
 
-async function make(program: string, version: string, { onProgress, signal, env }: TestServerOptions & { env: NodeJS.ProcessEnv }): Promise<void> {
+async function make(
+  program: string,
+  version: string,
+  { onProgress, signal, env }: TestServerOptions & { env: NodeJS.ProcessEnv },
+): Promise<void> {
   const started = Date.now();
   const folder = dirname(program);
   const run = async (tool: string, ...args: string[]): Promise<void> => {
     try {
-      await promisify(execFile)(tool, args, { cwd: folder, env, timeout: TIMEOUT_MS, ...(signal === undefined ? {} : { signal }) });
+      await promisify(execFile)(tool, args, {
+        cwd: folder,
+        env,
+        timeout: TIMEOUT_MS,
+        ...(signal === undefined ? {} : { signal }),
+      });
     } catch (error) {
       signal?.throwIfAborted();
       const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
       // Maven explains itself at length, and says what is wrong first.
       const output = `${stdout}${stderr}`.trim().split(/\n(?:\[ERROR\] )?\n/)[0] || message;
       const reason = REASONS.find(([pattern]) => pattern.test(output))?.[1] ?? `${tool} failed`;
-      throw new Error(`${NAME} ${version} could not be made: ${reason}; ${tool} said:\n${lastLines(output)}`, { cause: error });
+      throw new Error(`${NAME} ${version} could not be made: ${reason}; ${tool} said:\n${lastLines(output)}`, {
+        cause: error,
+      });
     }
   };
   onProgress(`fetching ${NAME} ${version} with Maven, once`);
   const quietly = ['--batch-mode', '--quiet', '-Dstyle.color=never'];
-  await run('mvn', ...quietly, '-f', join(SOURCES, 'pom.xml'), GOAL, '-DincludeScope=runtime', `-DoutputDirectory=${join(folder, 'lib')}`);
+  await run(
+    'mvn',
+    ...quietly,
+    '-f',
+    join(SOURCES, 'pom.xml'),
+    GOAL,
+    '-DincludeScope=runtime',
+    `-DoutputDirectory=${join(folder, 'lib')}`,
+  );
   await run('javac', '--release', '17', '-cp', 'lib/*', '-d', 'classes', SOURCE);
   await run('jar', '--create', '--file', 'server.jar', '-C', 'classes', '.');
   rmSync(join(folder, 'classes'), { recursive: true, force: true });
-  const classPath = ['server.jar', ...readdirSync(join(folder, 'lib')).toSorted().map((name) => `lib/${name}`)].join(':');
+  const classPath = [
+    'server.jar',
+    ...readdirSync(join(folder, 'lib'))
+      .toSorted()
+      .map((name) => `lib/${name}`),
+  ].join(':');
   await run('java', ...QUICK.split(' '), `-XX:ArchiveClassesAtExit=${ARCHIVE}`, '-cp', classPath, CLASS);
   writeFileSync(program, scriptWith(classPath));
   chmodSync(program, 0o755);
@@ -93,11 +136,18 @@ async function make(program: string, version: string, { onProgress, signal, env 
 }
 
 /** What another drover has made in another way stays its own. */
-const recipe = (): string => createHash('sha256').update(`${readFileSync(SOURCE, 'utf8')}${scriptWith('')}`).digest('hex').slice(0, 8);
+const recipe = (): string =>
+  createHash('sha256')
+    .update(`${readFileSync(SOURCE, 'utf8')}${scriptWith('')}`)
+    .digest('hex')
+    .slice(0, 8);
 
 /** What Maven fetches: the pom alone decides it. */
 function pinnedVersion(): string {
-  const version = /<artifactId>temporal-test-server<\/artifactId>\s*<version>([\w.-]+)<\/version>\s*<\/dependency>/.exec(readFileSync(join(SOURCES, 'pom.xml'), 'utf8'))?.[1];
+  const version =
+    /<artifactId>temporal-test-server<\/artifactId>\s*<version>([\w.-]+)<\/version>\s*<\/dependency>/.exec(
+      readFileSync(join(SOURCES, 'pom.xml'), 'utf8'),
+    )?.[1];
   if (version === undefined) throw new Error(`${SOURCES}/pom.xml does not depend on ${NAME}`);
   return version;
 }

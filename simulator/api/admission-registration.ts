@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
 import type { Resource } from '../../api/resources.ts';
 import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
 import { MACHINE_DEFAULTS } from '../vm/machine-type.ts';
 import { ensure } from './register.ts';
 
@@ -22,7 +22,10 @@ const webhookConfigurations = kind('mutatingwebhookconfigurations', 'MutatingWeb
 const policies = kind('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
 const bindings = kind('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding');
 
-/** KubeVirt's service accounts are not here to be told by their names; the simulator's writes are told by their field manager. */
+/**
+ * KubeVirt's service accounts are not here to be told by their names; the simulator's writes are told by their field
+ * manager.
+ */
 const byOthers = {
   name: 'written-by-others',
   expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
@@ -31,8 +34,15 @@ const staying = { name: 'stays', expression: '!has(object.metadata.deletionTimes
 const guest = 'object.spec.template.spec';
 const machineType = `${guest}.domain.machine`;
 
-/** Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without. */
-export async function registerAdmission(client: KubeClient, port: number, certificate: Buffer, namespace = 'kubevirt'): Promise<void> {
+/**
+ * Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without.
+ */
+export async function registerAdmission(
+  client: KubeClient,
+  port: number,
+  certificate: Buffer,
+  namespace = 'kubevirt',
+): Promise<void> {
   const host = hostOf(certificate);
   if (host === undefined)
     throw new Error('the certificate is for neither 127.0.0.1 nor localhost: give one with --tls-cert that is');
@@ -66,8 +76,12 @@ export async function registerAdmission(client: KubeClient, port: number, certif
   for (const policy of checks) {
     const { name } = policy.metadata;
     await ensure(client, policies, policy);
-    const configuration = 'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
-    await ensure(client, bindings, { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'], ...configuration } });
+    const configuration =
+      'paramKind' in policy.spec ? { paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } } : {};
+    await ensure(client, bindings, {
+      metadata: { name },
+      spec: { policyName: name, validationActions: ['Deny'], ...configuration },
+    });
   }
 }
 
@@ -98,26 +112,41 @@ interface Policy {
   more?: object;
 }
 
-const policyOn = ({ resource, name = resource, operations, validations, conditions = [byOthers], more = {} }: Policy) => ({
+const policyOn = ({
+  resource,
+  name = resource,
+  operations,
+  validations,
+  conditions = [byOthers],
+  more = {},
+}: Policy) => ({
   metadata: { name: `${name}.${NAME}` },
   spec: {
     failurePolicy: 'Ignore',
     ...more,
-    matchConstraints: { resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }] },
+    matchConstraints: {
+      resourceRules: [{ apiGroups: ['kubevirt.io'], apiVersions: ['*'], operations, resources: [resource] }],
+    },
     matchConditions: conditions,
     validations,
   },
 });
 
-/** Which machine types the cluster allows: KubeVirt's configuration says it in globs, its older field for every architecture. */
-const defaults = Object.entries(MACHINE_DEFAULTS).map(([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`);
+/**
+ * Which machine types the cluster allows: KubeVirt's configuration says it in globs, its older field for every
+ * architecture.
+ */
+const defaults = Object.entries(MACHINE_DEFAULTS).map(
+  ([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`,
+);
 const variables = [
   { name: 'type', expression: `${guest}.domain.?machine.?type.orValue('')` },
   { name: 'architecture', expression: `${guest}.?architecture.orValue('amd64')` },
   { name: 'all', expression: 'params.?spec.?configuration.?emulatedMachines.orValue([])' },
   {
     name: 'own',
-    expression: 'params.?spec.?configuration.?architectureConfiguration[?variables.architecture].?emulatedMachines.orValue([])',
+    expression:
+      'params.?spec.?configuration.?architectureConfiguration[?variables.architecture].?emulatedMachines.orValue([])',
   },
   {
     name: 'allowed',
@@ -168,16 +197,33 @@ const checks = [
     resource: 'virtualmachines',
     operations: ['CREATE', 'UPDATE'],
     conditions: [byOthers, staying],
-    validations: [...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })), emulated, seenByGuest, ...kept],
+    validations: [
+      ...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })),
+      emulated,
+      seenByGuest,
+      ...kept,
+    ],
     more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
   }),
   policyOn({
     resource: 'virtualmachineinstances',
     operations: ['UPDATE'],
-    validations: [{ expression: 'object.spec == oldObject.spec', message: 'update of VMI object is restricted', reason: 'Forbidden' }],
+    validations: [
+      {
+        expression: 'object.spec == oldObject.spec',
+        message: 'update of VMI object is restricted',
+        reason: 'Forbidden',
+      },
+    ],
   }),
   // The simulator's own writes too: as in KubeVirt, the controller learns from the refusal.
-  policyOn({ name: 'new-virtualmachineinstances', resource: 'virtualmachineinstances', operations: ['CREATE'], validations: [asksForMemory], conditions: [] }),
+  policyOn({
+    name: 'new-virtualmachineinstances',
+    resource: 'virtualmachineinstances',
+    operations: ['CREATE'],
+    validations: [asksForMemory],
+    conditions: [],
+  }),
 ];
 
 function list(texts: readonly string[]): string {

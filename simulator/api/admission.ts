@@ -1,7 +1,7 @@
-import { VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
-import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
-import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
 import type { KubeVirt, Preference, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
+import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
+import { VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
 /** The parts of an AdmissionReview that are used here. */
 export interface Review {
@@ -19,9 +19,9 @@ const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
 type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
 
 /**
- * What KubeVirt's admission fills in of a VM that others write: an architecture and a machine type, whenever there is none, and
- * on creation a firmware UUID, a serial number and an annotation of the template. The VM controller's finalizer comes with
- * them, which saves the write that would add it.
+ * What KubeVirt's admission fills in of a VM that others write: an architecture and a machine type, whenever there is
+ * none, and on creation a firmware UUID, a serial number and an annotation of the template. The VM controller's
+ * finalizer comes with them, which saves the write that would add it.
  */
 export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
   const machine = request.object as VirtualMachine;
@@ -39,7 +39,11 @@ export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined
   const { finalizers = [] } = machine.metadata;
   patch.push({ op: 'add', path: '/spec/template/metadata', value: { ...metadata, annotations } });
   patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: firmware });
-  patch.push({ op: 'add', path: '/metadata/finalizers', value: [...new Set([...finalizers, VM_CONTROLLER_FINALIZER])] });
+  patch.push({
+    op: 'add',
+    path: '/metadata/finalizers',
+    value: [...new Set([...finalizers, VM_CONTROLLER_FINALIZER])],
+  });
   return patch;
 }
 

@@ -34,10 +34,21 @@ export const documents: ReadonlyMap<string, object> = new Map<string, object>([
   ['/apis', { kind: 'APIGroupList', apiVersion: 'v1', groups: [group] }],
   [`/apis/${GROUP}`, { kind: 'APIGroup', apiVersion: 'v1', ...group }],
   ...VERSIONS.map((version): [string, object] => [`/apis/${GROUP}/${version}`, resourcesOf(version)]),
-  ...VERSIONS.map((version): [string, object] => [`/apis/${GROUP}/${version}/healthz`, { apiserver: { connectivity: 'ok' } }]),
+  ...VERSIONS.map((version): [string, object] => [
+    `/apis/${GROUP}/${version}/healthz`,
+    { apiserver: { connectivity: 'ok' } },
+  ]),
   ...VERSIONS.map((version): [string, object] => [
     `/apis/${GROUP}/${version}/version`,
-    { gitVersion: 'v1.8.0-simulated', gitCommit: '', gitTreeState: '', buildDate: '', goVersion: '', compiler: '', platform: '' },
+    {
+      gitVersion: 'v1.8.0-simulated',
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '',
+      goVersion: '',
+      compiler: '',
+      platform: '',
+    },
   ]),
   ['/openapi/v2', { swagger: '2.0', info: { title: 'KubeVirt simulator', version: 'v1' }, paths: {} }],
   ['/openapi/v3', { paths: {} }],

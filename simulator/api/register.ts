@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { APIServices, KubeVirts, Namespaces, Services, StorageClasses, type Resource } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import { timestamp } from '../store/conditions.ts';
-import { GROUP, VERSIONS } from './discovery.ts';
 import type { KubeVirt } from '../types.ts';
+import { GROUP, VERSIONS } from './discovery.ts';
 
 const NAMESPACE = 'kubevirt';
 const SERVICE = 'virt-api';
@@ -42,7 +42,9 @@ export async function reachable(client: KubeClient, timeoutMs: number, signal: A
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     try {
-      await Promise.all(VERSIONS.map((version) => client.request({ method: 'GET', path: `/apis/${GROUP}/${version}`, signal })));
+      await Promise.all(
+        VERSIONS.map((version) => client.request({ method: 'GET', path: `/apis/${GROUP}/${version}`, signal })),
+      );
       return;
     } catch (error) {
       if (Date.now() > deadline) throw error;
@@ -63,12 +65,19 @@ export async function ensure(client: KubeClient, resource: Resource, object: Kub
   }
 }
 
-/** Where a claim names no storage class, it gets one that lets it grow; classes that somebody made are left as they are. */
+/**
+ * Where a claim names no storage class, it gets one that lets it grow; classes that somebody made are left as they are.
+ */
 async function ensureStorageClass(client: KubeClient): Promise<void> {
   const { items } = await client.list(StorageClasses);
   if (items.some(({ metadata }) => metadata.annotations?.[IS_DEFAULT] === 'true')) return;
   const metadata = { name: 'simulated', annotations: { [IS_DEFAULT]: 'true' } };
-  await ensure(client, StorageClasses, { metadata, provisioner: 'simulated.example.com', allowVolumeExpansion: true, volumeBindingMode: 'Immediate' });
+  await ensure(client, StorageClasses, {
+    metadata,
+    provisioner: 'simulated.example.com',
+    allowVolumeExpansion: true,
+    volumeBindingMode: 'Immediate',
+  });
 }
 
 /** A KubeVirt object that somebody made is left as it is: it is the cluster's configuration. */
@@ -81,7 +90,12 @@ async function ensureKubeVirt(client: KubeClient): Promise<void> {
   });
   if (kubevirt.status?.phase === 'Deployed') return;
   const time = timestamp(Date.now());
-  const available = { type: 'Available', status: 'True', reason: 'AllComponentsReady', message: 'All components are ready.' };
+  const available = {
+    type: 'Available',
+    status: 'True',
+    reason: 'AllComponentsReady',
+    message: 'All components are ready.',
+  };
   const status = {
     phase: 'Deployed',
     operatorVersion: VERSION,

@@ -1,11 +1,11 @@
-import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { Refusal } from '../vm/power.ts';
 import type { Review } from './admission.ts';
 import { documents, GROUP, INSTANCE_ACTIONS, MACHINE_ACTIONS, VERSIONS } from './discovery.ts';
-import { Refusal } from '../vm/power.ts';
 import { acceptsAnything } from './representation.ts';
 import type { Call } from './subresources.ts';
 
@@ -56,7 +56,8 @@ export async function answer(handlers: Handlers, request: IncomingMessage, respo
     if (hook !== undefined) return send(response, 200, await hook(parsed(await text(request)) as Review));
     const call = callOf(path);
     if (call === undefined) throw new Refusal(404, 'the server could not find the requested resource');
-    if (request.method !== 'PUT') return send(response, 405, failure(call, 405, 'MethodNotAllowed', 'only PUT is allowed'));
+    if (request.method !== 'PUT')
+      return send(response, 405, failure(call, 405, 'MethodNotAllowed', 'only PUT is allowed'));
     if (!acceptsAnything(request.headers.accept)) return notAcceptable(response);
     try {
       await handlers.perform({ ...call, body: parsed(await text(request)) as Record<string, unknown> });
@@ -105,7 +106,9 @@ const failure = (call: Omit<Call, 'body'> | undefined, code: number, reason: str
   status: 'Failure',
   message,
   reason,
-  ...(call === undefined ? {} : { details: { name: call.name, group: 'kubevirt.io', kind: call.resource.replace(/s$/, '') } }),
+  ...(call === undefined
+    ? {}
+    : { details: { name: call.name, group: 'kubevirt.io', kind: call.resource.replace(/s$/, '') } }),
   code,
 });
 

@@ -1,11 +1,11 @@
-import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
-import { phaseOf } from '../vmi/vmi.ts';
-import { checkGuest, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
 import type { Store } from '../store/store.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { checkGuest, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
+import { phaseOf } from '../vmi/vmi.ts';
 
 export interface Call {
   resource: 'virtualmachines' | 'virtualmachineinstances';
@@ -34,7 +34,13 @@ async function changePower({ machines, instances, client }: Cluster, call: Call,
   const { resourceVersion } = machine.metadata;
   if (answer.instanceSpec !== undefined) {
     instances.remember(
-      await client.patch<VirtualMachineInstance>(instances.resource, call, 'merge', { spec: answer.instanceSpec }, { dryRun }),
+      await client.patch<VirtualMachineInstance>(
+        instances.resource,
+        call,
+        'merge',
+        { spec: answer.instanceSpec },
+        { dryRun },
+      ),
     );
   }
   if (answer.spec !== undefined) {
@@ -82,7 +88,10 @@ async function migrate({ machines, instances, migrations, client }: Cluster, cal
   if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (phaseOf(instance) !== 'Running') throw new Refusal(409, 'VM is not running');
   const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
-  const metadata = { generateName: 'kubevirt-migrate-vm-', namespace: call.namespace } as unknown as Migration['metadata'];
+  const metadata = {
+    generateName: 'kubevirt-migrate-vm-',
+    namespace: call.namespace,
+  } as unknown as Migration['metadata'];
   const spec = { vmiName: call.name, ...(added === undefined ? {} : { addedNodeSelector: added }) };
   await client.create<Migration>(migrations.resource, { metadata, spec }, { dryRun: isDryRun(call) });
 }

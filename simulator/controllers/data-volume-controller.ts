@@ -1,12 +1,12 @@
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { durationOf, isOn, Knob } from '../knobs.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp } from '../store/conditions.ts';
-import { isDeleting } from '../vmi/vmi.ts';
-import { durationOf, isOn, Knob } from '../knobs.ts';
-import { StageClock } from '../vmi/stage-clock.ts';
-import type { Claim, DataVolume } from '../types.ts';
 import { WorkQueue } from '../store/work-queue.ts';
+import type { Claim, DataVolume } from '../types.ts';
+import { StageClock } from '../vmi/stage-clock.ts';
+import { isDeleting } from '../vmi/vmi.ts';
 
 type Volume = Stored<DataVolume>;
 
@@ -58,7 +58,9 @@ export class DataVolumeController {
       const { namespace, name, resourceVersion } = volume.metadata;
       const patch = { metadata: { resourceVersion }, status };
       dataVolumes.remember(
-        await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }),
+        await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch, {
+          subresource: 'status',
+        }),
       );
     }
     return wait;

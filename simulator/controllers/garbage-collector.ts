@@ -1,15 +1,15 @@
-import { isNotFound } from '../../kubernetes/errors.ts';
 import type { OwnerReference, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { collect, FOREGROUND, ORPHAN } from '../store/garbage.ts';
-import { OwnerGraph, type Tracked } from '../store/owner-graph.ts';
 import type { OwnedKinds } from '../store/owned-kinds.ts';
+import { OwnerGraph, type Tracked } from '../store/owner-graph.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 
 /**
- * Plays Kubernetes' garbage collector, which is part of the controller manager and thus not here: deletes what dead owners
- * leave behind, and does what the finalizers `orphan` and `foregroundDeletion` stand for.
+ * Plays Kubernetes' garbage collector, which is part of the controller manager and thus not here: deletes what dead
+ * owners leave behind, and does what the finalizers `orphan` and `foregroundDeletion` stand for.
  */
 export class GarbageCollector {
   readonly #cluster: Cluster;
@@ -23,7 +23,8 @@ export class GarbageCollector {
     this.#queue = new WorkQueue({
       concurrency,
       work: (uid) => this.#reconcile(uid),
-      onError: (uid, error) => cluster.log.warn(`garbage collection of ${this.#graph.get(uid)?.name ?? uid}: ${error.message}`),
+      onError: (uid, error) =>
+        cluster.log.warn(`garbage collection of ${this.#graph.get(uid)?.name ?? uid}: ${error.message}`),
     });
     kinds.subscribe((before, after) => this.#observe(before, after));
   }
@@ -76,7 +77,8 @@ export class GarbageCollector {
         }
         return this.#removeFinalizer(object, ORPHAN);
       case 'foreground':
-        for (const dependent of collection.remove) await unlessGone(this.#delete(dependent, this.#policyBelow(dependent)));
+        for (const dependent of collection.remove)
+          await unlessGone(this.#delete(dependent, this.#policyBelow(dependent)));
         if (collection.waitFor === 0) await this.#removeFinalizer(object, FOREGROUND);
     }
   }
@@ -85,7 +87,8 @@ export class GarbageCollector {
   async #goneOwners(object: Tracked): Promise<Set<string>> {
     const gone = new Set<string>();
     for (const owner of object.owners) {
-      if (this.#graph.get(owner.uid) === undefined && (await this.#isGone(owner, object.namespace))) gone.add(owner.uid);
+      if (this.#graph.get(owner.uid) === undefined && (await this.#isGone(owner, object.namespace)))
+        gone.add(owner.uid);
     }
     return gone;
   }
@@ -111,8 +114,16 @@ export class GarbageCollector {
   }
 
   /** With `resourceVersion`, only as it was then: its owners may have let go of it since. */
-  async #delete({ resource, namespace, name, uid }: Tracked, propagationPolicy: 'Foreground' | 'Background', resourceVersion?: string): Promise<undefined> {
-    await this.#cluster.client.delete(resource, { namespace, name }, { uid, propagationPolicy, ...(resourceVersion === undefined ? {} : { resourceVersion }) });
+  async #delete(
+    { resource, namespace, name, uid }: Tracked,
+    propagationPolicy: 'Foreground' | 'Background',
+    resourceVersion?: string,
+  ): Promise<undefined> {
+    await this.#cluster.client.delete(
+      resource,
+      { namespace, name },
+      { uid, propagationPolicy, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    );
   }
 
   async #setOwners(

@@ -1,11 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { isMigrating } from '../vmi/vmi.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { begun, ended, inPhase, isOver, migrationStep } from '../vmi/migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
-import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { isMigrating } from '../vmi/vmi.ts';
 
 const NO_NODE_AGAIN_MS = 5000;
 
@@ -50,7 +50,8 @@ export class MigrationController {
         return this.#begin(instance!, step.migration, now);
       case 'end':
         await this.#write(ended(instance!, step.succeeded, now));
-        if (step.migration !== undefined) await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now);
+        if (step.migration !== undefined)
+          await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now);
         return undefined;
       case 'note':
         await this.#note(step.migration, step.phase, now);
@@ -58,11 +59,16 @@ export class MigrationController {
     }
   }
 
-  async #begin(instance: Stored<VirtualMachineInstance>, migration: Stored<Migration>, now: number): Promise<number | undefined> {
+  async #begin(
+    instance: Stored<VirtualMachineInstance>,
+    migration: Stored<Migration>,
+    now: number,
+  ): Promise<number | undefined> {
     const { nodes, kubevirt } = this.#cluster;
     const { spec, status } = instance;
     const nodeSelector = { ...spec.nodeSelector, ...migration.spec.addedNodeSelector };
-    const machineType = status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
+    const machineType =
+      status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
     const others = [...nodes.values()].filter(({ metadata }) => metadata.name !== status?.nodeName);
     const target = nextNode(others, status?.nodeName, (node) => fits(node, { ...spec, nodeSelector }, machineType));
     if (target === undefined) {

@@ -1,10 +1,10 @@
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { KubeList, KubeObject } from '../../api/objects.ts';
 import { Namespaces, pathOf, type Resource } from '../../api/resources.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 import { Store } from '../store/store.ts';
 import { WorkQueue } from '../store/work-queue.ts';
+import { isDeleting } from '../vmi/vmi.ts';
 
 interface Namespace extends KubeObject {
   spec?: { finalizers?: string[] };
@@ -16,7 +16,10 @@ interface ResourceList {
 
 const AGAIN_MS = 500;
 
-/** Plays Kubernetes' namespace controller, which is not here either: empties a namespace that is deleted, then lets it go. */
+/**
+ * Plays Kubernetes' namespace controller, which is not here either: empties a namespace that is deleted, then lets it
+ * go.
+ */
 export class NamespaceController {
   readonly #cluster: Cluster;
   readonly #namespaces: Store<Namespace>;

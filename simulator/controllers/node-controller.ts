@@ -1,14 +1,17 @@
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../api/objects.ts';
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import { isOn, Knob } from '../knobs.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp } from '../store/conditions.ts';
-import { isOn, Knob } from '../knobs.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+import type { Node, NodeCondition } from '../types.ts';
 import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';
 import { machineTypeLabel, SCHEDULABLE_LABEL } from '../vmi/scheduling.ts';
-import type { Node, NodeCondition } from '../types.ts';
-import { WorkQueue } from '../store/work-queue.ts';
 
-/** Makes the nodes that guests run on, and shows one that is marked lost as Kubernetes shows a node that no longer answers. */
+/**
+ * Makes the nodes that guests run on, and shows one that is marked lost as Kubernetes shows a node that no longer
+ * answers.
+ */
 export class NodeController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
@@ -82,12 +85,21 @@ export function withReadiness(node: Stored<Node>, now: number): Stored<Node> {
   const conditions = node.status?.conditions ?? [];
   const before = conditions.find(({ type }) => type === 'Ready');
   if (before?.status === wanted.status) return node;
-  return { ...node, status: { ...node.status, conditions: [...conditions.filter((condition) => condition !== before), wanted] } };
+  return {
+    ...node,
+    status: { ...node.status, conditions: [...conditions.filter((condition) => condition !== before), wanted] },
+  };
 }
 
 function readiness(lost: boolean, now: number): NodeCondition {
   const times = { lastHeartbeatTime: timestamp(now), lastTransitionTime: timestamp(now) };
   return lost
-    ? { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.', ...times }
+    ? {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: 'NodeStatusUnknown',
+        message: 'Kubelet stopped posting node status.',
+        ...times,
+      }
     : { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'kubelet is posting ready status', ...times };
 }

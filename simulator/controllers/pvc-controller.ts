@@ -1,22 +1,23 @@
-import type { Cluster } from '../store/cluster.ts';
-import { timestamp } from '../store/conditions.ts';
 import type { Stored } from '../../api/objects.ts';
-import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { isDeleting, isFinal } from '../vmi/vmi.ts';
 import { durationOf, isOn, Knob } from '../knobs.ts';
 import { amountOf } from '../quantity.ts';
-import { StageClock } from '../vmi/stage-clock.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { timestamp } from '../store/conditions.ts';
+import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
+import { WorkQueue } from '../store/work-queue.ts';
 import type { Claim } from '../types.ts';
 import { claimsOf } from '../vm/volumes.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { StageClock } from '../vmi/stage-clock.ts';
+import { isDeleting, isFinal } from '../vmi/vmi.ts';
 
 const PROTECTION = 'kubernetes.io/pvc-protection';
 
 const GROW_MS = 100;
 
 /**
- * Plays Kubernetes' PVC protection: the API server's admission holds every claim back, and one that no guest uses may go. And the
- * storage: a claim that asks for more than it has grows; whether it may ask is decided by the API server, by its storage class.
+ * Plays Kubernetes' PVC protection: the API server's admission holds every claim back, and one that no guest uses may
+ * go. And the storage: a claim that asks for more than it has grows; whether it may ask is decided by the API server,
+ * by its storage class.
  */
 export class ClaimController {
   readonly #cluster: Cluster;
@@ -66,15 +67,22 @@ export class ClaimController {
   async #grow(claim: Stored<Claim>): Promise<number | undefined> {
     const { claims, client } = this.#cluster;
     const { namespace, name, uid, resourceVersion } = claim.metadata;
-    const { next, wait } = growth(claim, Date.now(), (size) => this.#clock.since(uid, `growing to ${size}`, Date.now(), Date.now()));
+    const { next, wait } = growth(claim, Date.now(), (size) =>
+      this.#clock.since(uid, `growing to ${size}`, Date.now(), Date.now()),
+    );
     if (next === undefined) return wait;
     const patch = { metadata: { resourceVersion }, status: next };
-    claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }));
+    claims.remember(
+      await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch, { subresource: 'status' }),
+    );
     return undefined;
   }
 }
 
-/** The next status of a bound claim, and how many milliseconds until there is another; `since`: when it began to ask for a size. */
+/**
+ * The next status of a bound claim, and how many milliseconds until there is another; `since`: when it began to ask for
+ * a size.
+ */
 export function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
   const { capacity, phase, conditions } = claim.status ?? {};
   const asked = claim.spec.resources?.requests?.['storage'];
@@ -82,10 +90,17 @@ export function growth(claim: Claim, now: number, since: (size: string) => numbe
   if (amountOf(asked) <= amountOf(capacity['storage'])) return {};
   const due = since(String(asked)) + (durationOf(claim.metadata, Knob.growTime) ?? GROW_MS);
   if (now < due) return { wait: due - now };
-  if (!isOn(claim.metadata, Knob.growFails)) return { next: { capacity: { storage: asked }, conditions: null, allocatedResourceStatuses: null } };
+  if (!isOn(claim.metadata, Knob.growFails))
+    return { next: { capacity: { storage: asked }, conditions: null, allocatedResourceStatuses: null } };
   if (conditions !== undefined && conditions.length > 0) return {};
   const time = timestamp(now);
   const message = `the storage has no room for ${asked}`;
-  const error = { type: 'ControllerResizeError', status: 'True', message, lastProbeTime: time, lastTransitionTime: time };
+  const error = {
+    type: 'ControllerResizeError',
+    status: 'True',
+    message,
+    lastProbeTime: time,
+    lastTransitionTime: time,
+  };
   return { next: { conditions: [error], allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } } };
 }

@@ -1,28 +1,28 @@
 import { isDeepStrictEqual } from 'node:util';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { keyOf } from '../../kubernetes/list-watch.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { Cluster } from '../store/cluster.ts';
-import { claimDataVolumes } from '../vm/data-volume-templates.ts';
-import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
-import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
-import { instanceOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../knobs.ts';
 import { Lag } from '../lag.ts';
-import { machineStatus, type RestartRequired } from '../vm/status.ts';
-import { defaultMachineType } from '../vm/machine-type.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
+import { vmOwner } from '../store/vm-owner.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+import type { PreferenceRef, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
+import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { isLiveUpdate } from '../vm/hotplug-capacity.ts';
-import { planRollout } from '../vm/rollout.ts';
+import { defaultMachineType } from '../vm/machine-type.ts';
 import { keepPreference } from '../vm/preferences.ts';
+import { planRollout } from '../vm/rollout.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { backoffFactorOf } from '../vm/start-failure.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
 import { isTheSame } from '../vm/started-from.ts';
-import type { PreferenceRef, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
+import { machineStatus, type RestartRequired } from '../vm/status.ts';
 import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
-import { WorkQueue } from '../store/work-queue.ts';
-import { vmOwner } from '../store/vm-owner.ts';
+import { instanceOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
+import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
 type Machine = Stored<VirtualMachine>;
 type Instance = Stored<VirtualMachineInstance>;
@@ -67,7 +67,8 @@ export class MachineController {
     cluster.dataVolumes.subscribe(addUsers);
     cluster.claims.subscribe(addUsers);
     cluster.kubevirts.subscribe((_key, before, after) => {
-      if (!isDeepStrictEqual(before?.spec, after?.spec)) for (const machine of cluster.machines.values()) add(keyOf(machine));
+      if (!isDeepStrictEqual(before?.spec, after?.spec))
+        for (const machine of cluster.machines.values()) add(keyOf(machine));
     });
   }
 
@@ -79,7 +80,9 @@ export class MachineController {
     return this.#queue.stop();
   }
 
-  /** A DataVolume or a claim tells its owner; those who only refer to one by name see it when they are next looked at. */
+  /**
+   * A DataVolume or a claim tells its owner; those who only refer to one by name see it when they are next looked at.
+   */
   #addUsersOf(object: Stored): void {
     const owner = controllerOf(object);
     if (owner === undefined) return;
@@ -109,10 +112,15 @@ export class MachineController {
       kept = await keepPreference(this.#cluster.client, machine);
     } catch (error) {
       if (isTransient(error)) throw error;
-      await this.#writeStatus(machine, instance, { failure: { reason: 'FailedFindPreference', message: (error as Error).message } });
+      await this.#writeStatus(machine, instance, {
+        failure: { reason: 'FailedFindPreference', message: (error as Error).message },
+      });
       return PREFERENCE_AGAIN_MS;
     }
-    return this.#keep(kept === undefined ? machine : await this.#putStatus(machine, { ...machine.status, preferenceRef: kept }), instance);
+    return this.#keep(
+      kept === undefined ? machine : await this.#putStatus(machine, { ...machine.status, preferenceRef: kept }),
+      instance,
+    );
   }
 
   /** Its VMI: one of its name that has no controller is adopted, another's is none of its own. */
@@ -161,12 +169,18 @@ export class MachineController {
       case 'start': {
         const failure = await this.#start(machine);
         // As KubeVirt, it does not look at what it has just made: that is the next pass's.
-        await this.#writeStatus(machine, undefined, { failure, restartRequired: 'none', starting: failure === undefined });
+        await this.#writeStatus(machine, undefined, {
+          failure,
+          restartRequired: 'none',
+          starting: failure === undefined,
+        });
         return failure === undefined ? undefined : START_AGAIN_MS;
       }
       case 'stop':
         // What the instance came to is noted down before it goes.
-        await this.#writeStatus(machine, instance, { restartRequired: this.#rolloutOf(machine, instance!).restartRequired });
+        await this.#writeStatus(machine, instance, {
+          restartRequired: this.#rolloutOf(machine, instance!).restartRequired,
+        });
         await this.#delete(instance!);
         return undefined;
       case 'wait':
@@ -188,7 +202,11 @@ export class MachineController {
     const { client, machines, kubevirt } = this.#cluster;
     const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = machine.metadata;
     const template = machine.spec.template;
-    const spec = withDefaults(template.spec, defaultMachineType(kubevirt, template.spec.architecture), instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid));
+    const spec = withDefaults(
+      template.spec,
+      defaultMachineType(kubevirt, template.spec.architecture),
+      instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid),
+    );
     const failed = instance !== undefined && hasRun(instance) ? String(failingStarts(instance.metadata)) : '0';
     const lived = !['0', 'Infinity', annotations?.[FAIL_STARTS_DONE]].includes(failed);
     if (finalizers.includes(VM_CONTROLLER_FINALIZER) && spec === template.spec && !lived) return machine;
@@ -196,12 +214,16 @@ export class MachineController {
     const patch = {
       metadata: {
         resourceVersion,
-        ...(finalizers.includes(VM_CONTROLLER_FINALIZER) ? {} : { finalizers: [...finalizers, VM_CONTROLLER_FINALIZER] }),
+        ...(finalizers.includes(VM_CONTROLLER_FINALIZER)
+          ? {}
+          : { finalizers: [...finalizers, VM_CONTROLLER_FINALIZER] }),
         ...(lived ? { annotations: { [FAIL_STARTS_DONE]: failed } } : {}),
       },
       ...(spec === template.spec ? {} : { spec: { template: { spec: { domain: { machine: type, firmware } } } } }),
     };
-    return machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
+    return machines.remember(
+      await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch),
+    );
   }
 
   async #start(machine: Machine): Promise<Failure | undefined> {
@@ -209,7 +231,10 @@ export class MachineController {
     try {
       const virtualMachineRevisionName = await this.#startRevisions.keep(machine);
       const { status, ...instance } = instanceOf(machine, kubevirt, Date.now());
-      const created = await client.create<VirtualMachineInstance>(instances.resource, { ...instance, status: { ...status, virtualMachineRevisionName } });
+      const created = await client.create<VirtualMachineInstance>(instances.resource, {
+        ...instance,
+        status: { ...status, virtualMachineRevisionName },
+      });
       instances.remember(created);
       return undefined;
     } catch (error) {
@@ -241,17 +266,29 @@ export class MachineController {
     return planRollout(machine, instance, isLiveUpdate(this.#cluster.kubevirt));
   }
 
-  /** What of the VM's template its guest can take while it runs; and that the VM is no other than its guest was started from. */
-  async #rollOut(machine: Machine, instance: Instance): Promise<{ current: Instance; restartRequired: RestartRequired; failure?: Failure | undefined }> {
+  /**
+   * What of the VM's template its guest can take while it runs; and that the VM is no other than its guest was started
+   * from.
+   */
+  async #rollOut(
+    machine: Machine,
+    instance: Instance,
+  ): Promise<{ current: Instance; restartRequired: RestartRequired; failure?: Failure | undefined }> {
     const { client, instances } = this.#cluster;
     const { live, restartRequired, failure } = this.#rolloutOf(machine, instance);
     const generation = String(machine.metadata.generation ?? 1);
     const { annotations } = instance.metadata;
     const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isTheSame(instance, machine.spec.template);
     if (live === undefined && isOf) return { current: instance, restartRequired, failure };
-    const metadata = isOf ? instance.metadata : { ...instance.metadata, annotations: { ...annotations, [GENERATION_ANNOTATION]: generation } };
+    const metadata = isOf
+      ? instance.metadata
+      : { ...instance.metadata, annotations: { ...annotations, [GENERATION_ANNOTATION]: generation } };
     const next = { ...instance, metadata, spec: live ?? instance.spec };
-    return { current: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, next)), restartRequired, failure };
+    return {
+      current: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, next)),
+      restartRequired,
+      failure,
+    };
   }
 
   async #requestStart(machine: Machine): Promise<Machine> {
@@ -279,7 +316,9 @@ export class MachineController {
       machine,
       instance,
       dataVolumePhases: volumes.map((volume) => volume.status?.phase),
-      unboundClaim: claimsOf(spec).some((name) => (claims.get(`${namespace}/${name}`)?.status?.phase ?? 'Bound') !== 'Bound'),
+      unboundClaim: claimsOf(spec).some(
+        (name) => (claims.get(`${namespace}/${name}`)?.status?.phase ?? 'Bound') !== 'Bound',
+      ),
       restartRequired: found.restartRequired ?? 'kept',
       starting: found.starting ?? false,
       failure: found.failure,
@@ -292,7 +331,11 @@ export class MachineController {
 
   async #putStatus(machine: Machine, status: VirtualMachineStatus): Promise<Machine> {
     const { client, machines } = this.#cluster;
-    const written = await client.update<VirtualMachine>(machines.resource, { ...machine, status }, { subresource: 'status' });
+    const written = await client.update<VirtualMachine>(
+      machines.resource,
+      { ...machine, status },
+      { subresource: 'status' },
+    );
     return machines.remember(written);
   }
 }

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { keyOf } from '../../kubernetes/list-watch.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { Cluster } from '../store/cluster.ts';
-import { isDeleting, phaseOf } from '../vmi/vmi.ts';
-import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
+import { keyOf } from '../../kubernetes/list-watch.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, Knob } from '../knobs.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+import type { Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { defaultMachineType, resolveMachineType } from '../vm/machine-type.ts';
+import { claimsOf, sourcesOf } from '../vm/volumes.ts';
+import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
 import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
-import type { Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { claimsOf, sourcesOf } from '../vm/volumes.ts';
-import { WorkQueue } from '../store/work-queue.ts';
+import { isDeleting, phaseOf } from '../vmi/vmi.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
 
@@ -122,7 +122,9 @@ export class InstanceController {
 
   #isCorrupt({ metadata: { namespace }, spec }: Instance): boolean {
     const { claims, dataVolumes } = this.#cluster;
-    const disks = claimsOf(spec).map((name) => dataVolumes.get(`${namespace}/${name}`) ?? claims.get(`${namespace}/${name}`));
+    const disks = claimsOf(spec).map(
+      (name) => dataVolumes.get(`${namespace}/${name}`) ?? claims.get(`${namespace}/${name}`),
+    );
     return disks.some((disk) => disk !== undefined && isOn(disk.metadata, Knob.corrupt));
   }
 
@@ -130,7 +132,9 @@ export class InstanceController {
     const { uid, deletionTimestamp } = instance.metadata;
     const stage = isDeleting(instance) ? 'deleting' : (phaseOf(instance) ?? '');
     const transition = instance.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
-    const told = Date.parse(deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? instance.metadata.creationTimestamp);
+    const told = Date.parse(
+      deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? instance.metadata.creationTimestamp,
+    );
     return this.#clock.since(uid, stage, told, now);
   }
 }

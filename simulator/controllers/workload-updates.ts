@@ -1,19 +1,19 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { isTrue } from '../store/conditions.ts';
-import { waitsForPlugs } from '../vm/hotplug.ts';
-import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
-import { isOver } from '../vmi/migration.ts';
-import type { KubeVirt, Migration, VirtualMachineInstance } from '../types.ts';
 import { WorkQueue } from '../store/work-queue.ts';
+import type { KubeVirt, Migration, VirtualMachineInstance } from '../types.ts';
+import { waitsForPlugs } from '../vm/hotplug.ts';
+import { isOver } from '../vmi/migration.ts';
+import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
 
 const MARK = 'kubevirt.io/workloadUpdateMigration';
 const MOST_AT_ONCE = 5;
 const ALL = 'all';
 
 /**
- * Migrates the guests that have yet to get sockets or memory that were plugged in, where the cluster's workload updates are by
- * live migration, and so many at once as the cluster allows. Evictions it does not play.
+ * Migrates the guests that have yet to get sockets or memory that were plugged in, where the cluster's workload updates
+ * are by live migration, and so many at once as the cluster allows. Evictions it does not play.
  */
 export class WorkloadUpdates {
   readonly #cluster: Cluster;
@@ -54,7 +54,9 @@ export class WorkloadUpdates {
     const under = [...migrations.values()].filter((migration) => !isOver(migration));
     const moving = new Set(under.map(({ metadata, spec }) => `${metadata.namespace}/${spec.vmiName}`));
     const ready = [...this.#waiting].map((key) => instances.get(key)).filter((found) => found !== undefined);
-    const next = ready.filter((instance) => isToMigrate(instance) && !moving.has(`${instance.metadata.namespace}/${instance.metadata.name}`));
+    const next = ready.filter(
+      (instance) => isToMigrate(instance) && !moving.has(`${instance.metadata.namespace}/${instance.metadata.name}`),
+    );
     for (const instance of next.slice(0, Math.max(mostAtOnce(kubevirt) - under.length, 0))) {
       migrations.remember(await client.create<Migration>(migrations.resource, migrationOf(instance)));
     }
@@ -64,7 +66,11 @@ export class WorkloadUpdates {
 export function migrationOf({ metadata }: Stored<VirtualMachineInstance>): Migration {
   const { namespace, name } = metadata;
   // Its name is the API server's to make.
-  const made = { generateName: 'kubevirt-workload-update-', namespace, annotations: { [MARK]: '' } } as unknown as Migration['metadata'];
+  const made = {
+    generateName: 'kubevirt-workload-update-',
+    namespace,
+    annotations: { [MARK]: '' },
+  } as unknown as Migration['metadata'];
   return { metadata: made, spec: { vmiName: name } };
 }
 

@@ -1,4 +1,3 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import {
   ConfigMaps,
@@ -10,10 +9,11 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Log } from '../log.ts';
+import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { VirtualMachineInstanceMigrations } from './resources.ts';
 import { Store } from './store.ts';
-import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 /** The objects that the controllers share, as the API server shows them. */
 export class Cluster {

@@ -10,9 +10,12 @@ export const timestamp = (now: number): string => new Date(now).toISOString().re
 export const conditionOf = (object: HasConditions | undefined, type: string): TimedCondition | undefined =>
   object?.status?.conditions?.find((condition) => condition.type === type);
 
-export const isTrue = (object: HasConditions | undefined, type: string): boolean => conditionOf(object, type)?.status === 'True';
+export const isTrue = (object: HasConditions | undefined, type: string): boolean =>
+  conditionOf(object, type)?.status === 'True';
 
-/** The list with the condition in it. As with KubeVirt, one of the same status and reason keeps its message and times. */
+/**
+ * The list with the condition in it. As with KubeVirt, one of the same status and reason keeps its message and times.
+ */
 export function withCondition(list: readonly TimedCondition[], condition: TimedCondition): TimedCondition[] {
   const at = list.findIndex((other) => other.type === condition.type);
   if (at === -1) return [...list, condition];

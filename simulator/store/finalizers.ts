@@ -2,9 +2,13 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Cluster } from './cluster.ts';
 import type { Store } from './store.ts';
 
-export const hasFinalizer = (object: KubeObject, name: string): boolean => object.metadata.finalizers?.includes(name) ?? false;
+export const hasFinalizer = (object: KubeObject, name: string): boolean =>
+  object.metadata.finalizers?.includes(name) ?? false;
 
-/** Takes a finalizer off. The patch holds the object's version: a race with another writer is a conflict, and tried again. */
+/**
+ * Takes a finalizer off. The patch holds the object's version: a race with another writer is a conflict, and tried
+ * again.
+ */
 export async function removeFinalizer<T extends KubeObject>(
   { client }: Cluster,
   store: Store<T>,
@@ -13,5 +17,7 @@ export async function removeFinalizer<T extends KubeObject>(
 ): Promise<Stored<T>> {
   const { namespace, resourceVersion, finalizers = [] } = object.metadata;
   const patch = { metadata: { resourceVersion, finalizers: finalizers.filter((other) => other !== name) } };
-  return store.remember(await client.patch<T>(store.resource, { namespace, name: object.metadata.name }, 'merge', patch));
+  return store.remember(
+    await client.patch<T>(store.resource, { namespace, name: object.metadata.name }, 'merge', patch),
+  );
 }

@@ -1,6 +1,6 @@
-import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { KubeObject, OwnerReference } from '../../api/objects.ts';
 import { ConfigMaps, CustomResourceDefinitions, Secrets, type Resource } from '../../api/resources.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
 import type { Cluster } from './cluster.ts';
 import { track, type Tracked } from './owner-graph.ts';
 
@@ -16,7 +16,13 @@ interface Definition extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
-const GROUPS = new Set(['drover.dev', 'kubevirt.io', 'pool.kubevirt.io', 'cdi.kubevirt.io', 'instancetype.kubevirt.io']);
+const GROUPS = new Set([
+  'drover.dev',
+  'kubevirt.io',
+  'pool.kubevirt.io',
+  'cdi.kubevirt.io',
+  'instancetype.kubevirt.io',
+]);
 const ControllerRevisions: Resource = {
   group: 'apps',
   version: 'v1',
@@ -25,7 +31,10 @@ const ControllerRevisions: Resource = {
   namespaced: true,
 };
 
-/** The kinds that garbage collection looks after: KubeVirt's, CDI's and drover's, as their definitions come and go, and others. */
+/**
+ * The kinds that garbage collection looks after: KubeVirt's, CDI's and drover's, as their definitions come and go, and
+ * others.
+ */
 export class OwnedKinds {
   readonly #cluster: Cluster;
   readonly #listeners: Listener[] = [];
@@ -61,7 +70,8 @@ export class OwnedKinds {
   /** The kind that an owner reference names; undefined where it is none of those that are looked after. */
   find({ apiVersion, kind }: OwnerReference): Resource | undefined {
     const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : '';
-    for (const resource of this.#resources.values()) if (resource.group === group && resource.kind === kind) return resource;
+    for (const resource of this.#resources.values())
+      if (resource.group === group && resource.kind === kind) return resource;
     return undefined;
   }
 

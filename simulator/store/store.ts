@@ -1,7 +1,7 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { keyOf, ListWatch } from '../../kubernetes/list-watch.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { keyOf, ListWatch } from '../../kubernetes/list-watch.ts';
 
 export type StoreListener<T extends KubeObject> = (
   key: string,
@@ -52,7 +52,10 @@ export class Store<T extends KubeObject> {
     for (const object of this.#watch.values()) yield this.get(keyOf(object)) ?? object;
   }
 
-  /** Keeps what a write was answered with, until the watch shows it. An answer may come after that, or after the object's end. */
+  /**
+   * Keeps what a write was answered with, until the watch shows it. An answer may come after that, or after the
+   * object's end.
+   */
   remember(object: Stored<T>): Stored<T> {
     const kept = withoutManagedFields(object);
     if (versionOf(kept) > this.#watch.version) this.#written.set(keyOf(kept), kept);

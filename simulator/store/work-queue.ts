@@ -3,7 +3,10 @@ import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
 export interface WorkQueueOptions {
   /** Keys that are worked on at once, at most. */
   concurrency: number;
-  /** Brings one key's object to where it should be; resolves to how long, in milliseconds, until it must be looked at again. */
+  /**
+   * Brings one key's object to where it should be; resolves to how long, in milliseconds, until it must be looked at
+   * again.
+   */
   work: (key: string) => Promise<number | undefined>;
   onError: (key: string, error: Error) => void;
 }

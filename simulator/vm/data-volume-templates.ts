@@ -1,10 +1,10 @@
-import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import { isAlreadyExists, KubeError } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
-import { isDeleting } from '../vmi/vmi.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
-import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../types.ts';
 import { vmOwner } from '../store/vm-owner.ts';
+import type { DataVolume, DataVolumeTemplate, VirtualMachine } from '../types.ts';
+import { isDeleting } from '../vmi/vmi.ts';
 
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 
@@ -14,7 +14,9 @@ export interface VolumesState {
   failure?: { reason: string; message: string };
 }
 
-/** Creates the DataVolumes that a VM's templates ask for, and adopts those of the right name that have no controller. */
+/**
+ * Creates the DataVolumes that a VM's templates ask for, and adopts those of the right name that have no controller.
+ */
 export async function claimDataVolumes(cluster: Cluster, machine: Stored<VirtualMachine>): Promise<VolumesState> {
   const { client, dataVolumes } = cluster;
   const { namespace } = machine.metadata;

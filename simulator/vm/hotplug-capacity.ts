@@ -29,11 +29,18 @@ function withSize(domain: Domain): Domain {
 }
 
 function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
-  const { maxHotplugRatio: ratio = 4, maxCpuSockets, maxGuest } = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
+  const {
+    maxHotplugRatio: ratio = 4,
+    maxCpuSockets,
+    maxGuest,
+  } = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
   const { cpu, memory } = domain;
   const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
   const most = maxCpuSockets ? Math.max(maxCpuSockets, sockets) : sockets * ratio;
-  const capped = !maxCpuSockets && most * cores * threads > MOST_VCPUS ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets) : most;
+  const capped =
+    !maxCpuSockets && most * cores * threads > MOST_VCPUS
+      ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets)
+      : most;
   const guest = memory?.guest;
   const room = memory?.maxGuest ?? maxGuest ?? (guest === undefined ? undefined : binary(amountOf(guest) * ratio));
   const growing = memory?.maxGuest !== undefined || whyFixed(domain, room) === undefined;
@@ -48,7 +55,8 @@ function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
 export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quantity | undefined): string | undefined {
   const numa = cpu?.['numa'] as { guestMappingPassthrough?: unknown } | undefined;
   if (cpu?.['realtime'] !== undefined) return 'Memory hotplug is not compatible with realtime VMs';
-  if (numa?.guestMappingPassthrough !== undefined) return 'Memory hotplug is not compatible with guest mapping passthrough';
+  if (numa?.guestMappingPassthrough !== undefined)
+    return 'Memory hotplug is not compatible with guest mapping passthrough';
   if (launchSecurity !== undefined) return 'Memory hotplug is not compatible with encrypted VMs';
   if (memory?.guest === undefined) return 'Guest memory must be configured when memory hotplug is enabled';
   if (maxGuest === undefined) return 'Max guest memory must be configured when memory hotplug is enabled';

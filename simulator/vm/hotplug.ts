@@ -1,19 +1,32 @@
-import { conditionOf, isTrue, withCondition, withoutCondition } from '../store/conditions.ts';
 import { amountOf } from '../quantity.ts';
+import { conditionOf, isTrue, withCondition, withoutCondition } from '../store/conditions.ts';
 import type { Domain, TimedCondition, VirtualMachineInstance } from '../types.ts';
 
-const plug = (type: string): TimedCondition => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: null });
+const plug = (type: string): TimedCondition => ({
+  type,
+  status: 'True',
+  lastProbeTime: null,
+  lastTransitionTime: null,
+});
 
-/** The instance with the conditions that say what of its spec its guest has yet to get; only a migration gives it that. */
+/**
+ * The instance with the conditions that say what of its spec its guest has yet to get; only a migration gives it that.
+ */
 export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
   const { spec, status } = instance;
   const before = status?.conditions ?? [];
   let conditions = before;
   const cpu = spec.domain.cpu;
-  if (cpu?.maxSockets && vcpus(cpu) !== vcpus(status?.currentCPUTopology ?? cpu)) conditions = once(conditions, 'HotVCPUChange');
+  if (cpu?.maxSockets && vcpus(cpu) !== vcpus(status?.currentCPUTopology ?? cpu))
+    conditions = once(conditions, 'HotVCPUChange');
   const { guest, maxGuest } = spec.domain.memory ?? {};
   const requested = status?.memory?.guestRequested;
-  if (guest !== undefined && maxGuest !== undefined && requested !== undefined && amountOf(guest) !== amountOf(requested))
+  if (
+    guest !== undefined &&
+    maxGuest !== undefined &&
+    requested !== undefined &&
+    amountOf(guest) !== amountOf(requested)
+  )
     conditions = once(conditions, 'HotMemoryChange');
   return conditions === before ? instance : { ...instance, status: { ...status, conditions } };
 }
@@ -35,13 +48,18 @@ export function plugged<T extends VirtualMachineInstance>(instance: T): T {
     status: {
       ...status,
       conditions,
-      currentCPUTopology: { sockets: cpu?.sockets ?? sockets ?? 0, cores: cpu?.cores ?? cores ?? 0, threads: cpu?.threads ?? threads ?? 0 },
+      currentCPUTopology: {
+        sockets: cpu?.sockets ?? sockets ?? 0,
+        cores: cpu?.cores ?? cores ?? 0,
+        threads: cpu?.threads ?? threads ?? 0,
+      },
       ...(guest === undefined ? {} : { memory: { ...status?.memory, guestCurrent: guest, guestRequested: guest } }),
     },
   };
 }
 
-const vcpus = ({ sockets, cores, threads }: NonNullable<Domain['cpu']>): number => (sockets || 1) * (cores || 1) * (threads || 1);
+const vcpus = ({ sockets, cores, threads }: NonNullable<Domain['cpu']>): number =>
+  (sockets || 1) * (cores || 1) * (threads || 1);
 
 const once = (conditions: TimedCondition[], type: string): TimedCondition[] =>
   conditions.some((condition) => condition.type === type) ? conditions : withCondition(conditions, plug(type));

@@ -1,7 +1,7 @@
 import { isTrue } from '../store/conditions.ts';
+import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { isFinal, isPaused, phaseOf } from '../vmi/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
-import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 /** What a call of a subresource comes to: changes as merge patches, or a refusal with KubeVirt's code and words. */
 export interface Answer {
@@ -100,7 +100,8 @@ export function restart(machine: VirtualMachine, instance: VirtualMachineInstanc
 
 /** Refuses what can't be done to a guest in this state. */
 export function checkGuest(action: string, instance: VirtualMachineInstance): void {
-  if (phaseOf(instance) !== 'Running') throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
+  if (phaseOf(instance) !== 'Running')
+    throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
   if (action === 'pause' && isPaused(instance)) throw new Refusal(409, 'VMI is already paused');
   if (action === 'unpause' && !isPaused(instance)) throw new Refusal(409, 'VMI is not paused');
   if (action === 'softreboot' && isPaused(instance)) throw new Refusal(409, 'VMI is paused');
@@ -117,14 +118,18 @@ function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answ
   if (under.length > 0 && !(changes.length === 1 && changes[0]!.action === 'Stop')) {
     throw new Refusal(500, 'unable to complete request: stop/start already underway');
   }
-  return { status: { stateChangeRequests: changes, ...(machine.status?.startFailure == null ? {} : { startFailure: null }) } };
+  return {
+    status: { stateChangeRequests: changes, ...(machine.status?.startFailure == null ? {} : { startFailure: null }) },
+  };
 }
 
 /** Its own admission refuses virt-api what it refuses everybody, which the caller sees as an internal error. */
 function switched({ spec, status }: VirtualMachine, on: boolean): Answer {
   const { snapshotInProgress, restoreInProgress } = status ?? {};
   const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: Cannot update';
-  if (restoreInProgress !== undefined) throw new Refusal(500, `${denied} VM runStrategy until restore "${restoreInProgress}" completes`);
-  if (snapshotInProgress !== undefined) throw new Refusal(500, `${denied} vm running state until snapshot "${snapshotInProgress}" completes`);
+  if (restoreInProgress !== undefined)
+    throw new Refusal(500, `${denied} VM runStrategy until restore "${restoreInProgress}" completes`);
+  if (snapshotInProgress !== undefined)
+    throw new Refusal(500, `${denied} vm running state until snapshot "${snapshotInProgress}" completes`);
   return { spec: spec.runStrategy === undefined ? { running: on } : { runStrategy: on ? 'Always' : 'Halted' } };
 }

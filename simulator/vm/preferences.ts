@@ -1,10 +1,10 @@
-import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { apiVersionOf, ControllerRevisions, type Resource } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../store/resources.ts';
-import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../types.ts';
 import { vmOwner } from '../store/vm-owner.ts';
+import type { Preference, PreferenceMatcher, PreferenceRef, VirtualMachine } from '../types.ts';
 
 const LABEL = 'instancetype.kubevirt.io/object-';
 const NAME_LABEL = `${LABEL}name`;
@@ -23,10 +23,13 @@ export function kindOf({ kind = '' }: PreferenceMatcher): Resource {
 }
 
 /**
- * The preference of a VM, or undefined where it names none: the copy that was kept when the VM was first seen with it goes
- * before what it says now. Throws where it is not to be had.
+ * The preference of a VM, or undefined where it names none: the copy that was kept when the VM was first seen with it
+ * goes before what it says now. Throws where it is not to be had.
  */
-export async function preferenceOf(client: KubeClient, { metadata: { namespace }, spec: { preference }, status }: VirtualMachine): Promise<Preference | undefined> {
+export async function preferenceOf(
+  client: KubeClient,
+  { metadata: { namespace }, spec: { preference }, status }: VirtualMachine,
+): Promise<Preference | undefined> {
   if (preference === undefined) return undefined;
   const kept = preference.revisionName || status?.preferenceRef?.controllerRevisionRef?.name;
   if (kept) {
@@ -34,11 +37,20 @@ export async function preferenceOf(client: KubeClient, { metadata: { namespace }
     if (preference.revisionName || revision.metadata.labels?.[NAME_LABEL] === preference.name) return revision.data;
   }
   const resource = kindOf(preference);
-  return client.get<Preference>(resource, { ...(resource.namespaced ? { namespace } : {}), name: preference.name ?? '' });
+  return client.get<Preference>(resource, {
+    ...(resource.namespaced ? { namespace } : {}),
+    name: preference.name ?? '',
+  });
 }
 
-/** What the VM's status is to say of its preference: undefined where it says so already, or there is none. Keeps a copy of one that is new. */
-export async function keepPreference(client: KubeClient, machine: Stored<VirtualMachine>): Promise<PreferenceRef | undefined> {
+/**
+ * What the VM's status is to say of its preference: undefined where it says so already, or there is none. Keeps a copy
+ * of one that is new.
+ */
+export async function keepPreference(
+  client: KubeClient,
+  machine: Stored<VirtualMachine>,
+): Promise<PreferenceRef | undefined> {
   const { preference } = machine.spec;
   if (preference === undefined) return undefined;
   const { name = '', kind, revisionName } = preference;
@@ -51,7 +63,11 @@ export async function keepPreference(client: KubeClient, machine: Stored<Virtual
   return { ...before, name, ...(kind === undefined ? {} : { kind }), controllerRevisionRef: { name: revision } };
 }
 
-async function keep(client: KubeClient, { metadata: vm, spec }: Stored<VirtualMachine>, preference: Preference): Promise<string> {
+async function keep(
+  client: KubeClient,
+  { metadata: vm, spec }: Stored<VirtualMachine>,
+  preference: Preference,
+): Promise<string> {
   const resource = kindOf(spec.preference!);
   const { name, uid = '', generation = 1 } = preference.metadata;
   const revision: Revision = {
@@ -68,7 +84,12 @@ async function keep(client: KubeClient, { metadata: vm, spec }: Stored<VirtualMa
       ownerReferences: [vmOwner(vm)],
     },
     revision: 0,
-    data: { ...preference, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name, uid, generation } },
+    data: {
+      ...preference,
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      metadata: { name, uid, generation },
+    },
   };
   try {
     await client.create(ControllerRevisions, revision);

@@ -1,7 +1,7 @@
 import { conditionOf } from '../store/conditions.ts';
+import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../vmi/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
-import type { StartFailure, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 export interface Shown {
   machine: VirtualMachine;
@@ -32,7 +32,10 @@ const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
   ['WaitingForVolumeBinding', (shown) => shown.unboundClaim && isSetToStart(shown)],
   ['ImagePullBackOff', ({ instance }) => isFalse(instance, 'Synchronized', 'ImagePullBackOff')],
   ['Starting', ({ instance, starting }) => (instance === undefined ? starting === true : !isFinal(instance))],
-  ['CrashLoopBackOff', ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine))],
+  [
+    'CrashLoopBackOff',
+    ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine)),
+  ],
   ['Stopped', () => true],
 ];
 

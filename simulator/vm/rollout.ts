@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { conditionOf, isTrue } from '../store/conditions.ts';
-import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
-import type { RestartRequired } from './status.ts';
 import { amountOf } from '../quantity.ts';
+import { conditionOf, isTrue } from '../store/conditions.ts';
+import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
 import { whyFixed } from './hotplug-capacity.ts';
 import { isChanged } from './started-from.ts';
-import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { RestartRequired } from './status.ts';
 
 /** What becomes of a change in a running VM's template. */
 export interface Rollout {
@@ -23,21 +23,28 @@ type Take = (wanted: InstanceSpec, instance: VirtualMachineInstance, now: Instan
 export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
 const MEMORY = 'memory updated in template spec';
 
-export function planRollout({ spec: { template } }: VirtualMachine, instance: VirtualMachineInstance, liveUpdate: boolean): Rollout {
+export function planRollout(
+  { spec: { template } }: VirtualMachine,
+  instance: VirtualMachineInstance,
+  liveUpdate: boolean,
+): Rollout {
   if (isChanged(instance, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
   if (!liveUpdate || isDeleting(instance) || isFinal(instance)) return { restartRequired: 'none', live: undefined };
   let { spec } = instance;
   let why: string | undefined;
   for (const take of [takeSockets, takePlacement, takeTolerations, takeMemory]) {
     const step = take(template.spec, instance, spec);
-    if ('failure' in step) return { restartRequired: required(why), live: changed(instance, spec), failure: step.failure };
+    if ('failure' in step)
+      return { restartRequired: required(why), live: changed(instance, spec), failure: step.failure };
     if ('why' in step) why ??= step.why;
     else spec = step.spec;
   }
   return { restartRequired: required(why), live: changed(instance, spec) };
 }
 
-/** KubeVirt takes this condition away and sets it anew each time that it looks at the VM, with the time of that moment. */
+/**
+ * KubeVirt takes this condition away and sets it anew each time that it looks at the VM, with the time of that moment.
+ */
 const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, anew: true });
 
 const changed = ({ spec }: VirtualMachineInstance, now: InstanceSpec): InstanceSpec | undefined =>
@@ -50,8 +57,15 @@ const takeSockets: Take = (wanted, instance, now) => {
   const { sockets: current = 0, maxSockets = 0 } = cpu;
   if (sockets === current) return { spec: now };
   const failure = busy(instance, 'HotVCPUChange', 'CPU');
-  if (failure !== undefined) return { failure: { reason: 'HotPlugCPUError', message: `Error encountered while handling CPU change request: ${failure}` } };
-  if (sockets > maxSockets) return { why: "CPU sockets updated in template spec to a value higher than what's available" };
+  if (failure !== undefined)
+    return {
+      failure: {
+        reason: 'HotPlugCPUError',
+        message: `Error encountered while handling CPU change request: ${failure}`,
+      },
+    };
+  if (sockets > maxSockets)
+    return { why: "CPU sockets updated in template spec to a value higher than what's available" };
   if (sockets < current) return { why: 'Reduction of CPU socket count requires a restart' };
   return { spec: { ...now, domain: { ...now.domain, cpu: { ...cpu, sockets } } } };
 };
@@ -59,9 +73,14 @@ const takeSockets: Take = (wanted, instance, now) => {
 const takePlacement: Take = (wanted, instance, now) => {
   const { nodeSelector: _nodeSelector, affinity: _affinity, ...rest } = now;
   const { nodeSelector, affinity } = wanted;
-  const spec = { ...rest, ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(affinity === undefined ? {} : { affinity }) };
+  const spec = {
+    ...rest,
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+    ...(affinity === undefined ? {} : { affinity }),
+  };
   if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
-  const message = 'Error encountered while handling node affinity change request: Node affinity should not be changed during VMI migration';
+  const message =
+    'Error encountered while handling node affinity change request: Node affinity should not be changed during VMI migration';
   return { failure: { reason: 'AffinityChangeError', message } };
 };
 
@@ -70,7 +89,8 @@ const takeTolerations: Take = (wanted, instance, now) => {
   const { tolerations } = wanted;
   const spec = { ...rest, ...(tolerations === undefined ? {} : { tolerations }) };
   if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
-  const message = 'Error encountered while handling tolerations change request: tolerations should not be changed during VMI migration';
+  const message =
+    'Error encountered while handling tolerations change request: tolerations should not be changed during VMI migration';
   return { failure: { reason: 'TolerationsChangeError', message } };
 };
 
@@ -79,15 +99,24 @@ const takeMemory: Take = (wanted, instance, now) => {
   const { guest: current, maxGuest } = now.domain.memory ?? {};
   const { guestCurrent, guestAtBoot } = instance.status?.memory ?? {};
   if (guest === undefined || current === undefined || guestCurrent === undefined) return { spec: now };
-  if (conditionOf(instance, 'HotMemoryChange')?.status === 'False') return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
+  if (conditionOf(instance, 'HotMemoryChange')?.status === 'False')
+    return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
   if (amountOf(guest) === amountOf(current)) return { spec: now };
-  if (!isTrue(instance, 'LiveMigratable')) return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
+  if (!isTrue(instance, 'LiveMigratable'))
+    return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
   if (maxGuest === undefined) return { why: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
   const failure = busy(instance, 'HotMemoryChange', 'memory');
-  if (failure !== undefined) return { failure: { reason: 'HotPlugMemoryError', message: `error encountered while handling memory hotplug requests: ${failure}` } };
+  if (failure !== undefined)
+    return {
+      failure: {
+        reason: 'HotPlugMemoryError',
+        message: `error encountered while handling memory hotplug requests: ${failure}`,
+      },
+    };
   const fixed = whyFixed(wanted.domain, maxGuest);
   if (fixed !== undefined) return { why: `memory hotplug not supported, ${fixed}` };
-  if (guestAtBoot !== undefined && amountOf(guest) < amountOf(guestAtBoot)) return { why: `${MEMORY} to a value lower than what the VM started with` };
+  if (guestAtBoot !== undefined && amountOf(guest) < amountOf(guestAtBoot))
+    return { why: `${MEMORY} to a value lower than what the VM started with` };
   return { spec: { ...now, domain: { ...now.domain, memory: { ...now.domain.memory, guest } } } };
 };
 

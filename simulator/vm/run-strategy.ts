@@ -1,5 +1,5 @@
-import { isDeleting, isFinal, phaseOf } from '../vmi/vmi.ts';
 import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { isDeleting, isFinal, phaseOf } from '../vmi/vmi.ts';
 
 /** What a VM's run strategy asks for now. */
 export type Step =
@@ -23,7 +23,8 @@ export function runStrategyOf({ spec }: VirtualMachine): RunStrategy {
 }
 
 /** Only the first request counts: those after it are not yet acted upon. */
-export const asksToStart = (machine: VirtualMachine): boolean => machine.status?.stateChangeRequests?.[0]?.action === 'Start';
+export const asksToStart = (machine: VirtualMachine): boolean =>
+  machine.status?.stateChangeRequests?.[0]?.action === 'Start';
 
 export function asksToStop(machine: VirtualMachine, instance: VirtualMachineInstance): boolean {
   const first = machine.status?.stateChangeRequests?.[0];
@@ -56,7 +57,10 @@ export function nextStep(machine: VirtualMachine, instance: VirtualMachineInstan
 }
 
 /** The VM's requests without those that have been done. */
-export function outstandingRequests(machine: VirtualMachine, instance: VirtualMachineInstance | undefined): StateChangeRequest[] {
+export function outstandingRequests(
+  machine: VirtualMachine,
+  instance: VirtualMachineInstance | undefined,
+): StateChangeRequest[] {
   const requests = machine.status?.stateChangeRequests ?? [];
   const first = requests.findIndex((request) => !isDone(request, instance));
   return first === -1 ? [] : requests.slice(first);

@@ -1,11 +1,14 @@
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
 import type { Stored } from '../../api/objects.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kubernetes/errors.ts';
 import { vmOwner } from '../store/vm-owner.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
-/** The copies of its spec that KubeVirt makes of a VM as it starts it: one a VM, owned by it, of the generation that its guest is of. */
+/**
+ * The copies of its spec that KubeVirt makes of a VM as it starts it: one a VM, owned by it, of the generation that its
+ * guest is of.
+ */
 export class StartRevisions {
   readonly #client: KubeClient;
   /** By the VM's UID. */
@@ -31,7 +34,11 @@ export class StartRevisions {
     const before = this.#kept.get(uid);
     if (before === copy) return copy;
     if (before !== undefined) await this.#remove(namespace, before);
-    const metadata = { name: copy, ...(namespace === undefined ? {} : { namespace }), ownerReferences: [vmOwner({ name, uid })] };
+    const metadata = {
+      name: copy,
+      ...(namespace === undefined ? {} : { namespace }),
+      ownerReferences: [vmOwner({ name, uid })],
+    };
     try {
       await this.#client.create(ControllerRevisions, { metadata, revision: generation, data: { spec } });
     } catch (error) {

@@ -5,8 +5,8 @@ import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../ty
 type Template = VirtualMachine['spec']['template'];
 
 /**
- * Hashes of the template that a VMI is started from, by which a later change of it is told. They are kept on the VMI, for its
- * own spec also changes by other ways than its VM's template.
+ * Hashes of the template that a VMI is started from, by which a later change of it is told. They are kept on the VMI,
+ * for its own spec also changes by other ways than its VM's template.
  */
 interface Hashes {
   /** Of the spec without what may change under a running guest. */
@@ -34,12 +34,19 @@ export const isTheSame = (instance: VirtualMachineInstance, template: Template):
   hashesBefore(instance)?.all === hashesOf(template).all;
 
 function hashesOf({ metadata = {}, spec }: Template): Hashes {
-  return { rest: hash(withoutLiveFields(spec)), memory: hash(spec.domain.memory), spec: hash(spec), all: hash({ metadata, spec }) };
+  return {
+    rest: hash(withoutLiveFields(spec)),
+    memory: hash(spec.domain.memory),
+    spec: hash(spec),
+    all: hash({ metadata, spec }),
+  };
 }
 
 function hashesBefore({ metadata }: VirtualMachineInstance): Hashes | undefined {
   const [rest, memory, spec, all] = metadata.annotations?.[STARTED_FROM]?.split('-') ?? [];
-  return rest === undefined || memory === undefined || spec === undefined || all === undefined ? undefined : { rest, memory, spec, all };
+  return rest === undefined || memory === undefined || spec === undefined || all === undefined
+    ? undefined
+    : { rest, memory, spec, all };
 }
 
 function withoutLiveFields(spec: InstanceSpec): InstanceSpec {

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conditionOf, isTrue, timestamp, withCondition } from '../store/conditions.ts';
+import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
 import { GENERATION_ANNOTATION } from '../vmi/vmi.ts';
 import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
-import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
 
 /** What becomes of RestartRequired: it stays as it is, goes, or is set; with `anew`, its time is that of this pass. */
 export type RestartRequired = 'kept' | 'none' | { why: string; anew?: true };
@@ -30,7 +30,14 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   const before = machine.status ?? {};
   const startFailure = startFailureOf(machine, instance, seen);
   const requests = outstandingRequests(machine, instance);
-  const { stateChangeRequests: _requests, startFailure: _failure, created: _created, ready: _ready, runStrategy, ...rest } = before;
+  const {
+    stateChangeRequests: _requests,
+    startFailure: _failure,
+    created: _created,
+    ready: _ready,
+    runStrategy,
+    ...rest
+  } = before;
   const after: VirtualMachineStatus = {
     ...rest,
     // Left out unless true, as KubeVirt's API has it.
@@ -47,10 +54,15 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   return isDeepStrictEqual(after, before) ? before : after;
 }
 
-function generations(machine: VirtualMachine, instance: VirtualMachineInstance | undefined): Partial<VirtualMachineStatus> {
+function generations(
+  machine: VirtualMachine,
+  instance: VirtualMachineInstance | undefined,
+): Partial<VirtualMachineStatus> {
   const observed = Number(instance?.metadata.annotations?.[GENERATION_ANNOTATION]);
   const desired = machine.metadata.generation;
-  return Number.isInteger(observed) && desired !== undefined ? { observedGeneration: observed, desiredGeneration: desired } : {};
+  return Number.isInteger(observed) && desired !== undefined
+    ? { observedGeneration: observed, desiredGeneration: desired }
+    : {};
 }
 
 /** Written anew each time that it has a VMI, so that a condition from elsewhere does not stay. */
@@ -67,7 +79,8 @@ function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen
   for (const condition of instance?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);
   const types = new Set(wanted.map(({ type }) => type));
   const stays = ({ type }: TimedCondition): boolean => {
-    if (type === 'RestartRequired') return restartRequired === 'kept' || (typeof restartRequired === 'object' && restartRequired.anew !== true);
+    if (type === 'RestartRequired')
+      return restartRequired === 'kept' || (typeof restartRequired === 'object' && restartRequired.anew !== true);
     return types.has(type) || (instance === undefined && !OWN.has(type));
   };
   return wanted.reduce<TimedCondition[]>(withCondition, before.filter(stays));

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Stored } from '../../api/objects.ts';
-import { timestamp } from '../store/conditions.ts';
-import { GENERATION_ANNOTATION, INSTANCE_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 import { STARTED_FROM } from '../knobs.ts';
+import { timestamp } from '../store/conditions.ts';
+import { vmOwner } from '../store/vm-owner.ts';
+import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { withRoomToGrow } from '../vm/hotplug-capacity.ts';
 import { asksToStartPaused } from '../vm/run-strategy.ts';
 import { startedFrom } from '../vm/started-from.ts';
-import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { vmOwner } from '../store/vm-owner.ts';
+import { GENERATION_ANNOTATION, INSTANCE_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 
-/** What admission fills in of a VM's template, where it is left open: the machine type, and a firmware UUID that stays. */
+/**
+ * What admission fills in of a VM's template, where it is left open: the machine type, and a firmware UUID that stays.
+ */
 export function withDefaults(spec: InstanceSpec, machineType: string, uuid: string): InstanceSpec {
   const { machine, firmware } = spec.domain;
   if (machine?.type && firmware?.uuid) return spec;
@@ -26,11 +28,17 @@ export function withDefaults(spec: InstanceSpec, machineType: string, uuid: stri
 /** A UUID that the same text always gives. */
 export function uuidFrom(text: string): string {
   const hex = createHash('sha1').update(text).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-');
+  return [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    '-',
+  );
 }
 
 /** The VMI that a VM starts: named as the VM and owned by it. */
-export function instanceOf(machine: Stored<VirtualMachine>, kubevirt: KubeVirt | undefined, now: number): VirtualMachineInstance {
+export function instanceOf(
+  machine: Stored<VirtualMachine>,
+  kubevirt: KubeVirt | undefined,
+  now: number,
+): VirtualMachineInstance {
   const { template } = machine.spec;
   const { metadata } = template;
   const spec = withRoomToGrow(template.spec, kubevirt);
@@ -67,7 +75,9 @@ export const pending = ({ domain: { cpu, memory } }: InstanceSpec, now: number):
       lastTransitionTime: timestamp(now),
     },
   ],
-  ...(cpu === undefined ? {} : { currentCPUTopology: { sockets: cpu.sockets ?? 0, cores: cpu.cores ?? 0, threads: cpu.threads ?? 0 } }),
+  ...(cpu === undefined
+    ? {}
+    : { currentCPUTopology: { sockets: cpu.sockets ?? 0, cores: cpu.cores ?? 0, threads: cpu.threads ?? 0 } }),
   ...(memory?.guest === undefined
     ? {}
     : { memory: { guestAtBoot: memory.guest, guestCurrent: memory.guest, guestRequested: memory.guest } }),

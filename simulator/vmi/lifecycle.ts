@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../api/objects.ts';
+import { durationOf, isOn, Knob } from '../knobs.ts';
 import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
+import type { Phase, TimedCondition, VirtualMachineInstance } from '../types.ts';
 import { withPlugs } from '../vm/hotplug.ts';
+import { pending } from './from-template.ts';
 import {
   hasRun,
   INSTANCE_FINALIZER,
@@ -12,9 +15,6 @@ import {
   phaseOf,
   VM_CONTROLLER_FINALIZER,
 } from './vmi.ts';
-import { pending } from './from-template.ts';
-import { durationOf, isOn, Knob } from '../knobs.ts';
-import type { Phase, TimedCondition, VirtualMachineInstance } from '../types.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
 
@@ -62,13 +62,16 @@ export function nextMove(instance: Instance, around: Surroundings): Move {
 /** An instance that no VM made has yet to get what admission gives it. */
 function admitted(instance: Instance, { now }: Surroundings): Instance {
   const finalizers = [...(instance.metadata.finalizers ?? []), INSTANCE_FINALIZER];
-  return { ...instance, metadata: { ...instance.metadata, finalizers }, status: { ...instance.status, ...pending(instance.spec, now) } };
+  return {
+    ...instance,
+    metadata: { ...instance.metadata, finalizers },
+    status: { ...instance.status, ...pending(instance.spec, now) },
+  };
 }
 
 /** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
 function schedule(instance: Instance, around: Surroundings): Instance {
-  if (around.missingClaim === undefined)
-    return place(entered(instance, 'Scheduling', around.now), around);
+  if (around.missingClaim === undefined) return place(entered(instance, 'Scheduling', around.now), around);
   const message = `failed to find PVC ${instance.metadata.namespace}/${around.missingClaim}`;
   const unsynchronized = saying(instance, 'Synchronized', 'False', 'FailedPvcNotFound', message, around.now);
   return saying(unsynchronized, 'PodScheduled', 'False', 'Unschedulable', message, around.now);
@@ -132,12 +135,22 @@ function withReadiness(instance: Instance, now: number): Instance {
   if (isOn(instance.metadata, Knob.neverReady)) {
     return notReady(instance, 'ContainersNotReady', 'containers with unready status: [compute]', now);
   }
-  return withConditions(instance, { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: timestamp(now) });
+  return withConditions(instance, {
+    type: 'Ready',
+    status: 'True',
+    lastProbeTime: null,
+    lastTransitionTime: timestamp(now),
+  });
 }
 
 function withMigratability(instance: Instance, { migratable, now }: Surroundings): Instance {
   if (migratable)
-    return withConditions(instance, { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime: null });
+    return withConditions(instance, {
+      type: 'LiveMigratable',
+      status: 'True',
+      lastProbeTime: null,
+      lastTransitionTime: null,
+    });
   const message = 'a disk is not shared: all claims would have to be ReadWriteMany';
   return saying(instance, 'LiveMigratable', 'False', 'DisksNotLiveMigratable', message, now);
 }
@@ -158,8 +171,12 @@ function shutDown(instance: Instance, around: Surroundings): Move {
 function released(instance: Instance, { hasMachine }: Surroundings): Instance {
   const counted = !hasMachine || (phaseOf(instance) === 'Succeeded' && hasRun(instance));
   const before = instance.metadata.finalizers ?? [];
-  const finalizers = before.filter((name) => name !== INSTANCE_FINALIZER && !(counted && name === VM_CONTROLLER_FINALIZER));
-  return finalizers.length === before.length ? instance : { ...instance, metadata: { ...instance.metadata, finalizers } };
+  const finalizers = before.filter(
+    (name) => name !== INSTANCE_FINALIZER && !(counted && name === VM_CONTROLLER_FINALIZER),
+  );
+  return finalizers.length === before.length
+    ? instance
+    : { ...instance, metadata: { ...instance.metadata, finalizers } };
 }
 
 function entered(instance: Instance, phase: Phase, now: number): Instance {

@@ -1,9 +1,9 @@
 import type { Stored } from '../../api/objects.ts';
-import { timestamp } from '../store/conditions.ts';
-import { plugged } from '../vm/hotplug.ts';
 import { durationOf, Knob } from '../knobs.ts';
-import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
+import { timestamp } from '../store/conditions.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
+import { plugged } from '../vm/hotplug.ts';
+import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
 
@@ -31,8 +31,11 @@ export function migrationStep(
   if (instance !== undefined && state !== undefined && isMigrating(instance)) {
     const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
     const possible = phaseOf(instance) === 'Running' && !isDeleting(instance);
-    if (migration === undefined || isDeleting(migration) || !possible) return { do: 'end', migration, succeeded: false };
-    const until = Date.parse(state.startTimestamp ?? timestamp(now)) + (durationOf(instance.metadata, Knob.migrationTime) ?? MIGRATION_MS);
+    if (migration === undefined || isDeleting(migration) || !possible)
+      return { do: 'end', migration, succeeded: false };
+    const until =
+      Date.parse(state.startTimestamp ?? timestamp(now)) +
+      (durationOf(instance.metadata, Knob.migrationTime) ?? MIGRATION_MS);
     return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded: true };
   }
   const [migration] = migrations;
@@ -67,7 +70,11 @@ export function ended(instance: Instance, succeeded: boolean, now: number): Inst
   const target = migrationState.targetNode;
   if (!succeeded || target === undefined) return { ...instance, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
-  return plugged({ ...instance, metadata: { ...metadata, labels }, status: { ...status, migrationState, nodeName: target } });
+  return plugged({
+    ...instance,
+    metadata: { ...metadata, labels },
+    status: { ...status, migrationState, nodeName: target },
+  });
 }
 
 export function inPhase(migration: Stored<Migration>, phase: MigrationPhase, now: number): Stored<Migration> {

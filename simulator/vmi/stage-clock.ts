@@ -1,6 +1,6 @@
 /**
- * Since when an object has been in the stage that it is in. Times that the cluster keeps are in whole seconds: what this
- * process sees begin, it knows better; what began before it started, it reads off the object.
+ * Since when an object has been in the stage that it is in. Times that the cluster keeps are in whole seconds: what
+ * this process sees begin, it knows better; what began before it started, it reads off the object.
  */
 export class StageClock {
   readonly #seen = new Map<string, { stage: string; since: number }>();

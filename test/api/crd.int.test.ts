@@ -7,20 +7,20 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { parseManifests } from '../../api/manifest/manifest.ts';
+import { droverCrds } from '../../api/crd/crds.ts';
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
+import { parseManifests } from '../../api/manifest/manifest.ts';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Rollout } from '../../api/pool/rollout.ts';
-import { installCrds } from '../../dev/crds/crds.ts';
-import { startStack } from '../../dev/stack.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
+import { installCrds } from '../../dev/crds/crds.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
+import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
-import { droverCrds } from '../../api/crd/crds.ts';
 import { barePool } from './pools.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
@@ -65,7 +65,9 @@ describe('the API server', () => {
     const pool = inNamespace(
       barePool({
         maxUnavailable: '30%',
-        updateStrategy: { proactive: { disruption: 'Live', selectionPolicy: { orderedPolicies: [{ labelSelector: {} }] } } },
+        updateStrategy: {
+          proactive: { disruption: 'Live', selectionPolicy: { orderedPolicies: [{ labelSelector: {} }] } },
+        },
         scaleInStrategy: { opportunistic: { statePreservation: 'Offline' } },
         vmRolloutStrategy: 'LiveUpdate',
         rollout: {
@@ -79,7 +81,11 @@ describe('the API server', () => {
           ],
           windows: [{ cron: '0 22 * * 1-5', duration: '6h', timeZone: 'Europe/Zurich' }],
         },
-        autohealing: { unhealthyAfter: { notReady: '10m', unknownNode: 'never' }, backoff: { jitter: 0.25 }, maxUnhealthy: 3 },
+        autohealing: {
+          unhealthyAfter: { notReady: '10m', unknownNode: 'never' },
+          backoff: { jitter: 0.25 },
+          maxUnhealthy: 3,
+        },
         template: {
           metadata: { labels: { app: 'web' } },
           spec: {
@@ -120,15 +126,27 @@ describe('the API server', () => {
       { updateStrategy: { unmanaged: {}, proactive: {} } },
       'must hold at most one of unmanaged, opportunistic and proactive',
     ],
-    ['Online', { scaleInStrategy: { proactive: { statePreservation: 'Online' } } }, 'supported values: "Disabled", "Offline"'],
+    [
+      'Online',
+      { scaleInStrategy: { proactive: { statePreservation: 'Online' } } },
+      'supported values: "Disabled", "Offline"',
+    ],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
     ['a step to no VM', { rollout: stepsTo(0) }, 'spec.rollout.steps[0].to: Invalid value: 0'],
     ['a step to no share', { rollout: stepsTo(1, '0%') }, 'spec.rollout.steps[1].to: Invalid value: "0%"'],
     ['a step to more than all', { rollout: stepsTo('101%') }, 'spec.rollout.steps[0].to: Invalid value: "101%"'],
     ['a step to a number in quotes', { rollout: stepsTo('5') }, 'spec.rollout.steps[0].to: Invalid value: "5"'],
-    ['steps that fall', { rollout: stepsTo(9, 10, 8) }, 'spec.rollout.steps: Invalid value: numbers must rise from step to step'],
-    ['percentages that fall, whatever stands between', { rollout: stepsTo('9%', 5, '10%', 6, '8%') }, 'percentages must rise from step to step'],
+    [
+      'steps that fall',
+      { rollout: stepsTo(9, 10, 8) },
+      'spec.rollout.steps: Invalid value: numbers must rise from step to step',
+    ],
+    [
+      'percentages that fall, whatever stands between',
+      { rollout: stepsTo('9%', 5, '10%', 6, '8%') },
+      'percentages must rise from step to step',
+    ],
     ['percentages of two digits that fall', { rollout: stepsTo('35%', '29%') }, 'percentages must rise'],
     ['a step after all of them', { rollout: stepsTo('100%', '99%') }, 'percentages must rise'],
     ['an unknown rollout strategy', { vmRolloutStrategy: 'Live' }, 'supported values: "Stage", "LiveUpdate"'],
@@ -143,7 +161,11 @@ describe('the API server', () => {
       { template: { spec: { running: true, template: {}, liveUpdateFeatures: {} } } },
       'KubeVirt has no liveUpdateFeatures any more',
     ],
-    ['a selector of others', { selector: { matchLabels: { app: 'db' } } }, 'selector must match the labels of template.metadata'],
+    [
+      'a selector of others',
+      { selector: { matchLabels: { app: 'db' } } },
+      'selector must match the labels of template.metadata',
+    ],
     ['no VMI', { template: { spec: { running: true } } }, 'spec.template.spec.template: Required value'],
     [
       'two ways to run',
@@ -167,7 +189,13 @@ describe('the API server', () => {
     await client.create(VirtualMachinePools, inNamespace(barePool({ replicas: 2 }), key.name));
     const status = { replicas: 2, labelSelector: 'drover.dev/pool=scaled', observedGeneration: 1 };
     await client.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
-    const scale = await client.patch(VirtualMachinePools, key, 'merge', { spec: { replicas: 5 } }, { subresource: 'scale' });
+    const scale = await client.patch(
+      VirtualMachinePools,
+      key,
+      'merge',
+      { spec: { replicas: 5 } },
+      { subresource: 'scale' },
+    );
     expect(scale).toMatchObject({
       kind: 'Scale',
       spec: { replicas: 5 },
@@ -196,7 +224,9 @@ describe('the API server', () => {
     await installCrds(client, droverCrds());
     await untilSaid('numbers must rise');
 
-    await client.patch(VirtualMachinePools, key, 'json', [{ op: 'add', path: '/status', value: { replicas: 2 } }], { subresource: 'status' });
+    await client.patch(VirtualMachinePools, key, 'json', [{ op: 'add', path: '/status', value: { replicas: 2 } }], {
+      subresource: 'status',
+    });
     const scaled = await client.patch<VirtualMachinePool>(VirtualMachinePools, key, 'merge', { spec: { replicas: 3 } });
     expect(scaled).toMatchObject({ spec: { replicas: 3, rollout: falling.spec.rollout }, status: { replicas: 2 } });
     const otherSteps = client.patch(VirtualMachinePools, key, 'merge', { spec: { rollout: stepsTo(4, 1) } });
@@ -248,7 +278,16 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
     expect(await kubectl('apply', '-f', pool)).toContain('virtualmachinepool.drover.dev/by-kubectl created');
     expect(await kubectl('scale', 'dpool/by-kubectl', '--replicas', '7')).toContain('scaled');
     const [header, row] = (await kubectl('get', 'dpool', 'by-kubectl')).split('\n');
-    expect(header?.split(/\s+/)).toEqual(['NAME', 'DESIRED', 'CURRENT', 'READY', 'UPDATED', 'AVAILABLE', 'ROLLOUT', 'AGE']);
+    expect(header?.split(/\s+/)).toEqual([
+      'NAME',
+      'DESIRED',
+      'CURRENT',
+      'READY',
+      'UPDATED',
+      'AVAILABLE',
+      'ROLLOUT',
+      'AGE',
+    ]);
     expect(row).toMatch(/^by-kubectl\s+7\s/);
     expect(await kubectl('get', 'drover', '-o', 'name')).toContain('virtualmachinepool.drover.dev/by-kubectl');
     expect(await kubectl('explain', 'dpool.spec.maxUnavailable')).toContain('25% by default');

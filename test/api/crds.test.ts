@@ -9,11 +9,16 @@ const schemaOf = (): StructuralSchema => droverCrds()[0]!.spec.versions[0]!.sche
 
 /** The schema at `path`, as CRDs nest it. */
 const at = (...path: string[]): StructuralSchema | undefined =>
-  path.reduce<StructuralSchema | undefined>((node, part) => (part === '[]' ? node?.items : node?.properties?.[part]), schemaOf());
+  path.reduce<StructuralSchema | undefined>(
+    (node, part) => (part === '[]' ? node?.items : node?.properties?.[part]),
+    schemaOf(),
+  );
 
 describe("drover's CRDs", () => {
   it('are kept in deploy/crds as they are generated', () => {
-    const kept = readdirSync(CRD_FOLDER).map((name) => [name, readFileSync(new URL(name, CRD_FOLDER), 'utf8')] as const);
+    const kept = readdirSync(CRD_FOLDER).map(
+      (name) => [name, readFileSync(new URL(name, CRD_FOLDER), 'utf8')] as const,
+    );
     expect(new Map(kept)).toEqual(crdFiles());
   });
 
@@ -71,7 +76,12 @@ describe("drover's CRDs", () => {
 
   it('cost as much on any Kubernetes: before 1.34 it heeds no maxLength of a number or text', () => {
     const schemas = (schema: StructuralSchema | undefined): StructuralSchema[] =>
-      schema === undefined ? [] : [schema, ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap(schemas)];
+      schema === undefined
+        ? []
+        : [
+            schema,
+            ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap(schemas),
+          ];
     const either = schemas(schemaOf()).filter((schema) => schema['x-kubernetes-int-or-string'] === true);
     expect(either).toHaveLength(4);
     for (const schema of either) expect(schema).not.toHaveProperty('maxLength');
@@ -80,6 +90,9 @@ describe("drover's CRDs", () => {
   it('tell the width of integers, and conditions apart by their type', () => {
     expect(at('status', 'observedGeneration')).toMatchObject({ type: 'integer', format: 'int64', minimum: 0 });
     expect(at('spec', 'replicas')).toMatchObject({ type: 'integer', format: 'int32', minimum: 0, maximum: 99_999 });
-    expect(at('status', 'conditions')).toMatchObject({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+    expect(at('status', 'conditions')).toMatchObject({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    });
   });
 });

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
-import { parseManifests } from '../../api/manifest/manifest.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
+import { parseManifests } from '../../api/manifest/manifest.ts';
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -49,11 +49,19 @@ describe('examples/', () => {
 });
 
 describe('documentation', () => {
-  const documents = ['README.md', 'CONTRIBUTING.md', ...readdirSync(new URL('docs/', ROOT)).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)];
+  const documents = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...readdirSync(new URL('docs/', ROOT))
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => `docs/${file}`),
+  ];
   const exists = (path: string): boolean => ['', 'test/'].some((folder) => existsSync(new URL(folder + path, ROOT)));
 
   it.each(documents.filter((file) => existsSync(new URL(file, ROOT))))('%s names files that there are', (file) => {
-    const named = [...readFileSync(new URL(file, ROOT), 'utf8').matchAll(/`([\w.-]+\/[\w./-]+\.ts)`/g)].map(([, path]) => path!);
+    const named = [...readFileSync(new URL(file, ROOT), 'utf8').matchAll(/`([\w.-]+\/[\w./-]+\.ts)`/g)].map(
+      ([, path]) => path!,
+    );
     expect(named.filter((path) => !exists(path))).toEqual([]);
   });
 });

@@ -79,7 +79,10 @@ describe("KubeVirt's own pool", () => {
       scaleInStrategy: {
         proactive: {
           statePreservation: 'Offline',
-          selectionPolicy: { basePolicy: 'Oldest', orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'old' } } }] },
+          selectionPolicy: {
+            basePolicy: 'Oldest',
+            orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'old' } } }],
+          },
         },
       },
     });
@@ -115,18 +118,25 @@ describe("KubeVirt's own pool", () => {
     };
     const selectionPolicy = { sortPolicy: 'Newest', selectors: { labelSelector } };
     const { object, notes } = read(
-      kubevirtPool({ updateStrategy: { proactive: { selectionPolicy } }, scaleInStrategy: { proactive: { selectionPolicy } } }),
+      kubevirtPool({
+        updateStrategy: { proactive: { selectionPolicy } },
+        scaleInStrategy: { proactive: { selectionPolicy } },
+      }),
     );
     const converted = { basePolicy: 'Newest', orderedPolicies: [{ labelSelector }] };
     expect(object.spec.updateStrategy).toEqual({ proactive: { selectionPolicy: converted } });
     expect(object.spec.scaleInStrategy).toEqual({ proactive: { selectionPolicy: converted } });
     for (const where of ['updateStrategy', 'scaleInStrategy'])
-      expect(notes).toContain(`spec.${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
+      expect(notes).toContain(
+        `spec.${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`,
+      );
   });
 
   it('says that opportunistic scale-in takes halted VMs away', () => {
     const { notes } = read(kubevirtPool({ scaleInStrategy: { opportunistic: {} } }));
-    expect(notes).toContain('spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself');
+    expect(notes).toContain(
+      'spec.scaleInStrategy: opportunistic removes VMs that are halted; in KubeVirt it removes none by itself',
+    );
   });
 
   it.each([{ unmanaged: {} }, { opportunistic: {} }, { proactive: {} }])('keeps the strategy %j', (strategy) => {
@@ -147,7 +157,10 @@ describe("KubeVirt's own pool", () => {
 
   it.each<[object, string]>([
     [{ selector: undefined }, 'spec.selector: is missing: it must be an object (lines of "key: value")'],
-    [{ selector: { matchLabels: { app: 'db' } } }, 'spec.selector: must match the labels of virtualMachineTemplate.metadata'],
+    [
+      { selector: { matchLabels: { app: 'db' } } },
+      'spec.selector: must match the labels of virtualMachineTemplate.metadata',
+    ],
     [{ replica: 3 }, 'spec.replica: unknown field; did you mean replicas?'],
     [
       { template: {} },
@@ -221,7 +234,10 @@ describe("KubeVirt's own pool", () => {
     );
     fc.assert(
       fc.property(spec, template, name, (spec, template, name) => {
-        const pool = { ...kubevirtPool({ ...spec, selector: {}, virtualMachineTemplate: template }), metadata: { name } };
+        const pool = {
+          ...kubevirtPool({ ...spec, selector: {}, virtualMachineTemplate: template }),
+          metadata: { name },
+        };
         const { object } = parseManifests(JSON.stringify(pool), 'x')[0]!;
         expect(object.spec.template).toEqual(template);
         expect(VirtualMachinePool.safeParse(object).error?.issues).toBeUndefined();

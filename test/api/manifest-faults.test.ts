@@ -1,3 +1,4 @@
+/* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -8,7 +9,10 @@ import { barePool } from './pools.ts';
 // oxlint-disable-next-line no-control-regex
 const ACTING = /[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/;
 
-const vm = { metadata: { labels: { app: 'web' } }, spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } } };
+const vm = {
+  metadata: { labels: { app: 'web' } },
+  spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } },
+};
 const full = {
   ...barePool(),
   spec: {
@@ -16,11 +20,18 @@ const full = {
     maxUnavailable: '25%',
     template: vm,
     nameGeneration: { appendPostfixToSecretReferences: true },
-    updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest', orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'a' } } }] } } },
+    updateStrategy: {
+      proactive: {
+        selectionPolicy: { basePolicy: 'Oldest', orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'a' } } }] },
+      },
+    },
     scaleInStrategy: { proactive: { statePreservation: 'Offline' } },
     autohealing: { startupFailureThreshold: 3, backoff: { initial: '30s' } },
-    // oxlint-disable-next-line unicorn/no-thenable -- the word is the user's
-    rollout: { minReadySeconds: 5, steps: [{ to: 1, then: { wait: '10m' } }], windows: [{ cron: '0 2 * * *', duration: '2h' }] },
+    rollout: {
+      minReadySeconds: 5,
+      steps: [{ to: 1, then: { wait: '10m' } }],
+      windows: [{ cron: '0 2 * * *', duration: '2h' }],
+    },
     selector: { matchLabels: { 'drover.dev/pool': 'web' } },
   },
 };
@@ -28,12 +39,52 @@ const theirs = {
   apiVersion: 'pool.kubevirt.io/v1beta1',
   kind: 'VirtualMachinePool',
   metadata: { name: 'web' },
-  spec: { replicas: 2, selector: { matchLabels: { app: 'web' } }, virtualMachineTemplate: vm, autohealing: { startUpFailureThreshold: 2 } },
+  spec: {
+    replicas: 2,
+    selector: { matchLabels: { app: 'web' } },
+    virtualMachineTemplate: vm,
+    autohealing: { startUpFailureThreshold: 2 },
+  },
 };
 const proposed = { ...full, apiVersion: 'kubevirt.io/v1' };
 
-const hostile = fc.constantFrom(null, true, 0, -1, 1.5, 1e300, '', ' ', 'x', '\u001B[2J', 'a\nb', '\u202Eevil', '\u0085', '__proto__', [], {}, [null], { a: null }, 'constructor', '1'.repeat(50));
-const key = fc.constantFrom('__proto__', 'constructor', 'toString', 'hasOwnProperty', 'replica', 'a\nb', '\u001B]0;x\u0007', '\u202Ex', '', 'spec', 'metadata', 'selector', 'items');
+const hostile = fc.constantFrom(
+  null,
+  true,
+  0,
+  -1,
+  1.5,
+  1e300,
+  '',
+  ' ',
+  'x',
+  '\u001B[2J',
+  'a\nb',
+  '\u202Eevil',
+  '\u0085',
+  '__proto__',
+  [],
+  {},
+  [null],
+  { a: null },
+  'constructor',
+  '1'.repeat(50),
+);
+const key = fc.constantFrom(
+  '__proto__',
+  'constructor',
+  'toString',
+  'hasOwnProperty',
+  'replica',
+  'a\nb',
+  '\u001B]0;x\u0007',
+  '\u202Ex',
+  '',
+  'spec',
+  'metadata',
+  'selector',
+  'items',
+);
 const any = fc.oneof({ weight: 4, arbitrary: hostile }, { weight: 1, arbitrary: fc.jsonValue() });
 
 type Json = Record<string, unknown>;
@@ -43,7 +94,12 @@ interface Mutation {
   key: string;
   value: unknown;
 }
-const mutation: fc.Arbitrary<Mutation> = fc.record({ steps: fc.array(fc.nat(), { maxLength: 7 }), act: fc.constantFrom('replace', 'add', 'remove'), key, value: any });
+const mutation: fc.Arbitrary<Mutation> = fc.record({
+  steps: fc.array(fc.nat(), { maxLength: 7 }),
+  act: fc.constantFrom('replace', 'add', 'remove'),
+  key,
+  value: any,
+});
 
 /** Walks down by the numbers, and changes what is found there. */
 function mutate(document: unknown, { steps, act, key, value: shared }: Mutation): unknown {
@@ -60,7 +116,8 @@ function mutate(document: unknown, { steps, act, key, value: shared }: Mutation)
   }
   const inner = holder[at];
   if (act === 'remove') delete holder[at];
-  else if (act === 'add' && typeof inner === 'object' && inner !== null) Object.defineProperty(inner, key, { value, enumerable: true, configurable: true, writable: true });
+  else if (act === 'add' && typeof inner === 'object' && inner !== null)
+    Object.defineProperty(inner, key, { value, enumerable: true, configurable: true, writable: true });
   else holder[at] = value;
   return root['root'];
 }
@@ -68,7 +125,8 @@ function mutate(document: unknown, { steps, act, key, value: shared }: Mutation)
 /** Reads the text, and returns what it says to be wrong. */
 function told(text: string, source = 'pools.yaml'): readonly { line?: number | undefined }[] {
   try {
-    for (const { notes } of readManifests([{ text, source }])) for (const note of notes) expect(note).not.toMatch(ACTING);
+    for (const { notes } of readManifests([{ text, source }]))
+      for (const note of notes) expect(note).not.toMatch(ACTING);
     return [];
   } catch (error) {
     if (!(error instanceof ManifestErrors)) throw error;
@@ -89,7 +147,11 @@ function told(text: string, source = 'pools.yaml'): readonly { line?: number | u
 }
 
 describe('whatever a manifest holds, what is wrong is told with its place and in plain text', () => {
-  test.each([['a pool of drover', full], ['a pool of KubeVirt', theirs], ['a pool of the proposal', proposed]])('%s, changed at random', (_, document) => {
+  test.each([
+    ['a pool of drover', full],
+    ['a pool of KubeVirt', theirs],
+    ['a pool of the proposal', proposed],
+  ])('%s, changed at random', (_, document) => {
     fc.assert(
       fc.property(fc.array(mutation, { minLength: 1, maxLength: 3 }), (mutations) => {
         const changed = mutations.reduce<unknown>((now, one) => mutate(now, one), structuredClone(document));
@@ -102,15 +164,36 @@ describe('whatever a manifest holds, what is wrong is told with its place and in
 
   test('any text, and any change of the text of a manifest', () => {
     const text = stringify(full);
-    const edit = fc.record({ at: fc.nat(text.length), length: fc.nat(12), instead: fc.oneof(fc.string({ unit: 'binary', maxLength: 8 }), fc.constantFrom('\t', '\n---\n', ': ', '&a ', '*a', '{', '[', '"', '\u001B[2J', '!!binary ')) });
-    fc.assert(fc.property(fc.array(edit, { minLength: 1, maxLength: 3 }), (edits) => void told(edits.reduce((now, { at, length, instead }) => now.slice(0, at) + instead + now.slice(at + length), text))), { numRuns: 60 });
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (any) => void told(any)), { numRuns: 60 });
+    const edit = fc.record({
+      at: fc.nat(text.length),
+      length: fc.nat(12),
+      instead: fc.oneof(
+        fc.string({ unit: 'binary', maxLength: 8 }),
+        fc.constantFrom('\t', '\n---\n', ': ', '&a ', '*a', '{', '[', '"', '\u001B[2J', '!!binary '),
+      ),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(edit, { minLength: 1, maxLength: 3 }),
+        (edits) =>
+          void told(
+            edits.reduce((now, { at, length, instead }) => now.slice(0, at) + instead + now.slice(at + length), text),
+          ),
+      ),
+      { numRuns: 60 },
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (any) => void told(any)),
+      { numRuns: 60 },
+    );
   });
 });
 
 test('spec: null is told with its place', () => {
   for (const document of [full, theirs, proposed]) {
-    expect(told(stringify({ ...document, spec: null }))).toMatchObject([{ document: 1, path: 'spec', message: 'is empty: it must be an object (lines of "key: value")' }]);
+    expect(told(stringify({ ...document, spec: null }))).toMatchObject([
+      { document: 1, path: 'spec', message: 'is empty: it must be an object (lines of "key: value")' },
+    ]);
   }
 });
 
@@ -120,15 +203,26 @@ test('a field named __proto__ is an unknown field, and nothing of KubeVirt', () 
 });
 
 test('control characters of a value are shown, and act on nothing', () => {
-  expect(told(JSON.stringify({ ...full, kind: '\u001B[2J\u202Ekind\nb' }))).toMatchObject([{ path: 'kind', message: expect.stringContaining('\\u202ekind b') }]);
+  expect(told(JSON.stringify({ ...full, kind: '\u001B[2J\u202Ekind\nb' }))).toMatchObject([
+    { path: 'kind', message: expect.stringContaining('\\u202ekind b') },
+  ]);
 });
 
 test('a document that is nested too deep is told so', () => {
   expect(told(textOf(nested(20)))).toEqual([]);
-  expect(told(textOf(nested(100)))).toMatchObject([{ path: expect.stringContaining('spec.template.spec.x.a.a'), message: expect.stringContaining('is nested deeper than 64 levels') }]);
+  expect(told(textOf(nested(100)))).toMatchObject([
+    {
+      path: expect.stringContaining('spec.template.spec.x.a.a'),
+      message: expect.stringContaining('is nested deeper than 64 levels'),
+    },
+  ]);
   expect(told(textOf(nested(20_000)))).toMatchObject([{ message: 'this is nested too deep to be read' }]);
 });
 
 /** A manifest with this in its template. */
-const textOf = (deep: string): string => JSON.stringify({ ...full, spec: { ...full.spec, template: { ...vm, spec: { ...vm.spec, x: 'DEEP' } } } }).replace('"DEEP"', deep);
+const textOf = (deep: string): string =>
+  JSON.stringify({ ...full, spec: { ...full.spec, template: { ...vm, spec: { ...vm.spec, x: 'DEEP' } } } }).replace(
+    '"DEEP"',
+    deep,
+  );
 const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;

@@ -3,10 +3,17 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, parseManifests, readManifests, type Manifest, type Problem } from '../../api/manifest/manifest.ts';
+import {
+  ManifestErrors,
+  parseManifests,
+  readManifests,
+  type Manifest,
+  type Problem,
+} from '../../api/manifest/manifest.ts';
 import { barePool, labels, name, template } from './pools.ts';
 
-const proposal = (file: string): string => readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');
+const proposal = (file: string): string =>
+  readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');
 
 function problemsOf(text: string): readonly Problem[] {
   try {
@@ -45,7 +52,13 @@ describe("the proposal's examples", () => {
 
   it('2 misspells replicas, and is told nothing else', () => {
     expect(problemsOf(proposal('2-manual.yaml'))).toEqual([
-      { source: 'pools.yaml', document: 1, line: 6, path: 'spec.replica', message: 'unknown field; did you mean replicas?' },
+      {
+        source: 'pools.yaml',
+        document: 1,
+        line: 6,
+        path: 'spec.replica',
+        message: 'unknown field; did you mean replicas?',
+      },
     ]);
   });
 
@@ -168,7 +181,11 @@ describe('what is wrong', () => {
       { updateStrategy: { unmanaged: null } },
       'spec.updateStrategy.unmanaged: is empty: it must be an object (lines of "key: value")',
     ],
-    ['a number in quotes', { replicas: '3' }, 'spec.replicas: must be a whole number, found the text "3": remove the quotes'],
+    [
+      'a number in quotes',
+      { replicas: '3' },
+      'spec.replicas: must be a whole number, found the text "3": remove the quotes',
+    ],
     ['a fraction', { replicas: 1.5 }, 'spec.replicas: must be a whole number, found 1.5'],
     ['too few', { replicas: -1 }, 'spec.replicas: must be at least 0, found -1'],
     ['too many', { replicas: 100_000 }, 'spec.replicas: must be at most 99999, found 100000'],
@@ -341,20 +358,24 @@ describe('what is wrong', () => {
 
   it('a name of its own for each VM', () => {
     const text = stringify({ ...barePool(), metadata: { generateName: 'web-' } });
-    expect(messagesOf(text)).toContain('metadata.generateName: a pool is applied by its name: write metadata.name instead');
+    expect(messagesOf(text)).toContain(
+      'metadata.generateName: a pool is applied by its name: write metadata.name instead',
+    );
     const named = withFields({ template: { ...barePool().spec.template, metadata: { name: 'vm' } } });
-    expect(messagesOf(named)).toEqual(['spec.template.metadata.name: the pool names its VMs <pool>-1, <pool>-2, …: remove this']);
+    expect(messagesOf(named)).toEqual([
+      'spec.template.metadata.name: the pool names its VMs <pool>-1, <pool>-2, …: remove this',
+    ]);
   });
 
   it('labels that YAML reads as something else', () => {
     const labels = '{a: yes, b: 12, "c d": x}';
-    expect(messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`))).toEqual(
-      [
-        'metadata.labels.a: must be text, found true (written yes): put it in quotes',
-        'metadata.labels.b: must be text, found 12: put it in quotes',
-        'metadata.labels["c d"]: must be a label key such as app or example.com/app',
-      ],
-    );
+    expect(
+      messagesOf(`${stringify(barePool())}status: {}\n`.replace('  name: web', `  name: web\n  labels: ${labels}`)),
+    ).toEqual([
+      'metadata.labels.a: must be text, found true (written yes): put it in quotes',
+      'metadata.labels.b: must be text, found 12: put it in quotes',
+      'metadata.labels["c d"]: must be a label key such as app or example.com/app',
+    ]);
   });
 });
 
@@ -415,7 +436,11 @@ describe('kinds', () => {
       'VirtualMachinePool',
       'apiVersion: VirtualMachinePool is not known in pool.kubevirt.io/v1; did you mean pool.kubevirt.io/v1beta1?',
     ],
-    ['drover.dev/v1alpha1', 'VirtualMachinepools', 'kind: VirtualMachinepools is not known; did you mean VirtualMachinePool?'],
+    [
+      'drover.dev/v1alpha1',
+      'VirtualMachinepools',
+      'kind: VirtualMachinepools is not known; did you mean VirtualMachinePool?',
+    ],
   ])('%s %s', (apiVersion, kind, message) => {
     expect(messagesOf(stringify({ apiVersion, kind }))).toEqual([message]);
   });
@@ -429,7 +454,10 @@ describe('kinds', () => {
 });
 
 const notesOf = (volumes: object[], spec: object = {}, replicas = 2): string[] => {
-  const pool = barePool({ replicas, template: { spec: { runStrategy: 'Always', template: { spec: { volumes } }, ...spec } } });
+  const pool = barePool({
+    replicas,
+    template: { spec: { runStrategy: 'Always', template: { spec: { volumes } }, ...spec } },
+  });
   return only(parseManifests(stringify(pool), 'x')).notes;
 };
 
@@ -437,7 +465,8 @@ describe('notes on the VM template', () => {
   const claim = { name: 'data', persistentVolumeClaim: { claimName: 'shared' } };
 
   it('say that VMs share a disk', () => {
-    const note = 'spec.template.spec.template.spec.volumes[0]: all VMs of the pool share the disk shared: a dataVolumeTemplate gives each its own';
+    const note =
+      'spec.template.spec.template.spec.volumes[0]: all VMs of the pool share the disk shared: a dataVolumeTemplate gives each its own';
     expect(notesOf([claim])).toEqual([note]);
     expect(notesOf([{ name: 'data', dataVolume: { name: 'shared' } }])).toEqual([note]);
     expect(notesOf([claim], {}, 1)).toEqual([]);

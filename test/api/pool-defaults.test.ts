@@ -10,13 +10,24 @@ describe('withDefaults', () => {
       replicas: 3,
       maxUnavailable: '25%',
       nameGeneration: { appendPostfixToSecretReferences: false, appendPostfixToConfigMapReferences: false },
-      update: { kind: 'proactive', selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' }, disruption: 'Restart' },
+      update: {
+        kind: 'proactive',
+        selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' },
+        disruption: 'Restart',
+      },
       scaleIn: {
         kind: 'proactive',
         selectionPolicy: { orderedPolicies: [], basePolicy: 'Random' },
         statePreservation: 'Disabled',
       },
-      rollout: { steps: [], minReadySeconds: 0, progressDeadlineSeconds: 600, onFailure: 'Pause', maxFailures: 0, windows: [] },
+      rollout: {
+        steps: [],
+        minReadySeconds: 0,
+        progressDeadlineSeconds: 600,
+        onFailure: 'Pause',
+        maxFailures: 0,
+        windows: [],
+      },
       autohealing: null,
       revisionHistoryLimit: 10,
       paused: false,
@@ -40,7 +51,9 @@ describe('strategies', () => {
     expect(updateRules({ proactive: { disruption: 'Live' } })).toMatchObject({ kind: 'proactive', disruption: 'Live' });
     expect(scaleInRules({ unmanaged: {} })).toEqual({ kind: 'unmanaged' });
     expect(scaleInRules({ opportunistic: {} })).toEqual({ kind: 'opportunistic', statePreservation: 'Disabled' });
-    expect(scaleInRules({ opportunistic: { statePreservation: 'Offline' } })).toMatchObject({ statePreservation: 'Offline' });
+    expect(scaleInRules({ opportunistic: { statePreservation: 'Offline' } })).toMatchObject({
+      statePreservation: 'Offline',
+    });
     expect(scaleInRules({ proactive: { selectionPolicy: { basePolicy: 'Newest' } } })).toMatchObject({
       selectionPolicy: { orderedPolicies: [], basePolicy: 'Newest' },
     });
@@ -62,7 +75,11 @@ describe('healingRules', () => {
   });
 
   it('passes over durations that nobody can read, of pools that were stored before the API server refused them', () => {
-    const rules = healingRules({ minFailingToStartDuration: '1d', unhealthyAfter: { notReady: 'soon', unknownNode: '5m' }, backoff: { initial: '1d', max: 'a while', factor: 3 } });
+    const rules = healingRules({
+      minFailingToStartDuration: '1d',
+      unhealthyAfter: { notReady: 'soon', unknownNode: '5m' },
+      backoff: { initial: '1d', max: 'a while', factor: 3 },
+    });
     expect(rules).toEqual({
       ...healingRules({}),
       unhealthyAfter: { notReady: 'never', unknownNode: '5m' },

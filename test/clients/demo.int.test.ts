@@ -9,9 +9,14 @@ import { spawnLeashed } from '../leashed.ts';
 import { nowhere, outcomeOf } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** What tells where the tools are, and nothing of any server; nor of a bundle, so that a worker that makes its own is seen to work. */
+/**
+ * What tells where the tools are, and nothing of any server; nor of a bundle, so that a worker that makes its own is
+ * seen to work.
+ */
 const tools = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
+  Object.entries(process.env).filter(([name]) =>
+    /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name),
+  ),
 );
 
 function demo(...args: string[]): { child: ChildProcess; state: string } {
@@ -43,7 +48,13 @@ test('with --exit it shows all of it, says where to look, and leaves nothing beh
   const { child, state } = demo('--exit');
   const { code, stdout, stderr } = await outcomeOf(child);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  for (const shown of ['10/10 ready', '16/16 ready', 'Giving each VM 2 cores', '4/4 ready, 4 total', `export KUBECONFIG='${state}/kubeconfig'`])
+  for (const shown of [
+    '10/10 ready',
+    '16/16 ready',
+    'Giving each VM 2 cores',
+    '4/4 ready, 4 total',
+    `export KUBECONFIG='${state}/kubeconfig'`,
+  ])
     expect(stdout).toContain(shown);
   expect(stdout).toMatch(/Temporal's Web UI {3}http:\/\/127\.0\.0\.1:\d+/);
   expect(left(state)).toEqual([]);

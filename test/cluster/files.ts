@@ -4,14 +4,18 @@ import { join, resolve } from 'node:path';
 const PROJECT = resolve(import.meta.dirname, '../..');
 const OWN_SERVERS = 'it starts servers of its own, on every machine the same';
 /** They make what KubeVirt makes, and write what it writes, between two calls of one activity. */
-const BY_HAND = { folder: 'test/activities/', reason: "it plays KubeVirt's part by hand, and KubeVirt would write in between" };
+const BY_HAND = {
+  folder: 'test/activities/',
+  reason: "it plays KubeVirt's part by hand, and KubeVirt would write in between",
+};
 
 /** Files that would run on a given cluster, and why they do not. */
 const SKIPPED: Record<string, string> = {
   'test/cluster/run.int.test.ts': 'it tests this lane',
   'test/deploy/cluster.int.test.ts': "it applies deploy/ as a whole, with drover's own namespace",
   'test/deploy/image.int.test.ts': 'it runs the image, which is on every machine the same',
-  'test/deploy/rights.int.test.ts': "it makes drover's own service accounts; the workers of all other tests have their rights here",
+  'test/deploy/rights.int.test.ts':
+    "it makes drover's own service accounts; the workers of all other tests have their rights here",
   'test/integration/servers/two-clusters.int.test.ts': 'it takes two clusters',
   'test/kubernetes/list-watch.int.test.ts': 'it makes more objects than a cluster should have to bear for a test',
 };
@@ -21,11 +25,16 @@ export interface Files {
   skipped: { file: string; reason: string }[];
 }
 
-/** Every integration test, by whether it runs on a given cluster: those do that leave the choice of servers to `aFleet`. */
+/**
+ * Every integration test, by whether it runs on a given cluster: those do that leave the choice of servers to `aFleet`.
+ */
 export function integrationTests(project = PROJECT): Files {
   const files: Files = { run: [], skipped: [] };
   for (const file of globSync('test/**/*.int.test.ts', { cwd: project }).sort()) {
-    const reason = SKIPPED[file] ?? (file.startsWith(BY_HAND.folder) ? BY_HAND.reason : undefined) ?? (/\baFleet\(/.test(readFileSync(join(project, file), 'utf8')) ? undefined : OWN_SERVERS);
+    const reason =
+      SKIPPED[file] ??
+      (file.startsWith(BY_HAND.folder) ? BY_HAND.reason : undefined) ??
+      (/\baFleet\(/.test(readFileSync(join(project, file), 'utf8')) ? undefined : OWN_SERVERS);
     if (reason === undefined) files.run.push(file);
     else files.skipped.push({ file, reason });
   }

@@ -1,12 +1,24 @@
 import { expect, test } from 'vitest';
-import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import {
+  Namespaces,
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
 import type { GivenCluster, Need } from './given/given.ts';
 import { actionObjection, objection } from './objection.ts';
 
 const given = { hasStandIn: false, lacks: [] as Need[] } as GivenCluster;
 const own = new Set(['test-1']);
 const toVm = (annotations: Record<string, unknown>, cluster = given) =>
-  objection(cluster, own, VirtualMachines, { namespace: 'test-1', name: 'web-1' }, { spec: { template: { metadata: { annotations } } } });
+  objection(
+    cluster,
+    own,
+    VirtualMachines,
+    { namespace: 'test-1', name: 'web-1' },
+    { spec: { template: { metadata: { annotations } } } },
+  );
 
 test('a test may write what it likes in namespaces that it made', () => {
   expect(toVm({ team: 'shop' })).toBeUndefined();
@@ -23,7 +35,13 @@ test.each([
 });
 
 const toGuest = (annotations: Record<string, unknown>, cluster = given) =>
-  objection(cluster, own, VirtualMachineInstances, { namespace: 'test-1', name: 'web-1' }, { metadata: { annotations } });
+  objection(
+    cluster,
+    own,
+    VirtualMachineInstances,
+    { namespace: 'test-1', name: 'web-1' },
+    { metadata: { annotations } },
+  );
 
 test.each([
   [{ 'sim.drover.dev/unschedulable': 'true' }, 'it asks the simulator for sim.drover.dev/unschedulable'],
@@ -34,12 +52,13 @@ test.each([
   expect(toVm(annotations)).toBe(reason);
 });
 
-test.each([{ 'sim.drover.dev/boot-time': '100ms' }, { 'sim.drover.dev/fail-starts': 'always' }, { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' }])(
-  'what real guests do as well is no reason: %o',
-  (annotations) => {
-    expect(toVm(annotations)).toBeUndefined();
-  },
-);
+test.each([
+  { 'sim.drover.dev/boot-time': '100ms' },
+  { 'sim.drover.dev/fail-starts': 'always' },
+  { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' },
+])('what real guests do as well is no reason: %o', (annotations) => {
+  expect(toVm(annotations)).toBeUndefined();
+});
 
 test('if nothing looks after pods, guests can be made unready', () => {
   const never = { 'sim.drover.dev/never-ready': 'true' };
@@ -48,14 +67,21 @@ test('if nothing looks after pods, guests can be made unready', () => {
 });
 
 const withDisk = (cluster: GivenCluster) =>
-  objection(cluster, own, VirtualMachinePools, { namespace: 'test-1', name: 'web' }, { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } });
+  objection(
+    cluster,
+    own,
+    VirtualMachinePools,
+    { namespace: 'test-1', name: 'web' },
+    { spec: { template: { spec: { dataVolumeTemplates: [{}] } } } },
+  );
 
 test('disks need something that fills them', () => {
   expect(withDisk(given)).toBeUndefined();
   expect(withDisk({ ...given, lacks: ['DataVolumes'] })).toBe('it needs DataVolumes, which the cluster has not');
 });
 
-const path = (namespace: string, rest: string): string => `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/${rest}`;
+const path = (namespace: string, rest: string): string =>
+  `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/${rest}`;
 
 test('a VM may be restarted in namespaces of the test, and a guest paused if its node is real', () => {
   const restart = 'virtualmachines/web-1/restart';
@@ -63,7 +89,9 @@ test('a VM may be restarted in namespaces of the test, and a guest paused if its
   expect(actionObjection(given, own, path('test-1', restart))).toBeUndefined();
   expect(actionObjection(given, own, path('test-1', pause))).toBeUndefined();
   expect(actionObjection(given, own, path('default', restart))).toContain('it changes the cluster itself');
-  expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain('it asks a guest to pause');
+  expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain(
+    'it asks a guest to pause',
+  );
 });
 
 test('an object that is nested thousands of levels deep may be written like any other', () => {

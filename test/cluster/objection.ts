@@ -1,28 +1,42 @@
-import type { ObjectKey } from '../../kubernetes/client.ts';
 import { Namespaces, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
+import type { ObjectKey } from '../../kubernetes/client.ts';
 import { entriesIn } from './entries.ts';
 import type { GivenCluster } from './given/given.ts';
 import { asksFor, beyond } from './given/knobs.ts';
 import { lackOf } from './given/needs.ts';
 
-/** Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it made. */
-export function objection(given: GivenCluster, own: ReadonlySet<string>, resource: Resource, { namespace, name }: ObjectKey, body: unknown): string | undefined {
-  const isOwn = resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
+/**
+ * Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it
+ * made.
+ */
+export function objection(
+  given: GivenCluster,
+  own: ReadonlySet<string>,
+  resource: Resource,
+  { namespace, name }: ObjectKey,
+  body: unknown,
+): string | undefined {
+  const isOwn =
+    resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
   // A guest that is there can be made unready; one that starts is ready for a moment, which drover may see.
-  if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready')) return 'its guests are never ready, not even for a moment';
+  if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready'))
+    return 'its guests are never ready, not even for a moment';
   if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
   return beyond(given, body);
 }
 
 const hasDisks = (value: unknown): boolean =>
-  [...entriesIn(value)].some(([name, inner]) => name === 'dataVolumeTemplates' && Array.isArray(inner) && inner.length > 0);
+  [...entriesIn(value)].some(
+    ([name, inner]) => name === 'dataVolumeTemplates' && Array.isArray(inner) && inner.length > 0,
+  );
 
 /** The same of a call that is no object's: `restart` and the like, of a VM or its instance. */
 export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, path: string): string | undefined {
   const [, namespace, resource, action] = /\/namespaces\/([^/]+)\/([^/]+)\/[^/]+\/([^/?]+)/.exec(path) ?? [];
   if (namespace === undefined || !own.has(namespace)) return `it changes the cluster itself: ${path}`;
   // virt-handler does these on the node.
-  if (given.hasStandIn && resource === 'virtualmachineinstances') return `it asks a guest to ${action}, and the nodes are played by a stand-in`;
+  if (given.hasStandIn && resource === 'virtualmachineinstances')
+    return `it asks a guest to ${action}, and the nodes are played by a stand-in`;
   return undefined;
 }

@@ -14,14 +14,21 @@ const labelSelector = 'drover.dev/test-run';
 /** `npm run test:cluster` on this file's servers, as if they were a user's. */
 function lane(...args: string[]) {
   const program = join(PROJECT, 'test/cluster/run.ts');
-  const child = spawn(process.execPath, [program, '--kubeconfig', fleet().stack.kubeconfig, ...args], { cwd: PROJECT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [program, '--kubeconfig', fleet().stack.kubeconfig, ...args], {
+    cwd: PROJECT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const said = Promise.all([text(child.stdout), text(child.stderr)]).then((both) => both.join(''));
   const ended = once(child, 'exit').then(async ([code]) => ({ code: code as number | null, said: await said }));
   return { child, ended };
 }
 
 async function expectNothingLeft(): Promise<void> {
-  const left = await Promise.all([Namespaces, ClusterRoles, ClusterRoleBindings].map(async (kind) => (await fleet().kube.list(kind, { labelSelector })).items));
+  const left = await Promise.all(
+    [Namespaces, ClusterRoles, ClusterRoleBindings].map(
+      async (kind) => (await fleet().kube.list(kind, { labelSelector })).items,
+    ),
+  );
   expect(left.flat().map(({ metadata }) => metadata.name)).toEqual([]);
 }
 

@@ -5,19 +5,22 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { integrationTests } from './files.ts';
 import { environmentOf, type GivenCluster } from './given/given.ts';
 import { removeAll } from './given/ownership.ts';
 import { preflight, type Facts } from './given/preflight.ts';
-import { report } from './report.ts';
 import type { Skip } from './given/skip.ts';
 import { createWorkerAccount } from './given/worker-rights.ts';
+import { report } from './report.ts';
 
-/** `npm run test:cluster -- --kubeconfig FILE`: every integration test that needs nothing of the simulator, on a cluster with KubeVirt. */
+/**
+ * `npm run test:cluster -- --kubeconfig FILE`: every integration test that needs nothing of the simulator, on a cluster
+ * with KubeVirt.
+ */
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const USAGE = `npm run test:cluster -- --kubeconfig FILE [--context NAME] [--temporal HOST:PORT] [FILE...] [-t PATTERN]
@@ -63,7 +66,12 @@ async function main(): Promise<number> {
       run,
       home: `drover-test-${run}`,
       hasStandIn: values['stand-in'],
-      lacks: ['an embedded stack', 'a worker that writes in all namespaces', ...facts.lacks, ...(values['stand-in'] ? ['live migration' as const] : [])],
+      lacks: [
+        'an embedded stack',
+        'a worker that writes in all namespaces',
+        ...facts.lacks,
+        ...(values['stand-in'] ? ['live migration' as const] : []),
+      ],
       skips: join(folder, 'skips.jsonl'),
     };
     try {
@@ -85,14 +93,20 @@ async function runTests(given: GivenCluster): Promise<number> {
   const names = values.testNamePattern === undefined ? [] : ['-t', values.testNamePattern];
   const args = ['run', '--reporter=verbose', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];
   const env = { ...process.env, ...environmentOf(given) };
-  const child = spawn(join(PROJECT, 'node_modules/.bin/vitest'), args, { cwd: PROJECT, env, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
+  const child = spawn(join(PROJECT, 'node_modules/.bin/vitest'), args, {
+    cwd: PROJECT,
+    env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
+  });
   const interrupt = (): void => {
     say('interrupted: what the tests made is being removed');
     process.kill(-child.pid!, 'SIGKILL');
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   const [code] = (await once(child, 'exit')) as [number | null];
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt).on(signal, () => say('what the tests made is still being removed'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.off(signal, interrupt).on(signal, () => say('what the tests made is still being removed'));
   return code ?? 130;
 }
 

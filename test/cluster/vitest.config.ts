@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { integrationTests } from './files.ts';
 
-/** Integration tests on a given cluster, one file after the other: each has a worker, and two at once would both tend the same pools. */
+/**
+ * Integration tests on a given cluster, one file after the other: each has a worker, and two at once would both tend
+ * the same pools.
+ */
 export default defineConfig({
   test: {
     name: 'cluster',

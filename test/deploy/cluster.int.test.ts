@@ -5,26 +5,42 @@ import { promisify } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { controllerOf, type KubeObject } from '../../api/objects.ts';
+import {
+  ConfigMaps,
+  Events,
+  Secrets,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { controllerOf, type KubeObject } from '../../api/objects.ts';
-import { ConfigMaps, Events, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
-import { ClusterRoleBindings, ClusterRoles, createServiceAccounts, kubeconfigOf, NAMESPACE, tokenOf } from './service-accounts.ts';
+import {
+  ClusterRoleBindings,
+  ClusterRoles,
+  createServiceAccounts,
+  kubeconfigOf,
+  NAMESPACE,
+  tokenOf,
+} from './service-accounts.ts';
 
 const run = promisify(execFile);
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
 
-// Without the simulator, and so without a garbage collector, drover itself must let go of the VMs of a pool that leaves them.
+// Without the simulator, and so without a garbage collector, drover itself must let go of the VMs of a pool that leaves
+// them.
 const fleet = aFleet({ simulator: false, workers: 0 });
 
 beforeAll(() => createServiceAccounts(fleet().kube));
 
-const clientOf = async (account: string): Promise<KubeClient> => new KubeClient(loadKubeConfig({ kubeconfig: await kubeconfigOf(fleet(), account) }));
+const clientOf = async (account: string): Promise<KubeClient> =>
+  new KubeClient(loadKubeConfig({ kubeconfig: await kubeconfigOf(fleet(), account) }));
 const roleIn = (file: string, name: string): KubeObject =>
   readManifests(file).find((object) => object.kind === 'ClusterRole' && object.metadata.name === name)!;
 const forbidden = expect.objectContaining({ status: 403 }) as Error;
@@ -41,7 +57,11 @@ describe('a worker with the rights of its service account', () => {
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
     expect(await fleet().vms(namespace)).toEqual([]);
-    await until(async () => expect((await fleet().kube.list(Events, { namespace })).items.map(({ reason }) => reason)).toContain('SuccessfulDelete'));
+    await until(async () =>
+      expect((await fleet().kube.list(Events, { namespace })).items.map(({ reason }) => reason)).toContain(
+        'SuccessfulDelete',
+      ),
+    );
 
     await fleet().createPool(namespace, 'kept', { replicas: 2 });
     await fleet().settled(namespace, 'kept', namesUpTo('kept', 2));
@@ -56,17 +76,22 @@ describe('a worker with the rights of its service account', () => {
   test('can do nothing else', async () => {
     const namespace = await fleet().namespace();
     const kube = await clientOf('drover-worker');
-    const pod: KubeObject = { metadata: { namespace, name: 'pod' }, spec: { containers: [{ name: 'pod', image: 'pod' }] } };
+    const pod: KubeObject = {
+      metadata: { namespace, name: 'pod' },
+      spec: { containers: [{ name: 'pod', image: 'pod' }] },
+    };
     await expect(kube.list(VirtualMachines)).resolves.toBeDefined();
     await expect(kube.list(Secrets)).rejects.toEqual(forbidden);
     await expect(kube.list(ConfigMaps, { namespace })).rejects.toEqual(forbidden);
     await expect(kube.create(Pods, pod)).rejects.toEqual(forbidden);
     await expect(kube.delete(VirtualMachinePools, { namespace, name: 'web' })).rejects.toEqual(forbidden);
-    await expect(kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules: [] })).rejects.toEqual(forbidden);
+    await expect(kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules: [] })).rejects.toEqual(
+      forbidden,
+    );
     await kube.close();
   });
 
-  test("finds the cluster from inside a pod, by the files that Kubernetes puts there", async () => {
+  test('finds the cluster from inside a pod, by the files that Kubernetes puts there', async () => {
     const folder = join(fleet().stack.state, 'pod');
     const files = join(folder, 'var/run/secrets/kubernetes.io/serviceaccount');
     mkdirSync(files, { recursive: true });
@@ -106,28 +131,49 @@ describe('`drover setup` with the rights of its service account', () => {
 });
 
 /**
- * Whether a user with this one of Kubernetes' own roles may do this to pools, by the API server's word. The roles that it takes
- * in are bound one by one: the stack has no controller that adds them up.
+ * Whether a user with this one of Kubernetes' own roles may do this to pools, by the API server's word. The roles that
+ * it takes in are bound one by one: the stack has no controller that adds them up.
  */
 async function may(role: 'view' | 'edit' | 'admin', verb: string, subresource = ''): Promise<boolean> {
   const roles = (await fleet().kube.list(ClusterRoles)).items;
-  const takenIn = (name: string): string[] => [...roles.filter(takenInBy(name)).flatMap(({ metadata }) => takenIn(metadata.name)), name];
+  const takenIn = (name: string): string[] => [
+    ...roles.filter(takenInBy(name)).flatMap(({ metadata }) => takenIn(metadata.name)),
+    name,
+  ];
   const user = `${role}-${Math.random().toString(36).slice(2)}`;
-  // The API server learns of the bindings a moment after they are made, one after the other; the last is the one that is probed.
+  // The API server learns of the bindings a moment after they are made, one after the other; the last is the one that
+  // is probed.
   for (const name of [...takenIn(role).filter((one) => one !== 'drover-view'), 'drover-view']) {
     const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
-    await fleet().kube.create(ClusterRoleBindings, { metadata: { name: `${user}-${name}`.replaceAll(':', '-') }, subjects, roleRef });
+    await fleet().kube.create(ClusterRoleBindings, {
+      metadata: { name: `${user}-${name}`.replaceAll(':', '-') },
+      subjects,
+      roleRef,
+    });
   }
   await until(async () => expect(await isAllowed(user, 'list')).toBe(true));
   return await isAllowed(user, verb, subresource);
 }
 
-const takenInBy = (name: string) => ({ metadata }: KubeObject): boolean => metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${name}`] === 'true';
+const takenInBy =
+  (name: string) =>
+  ({ metadata }: KubeObject): boolean =>
+    metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${name}`] === 'true';
 
 async function isAllowed(user: string, verb: string, subresource = ''): Promise<boolean> {
-  const resourceAttributes = { group: 'drover.dev', resource: 'virtualmachinepools', subresource, namespace: 'default', verb };
-  const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
+  const resourceAttributes = {
+    group: 'drover.dev',
+    resource: 'virtualmachinepools',
+    subresource,
+    namespace: 'default',
+    verb,
+  };
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user, resourceAttributes },
+  };
   const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
   return (await fleet().kube.request<{ status: { allowed: boolean } }>({ method: 'POST', path, body })).status.allowed;
 }
@@ -135,7 +181,8 @@ async function isAllowed(user: string, verb: string, subresource = ''): Promise<
 describe('who may edit a namespace', () => {
   test('may make, scale and delete the pools in it, and who may only view it sees them', async () => {
     for (const role of ['edit', 'admin'] as const) {
-      for (const verb of ['create', 'patch', 'delete', 'watch']) expect([role, verb, await may(role, verb)]).toEqual([role, verb, true]);
+      for (const verb of ['create', 'patch', 'delete', 'watch'])
+        expect([role, verb, await may(role, verb)]).toEqual([role, verb, true]);
       expect(await may(role, 'patch', 'scale')).toBe(true);
       expect(await may(role, 'patch', 'status')).toBe(false);
     }
@@ -151,20 +198,37 @@ const podOf = ({ metadata: { name }, spec }: KubeObject): KubeObject => ({
 });
 
 describe('the pods', () => {
-  const templates = ['worker.yaml', 'setup.yaml'].flatMap(readManifests).filter(({ kind }) => kind !== 'PodDisruptionBudget');
-  test.each(templates.map((template) => [template.metadata.name, podOf(template)] as const))('%s runs under the strictest of the pod security standards', async (_name, pod) => {
-    await expect(fleet().kube.create(Pods, pod, { dryRun: true })).resolves.toBeDefined();
-    const { securityContext: _, ...spec } = pod['spec'] as { securityContext: object };
-    await expect(fleet().kube.create(Pods, { ...pod, spec }, { dryRun: true })).rejects.toThrow('violates PodSecurity "restricted:latest"');
-  });
+  const templates = ['worker.yaml', 'setup.yaml']
+    .flatMap(readManifests)
+    .filter(({ kind }) => kind !== 'PodDisruptionBudget');
+  test.each(templates.map((template) => [template.metadata.name, podOf(template)] as const))(
+    '%s runs under the strictest of the pod security standards',
+    async (_name, pod) => {
+      await expect(fleet().kube.create(Pods, pod, { dryRun: true })).resolves.toBeDefined();
+      const { securityContext: _, ...spec } = pod['spec'] as { securityContext: object };
+      await expect(fleet().kube.create(Pods, { ...pod, spec }, { dryRun: true })).rejects.toThrow(
+        'violates PodSecurity "restricted:latest"',
+      );
+    },
+  );
 });
 
 test.skipIf(!hasKubectl)('kubectl applies the folder as it is, again and again, and warns of nothing', async () => {
-  const args = ['--kubeconfig', fleet().stack.kubeconfig, 'apply', '--server-side', '--force-conflicts', '-k', 'deploy'];
+  const args = [
+    '--kubeconfig',
+    fleet().stack.kubeconfig,
+    'apply',
+    '--server-side',
+    '--force-conflicts',
+    '-k',
+    'deploy',
+  ];
   for (let turn = 0; turn < 2; turn++) {
     const { stdout, stderr } = await run('kubectl', args);
     expect(stderr).toBe('');
     expect(stdout).toContain('deployment.apps/drover-worker serverside-applied');
-    expect(stdout).toContain('customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev serverside-applied');
+    expect(stdout).toContain(
+      'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev serverside-applied',
+    );
   }
 });

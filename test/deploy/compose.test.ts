@@ -15,7 +15,8 @@ const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, i
 // The schema calls its draft by an address that ajv does not know it by; it is draft 7, which is ajv's own.
 const { $schema: _, ...schema } = composeSchema;
 const isCompose = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(schema);
-const problemsOf = (file: object): string[] => (isCompose(file) ? [] : isCompose.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`));
+const problemsOf = (file: object): string[] =>
+  isCompose(file) ? [] : isCompose.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`);
 
 const FILES = ['docker-compose.yml', 'deploy/compose.host-network.yml'];
 const { services } = readCompose('docker-compose.yml');
@@ -29,7 +30,12 @@ test.each(FILES)('%s is what the Compose Specification says', (file) => {
 
 test('the schema would tell if it were not', () => {
   const { postgres, ...others } = services;
-  const problems = problemsOf({ services: { ...others, postgres: { ...postgres, depends_on: { temporal: { condition: 'is_well' } }, healtcheck: {} } } });
+  const problems = problemsOf({
+    services: {
+      ...others,
+      postgres: { ...postgres, depends_on: { temporal: { condition: 'is_well' } }, healtcheck: {} },
+    },
+  });
   expect(problems.join('\n')).toMatch(/postgres\/depends_on/);
   expect(problems.join('\n')).toMatch(/postgres must NOT have additional properties/);
 });
@@ -56,19 +62,26 @@ test.each(each)('%s says when it is healthy, or ends and is tried again', (_name
 
 test.each(each)('%s waits until what it needs is healthy or has ended well', (_name, service) => {
   for (const [needed, { condition }] of Object.entries(service.depends_on ?? {})) {
-    expect([needed, condition]).toEqual([needed, goesOn(services[needed]!) ? 'service_healthy' : 'service_completed_successfully']);
+    expect([needed, condition]).toEqual([
+      needed,
+      goesOn(services[needed]!) ? 'service_healthy' : 'service_completed_successfully',
+    ]);
   }
 });
 
 test('nothing starts before what it uses: from the database to the worker, each waits for the one before', () => {
-  const needs = (name: string): string[] => Object.keys(services[name]!.depends_on ?? {}).flatMap((needed) => [needed, ...needs(needed)]);
+  const needs = (name: string): string[] =>
+    Object.keys(services[name]!.depends_on ?? {}).flatMap((needed) => [needed, ...needs(needed)]);
   expect(needs('worker')).toEqual(['setup', 'temporal-namespace', 'temporal', 'temporal-schema', 'postgres']);
 });
 
 test('only this machine reaches the ports, and each can be another', () => {
   expect(each.flatMap(([, { ports = [] }]) => ports)).toEqual(['127.0.0.1:7233:7233', '127.0.0.1:8080:8080']);
   const moved = readCompose('docker-compose.yml', { TEMPORAL_PORT: '1', TEMPORAL_UI_PORT: '2' });
-  expect(Object.values(moved.services).flatMap(({ ports = [] }) => ports)).toEqual(['127.0.0.1:1:7233', '127.0.0.1:2:8080']);
+  expect(Object.values(moved.services).flatMap(({ ports = [] }) => ports)).toEqual([
+    '127.0.0.1:1:7233',
+    '127.0.0.1:2:8080',
+  ]);
 });
 
 test("the database's data outlives its container, and its password is one that can be given", () => {
@@ -82,7 +95,10 @@ test("the database's data outlives its container, and its password is one that c
 });
 
 test.each(FILES)('every variable in %s has a default', (file) => {
-  const variables = composeText(file).replaceAll(/^\s*#.*$/gm, '').replaceAll('$$', '').match(/\$.*?[}\s]/g)!;
+  const variables = composeText(file)
+    .replaceAll(/^\s*#.*$/gm, '')
+    .replaceAll('$$', '')
+    .match(/\$.*?[}\s]/g)!;
   for (const variable of variables) expect(variable).toMatch(/^\$\{[A-Z_]+:-.+\}$/);
 });
 
@@ -90,7 +106,12 @@ test("a worker's settings are those that it has by itself, and can be given", ()
   const own = readConfig({});
   const { environment } = readCompose('docker-compose.yml').services['worker']!;
   const { burst, slots, waitSlots, cachedWorkflows } = readConfig(environment as NodeJS.ProcessEnv);
-  expect({ burst, slots, waitSlots, cachedWorkflows }).toEqual({ burst: own.burst, slots: own.slots, waitSlots: own.waitSlots, cachedWorkflows: own.cachedWorkflows });
+  expect({ burst, slots, waitSlots, cachedWorkflows }).toEqual({
+    burst: own.burst,
+    slots: own.slots,
+    waitSlots: own.waitSlots,
+    cachedWorkflows: own.cachedWorkflows,
+  });
   const given = { DROVER_BURST: '1', DROVER_SLOTS: '2', DROVER_WAIT_SLOTS: '3', DROVER_CACHED_WORKFLOWS: '4' };
   expect(readCompose('docker-compose.yml', given).services['worker']!.environment).toMatchObject(given);
 });
@@ -110,21 +131,32 @@ test('a worker that is asked to end is given the time that it takes for that', (
   expect(parseInt(worker.stop_grace_period!, 10)).toBeGreaterThan(grace);
 });
 
-test.each([['setup', setup], ['worker', worker]])('%s may do nothing to the machine', (_name, service) => {
+test.each([
+  ['setup', setup],
+  ['worker', worker],
+])('%s may do nothing to the machine', (_name, service) => {
   expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
 });
 
 test('drover gets the kubeconfig where it looks for it, to read, as the user that the image names', () => {
   for (const service of [setup, worker]) {
     expect(service.volumes).toEqual([
-      { type: 'bind', source: '~/.kube/config', target: service.environment!['KUBECONFIG'], read_only: true, bind: { create_host_path: false } },
+      {
+        type: 'bind',
+        source: '~/.kube/config',
+        target: service.environment!['KUBECONFIG'],
+        read_only: true,
+        bind: { create_host_path: false },
+      },
     ]);
     expect(service.user).toBe(lastOf('USER'));
   }
-  expect(readCompose('docker-compose.yml', { KUBECONFIG: '/k' }).services['worker']!.volumes![0]).toMatchObject({ source: '/k' });
+  expect(readCompose('docker-compose.yml', { KUBECONFIG: '/k' }).services['worker']!.volumes![0]).toMatchObject({
+    source: '/k',
+  });
 });
 
-test("the worker understands its environment, and tells of its health where it is asked", () => {
+test('the worker understands its environment, and tells of its health where it is asked', () => {
   const environment = { ...imageEnvironment(), ...worker.environment };
   const known = textOf('workers/config.ts');
   for (const name of Object.keys(environment)) {
@@ -132,10 +164,16 @@ test("the worker understands its environment, and tells of its health where it i
     if (name.startsWith('DROVER_')) expect(known).toContain(`${name}:`);
   }
   expect(readConfig(environment)).toMatchObject({ cluster: 'default', health: { address: '0.0.0.0', port: 8080 } });
-  expect(worker.healthcheck!.test).toEqual(['CMD', ...(JSON.parse(lastOf('HEALTHCHECK').split(' CMD ')[1]!) as string[])]);
+  expect(worker.healthcheck!.test).toEqual([
+    'CMD',
+    ...(JSON.parse(lastOf('HEALTHCHECK').split(' CMD ')[1]!) as string[]),
+  ]);
 });
 
-test.each([['setup', setup], ['worker', worker]])('drover has the command that %s runs', async (_name, { command }) => {
+test.each([
+  ['setup', setup],
+  ['worker', worker],
+])('drover has the command that %s runs', async (_name, { command }) => {
   const { stdout } = await run(process.execPath, ['clients/bin.js', ...command!, '--help']);
   expect(stdout).toContain(`drover ${command![0]}`);
 });

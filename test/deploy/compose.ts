@@ -36,6 +36,9 @@ const asText = (key: unknown, value: unknown): unknown =>
 
 /** The file as Compose reads it: variables filled in from `env` or with their defaults, `$$` made `$`. */
 export function readCompose(file: string, env: Record<string, string> = {}): Compose {
-  const filled = composeText(file).replaceAll(VARIABLE, (_, dollar: string | undefined, name: string, otherwise: string) => dollar ?? (env[name] || otherwise));
+  const filled = composeText(file).replaceAll(
+    VARIABLE,
+    (_, dollar: string | undefined, name: string, otherwise: string) => dollar ?? (env[name] || otherwise),
+  );
   return parse(filled, asText, { merge: true }) as Compose;
 }

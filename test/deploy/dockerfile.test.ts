@@ -13,7 +13,20 @@ test('the image runs as a user who is not root, given by number', () => {
 
 test('what is no part of the program stays out of the image', () => {
   const isSent = dockerIgnore();
-  const paths = ['.git/config', 'node_modules/zod/package.json', 'test/deploy/compose.ts', 'docs/deploy.md', 'deploy/worker.yaml', '.env', 'kubeconfig', 'README.md'];
+  const paths = [
+    '.git/config',
+    'node_modules/zod/package.json',
+    'test/deploy/compose.ts',
+    'docs/deploy.md',
+    'deploy/worker.yaml',
+    '.env',
+    'kubeconfig',
+    'README.md',
+  ];
   expect(paths.filter(isSent)).toEqual([]);
-  expect(['package.json', 'clients/bin.js', 'workers/main.ts', 'workflows/pool/pool.ts', 'deploy/build.ts'].filter((path) => !isSent(path))).toEqual([]);
+  expect(
+    ['package.json', 'clients/bin.js', 'workers/main.ts', 'workflows/pool/pool.ts', 'deploy/build.ts'].filter(
+      (path) => !isSent(path),
+    ),
+  ).toEqual([]);
 });

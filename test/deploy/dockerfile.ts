@@ -17,7 +17,11 @@ const project = new URL('../../', import.meta.url);
 
 export function readStages(): Stage[] {
   const text = readFileSync(new URL('Dockerfile', project), 'utf8');
-  const lines = text.replaceAll(/^\s*#.*\n/gm, '').replaceAll(/\\\n\s*/g, ' ').split('\n').filter((line) => line.trim() !== '');
+  const lines = text
+    .replaceAll(/^\s*#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
   const stages: Stage[] = [];
   for (const line of lines) {
     const [, name = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
@@ -29,16 +33,28 @@ export function readStages(): Stage[] {
 }
 
 /** The last instruction of this name in the image that is built. */
-export const lastOf = (name: string): string => readStages().at(-1)!.instructions.findLast((one) => one.name === name)!.rest;
+export const lastOf = (name: string): string =>
+  readStages()
+    .at(-1)!
+    .instructions.findLast((one) => one.name === name)!.rest;
 
 /** The variables that the image sets. */
 export const imageEnvironment = (): Record<string, string> =>
-  Object.fromEntries(lastOf('ENV').split(/\s+/).map((pair) => pair.split('=') as [string, string]));
+  Object.fromEntries(
+    lastOf('ENV')
+      .split(/\s+/)
+      .map((pair) => pair.split('=') as [string, string]),
+  );
 
-/** Whether .dockerignore lets a file of the project into the build; as Docker reads it, the last rule that fits decides. */
+/**
+ * Whether .dockerignore lets a file of the project into the build; as Docker reads it, the last rule that fits decides.
+ */
 export function dockerIgnore(): (path: string) => boolean {
   const text = readFileSync(new URL('.dockerignore', project), 'utf8');
-  const rules = text.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+  const rules = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
   const beyond = rules.find((rule) => rule !== '*' && /[*?[]/.test(rule));
   if (beyond !== undefined) throw new Error(`.dockerignore: "${beyond}" is more than this test understands`);
   return (path) => rules.findLast((rule) => fits(path, rule.replace(/^!/, '')))?.startsWith('!') ?? true;

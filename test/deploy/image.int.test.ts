@@ -5,16 +5,18 @@ import { createServer, type AddressInfo } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import packageLock from '../../package-lock.json' with { type: 'json' };
 import { defaultCache } from '../../dev/paths.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
+import packageLock from '../../package-lock.json' with { type: 'json' };
 import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
 import { readCompose, type ComposeService } from './compose.ts';
 import { ended, Image } from './image.ts';
 
 const run = promisify(execFile);
 const fleet = aFleet({ workers: 0 });
-const { services } = readCompose('docker-compose.yml') as { services: Record<'temporal' | 'temporal-namespace' | 'setup' | 'worker', ComposeService> };
+const { services } = readCompose('docker-compose.yml') as {
+  services: Record<'temporal' | 'temporal-namespace' | 'setup' | 'worker', ComposeService>;
+};
 
 // An image holds Linux programs, whatever machine it is built on.
 describe.runIf(process.platform === 'linux')('the image', () => {
@@ -29,12 +31,21 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     const packages = Object.entries(packageLock.packages as Record<string, { dev?: boolean }>);
     const made = packages.filter(([path, { dev = false }]) => dev && existsSync(image.path(join('app', path))));
     expect(made).toEqual([]);
-    expect(readdirSync(image.path('app')).toSorted()).toEqual(['chunks', 'drover.mjs', 'healthcheck.mjs', 'node_modules', 'workflows.js']);
+    expect(readdirSync(image.path('app')).toSorted()).toEqual([
+      'chunks',
+      'drover.mjs',
+      'healthcheck.mjs',
+      'node_modules',
+      'workflows.js',
+    ]);
     expect(readdirSync(image.path('app/node_modules/@temporalio/core-bridge/releases'))).toHaveLength(1);
   });
 
   test('says of a command that is none what there is, and fails', async () => {
-    expect(await ended(image.start(['wroker']))).toMatchObject({ code: 2, output: expect.stringContaining('worker') as string });
+    expect(await ended(image.start(['wroker']))).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('worker') as string,
+    });
   });
 
   test('says of a stack of its own where it can be had', async () => {
@@ -60,10 +71,14 @@ describe.runIf(process.platform === 'linux')('the image', () => {
       };
     };
 
-    expect(await ended(image.start(setup.command, environmentOf(setup)))).toEqual({ code: 0, output: expect.any(String) as string });
+    expect(await ended(image.start(setup.command, environmentOf(setup)))).toEqual({
+      code: 0,
+      output: expect.any(String) as string,
+    });
 
     const env = environmentOf(worker);
-    const healthcheck = async (): Promise<number | null> => (await ended(image.exec(worker.healthcheck!.test!.slice(1), env))).code;
+    const healthcheck = async (): Promise<number | null> =>
+      (await ended(image.exec(worker.healthcheck!.test!.slice(1), env))).code;
     expect(await healthcheck()).toBe(1);
     const running = image.start(worker.command, env);
     const end = ended(running);
@@ -89,7 +104,13 @@ test("the compose file makes Temporal's namespace, and finds it when it starts a
   symlinkSync(temporal, join(programs, 'temporal'));
   const TEMPORAL_ADDRESS = fleet().stack.temporalAddress;
   const { entrypoint = [], command = [], environment } = services['temporal-namespace'];
-  const env = { ...environment, HOME: programs, PATH: [programs, process.env['PATH']].join(delimiter), TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE: 'fleets' };
+  const env = {
+    ...environment,
+    HOME: programs,
+    PATH: [programs, process.env['PATH']].join(delimiter),
+    TEMPORAL_ADDRESS,
+    TEMPORAL_NAMESPACE: 'fleets',
+  };
   const [shell = '', ...args] = [...entrypoint, ...command];
   const made = await run(shell, args, { env, timeout: 60_000 });
   expect(made.stdout).toContain('Namespace fleets successfully registered');
@@ -98,7 +119,11 @@ test("the compose file makes Temporal's namespace, and finds it when it starts a
 
   const isHealthy = (address: string): Promise<unknown> => {
     const [, program = '', ...words] = services.temporal.healthcheck!.test!;
-    return run(program, words.map((word) => word.replace('127.0.0.1:7233', address)), { env });
+    return run(
+      program,
+      words.map((word) => word.replace('127.0.0.1:7233', address)),
+      { env },
+    );
   };
   await isHealthy(TEMPORAL_ADDRESS);
   await expect(isHealthy('127.0.0.1:1')).rejects.toMatchObject({ code: 1 });

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from './dockerfile.ts';
 import { spawnLeashed } from '../leashed.ts';
+import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from './dockerfile.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
 /**
- * What `docker build` would make of the Dockerfile, below a folder instead of in an image: the same files by the same COPY and
- * RUN lines, with the Node of these tests for the base image's.
+ * What `docker build` would make of the Dockerfile, below a folder instead of in an image: the same files by the same
+ * COPY and RUN lines, with the Node of these tests for the base image's.
  */
 export class Image {
   readonly root: string;
@@ -40,7 +40,10 @@ export class Image {
     return join(this.root, path);
   }
 
-  /** Runs the entrypoint with `args`, or with the image's own, as the image's user, who can write nowhere, and with no variables but the image's and these. */
+  /**
+   * Runs the entrypoint with `args`, or with the image's own, as the image's user, who can write nowhere, and with no
+   * variables but the image's and these.
+   */
   start(args: string[] = JSON.parse(lastOf('CMD')) as string[], env: Record<string, string> = {}): ChildProcess {
     return this.exec([...(JSON.parse(lastOf('ENTRYPOINT')) as string[]), ...args], env);
   }
@@ -92,20 +95,34 @@ function copy(words: string[], folder: string, stages: Map<string, string>): voi
       const path = join(stages.get(from)!, source);
       const to = statSync(path).isDirectory() ? target : join(target, basename(source));
       cpSync(path, join(folder, to), { recursive: true, verbatimSymlinks: true });
-    } else for (const file of sentFiles(source)) cpSync(join(project, file), join(folder, target, source === '.' ? file : basename(file)));
+    } else
+      for (const file of sentFiles(source))
+        cpSync(join(project, file), join(folder, target, source === '.' ? file : basename(file)));
   }
 }
 
 /** What of the project goes to the builder: of a clone's files, those that .dockerignore lets through. */
 function sentFiles(source: string): string[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', source], { cwd: project, encoding: 'utf8' });
-  return listed.split('\n').filter((file) => file !== '' && existsSync(join(project, file))).filter(dockerIgnore());
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', source], {
+    cwd: project,
+    encoding: 'utf8',
+  });
+  return listed
+    .split('\n')
+    .filter((file) => file !== '' && existsSync(join(project, file)))
+    .filter(dockerIgnore());
 }
 
 function runLine(line: string, cwd: string): void {
   // What a RUN line may do in an image, it may not do to this machine.
   if (/(^|[\s"'=])\//.test(line)) throw new Error(`RUN ${line}: names a path outside of its folder`);
-  const { PATH, ...env } = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/.test(name)));
+  const { PATH, ...env } = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/.test(name)),
+  );
   const path = [dirname(process.execPath), PATH].join(delimiter);
-  execFileSync('sh', ['-c', line], { cwd, env: { ...env, PATH: path, npm_config_prefer_offline: 'true' }, stdio: ['ignore', 'ignore', 'pipe'] });
+  execFileSync('sh', ['-c', line], {
+    cwd,
+    env: { ...env, PATH: path, npm_config_prefer_offline: 'true' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }

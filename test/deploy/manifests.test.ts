@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import packageJson from '../../package.json' with { type: 'json' };
 import { droverCrds } from '../../api/crd/crds.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../workers/config.ts';
 import { imageEnvironment } from './dockerfile.ts';
 import { readManifests, rightsOf, rulesOf } from './rights.ts';
@@ -27,17 +27,23 @@ interface Pod {
 const kustomization = parse(readFileSync(new URL('kustomization.yaml', folder), 'utf8')) as Kustomization;
 const [deployment, disruption] = readManifests('worker.yaml');
 const [job] = readManifests('setup.yaml');
-const containerOf = (object: object): Pod['containers'][number] => (object as { spec: { template: { spec: Pod } } }).spec.template.spec.containers[0]!;
+const containerOf = (object: object): Pod['containers'][number] =>
+  (object as { spec: { template: { spec: Pod } } }).spec.template.spec.containers[0]!;
 const plurals = droverCrds().map(({ spec }) => spec.names.plural);
-const roleOf = (file: string, name: string) => readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
+const roleOf = (file: string, name: string) =>
+  readManifests(file).find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!;
 
 test('the kustomization holds every manifest of the folder', () => {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.yaml') && file !== 'kustomization.yaml');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.yaml') && file !== 'kustomization.yaml',
+  );
   expect(kustomization.resources.toSorted()).toEqual(files.toSorted());
 });
 
-test('the roles speak of each of drover\'s kinds', () => {
-  expect(rulesOf(roleOf('rbac/setup.yaml', 'drover-setup'))[0]!.resourceNames).toEqual(droverCrds().map(({ metadata }) => metadata.name));
+test("the roles speak of each of drover's kinds", () => {
+  expect(rulesOf(roleOf('rbac/setup.yaml', 'drover-setup'))[0]!.resourceNames).toEqual(
+    droverCrds().map(({ metadata }) => metadata.name),
+  );
   for (const plural of plurals) {
     expect(rightsOf(roleOf('rbac/setup.yaml', 'drover-setup'))).toContain(`list ${plural}.drover.dev`);
     expect(rightsOf(roleOf('rbac/worker.yaml', 'drover-worker'))).toContain(`patch ${plural}.drover.dev/status`);
@@ -47,7 +53,10 @@ test('the roles speak of each of drover\'s kinds', () => {
 });
 
 test('the pods run this version of drover, with the commands that it has', () => {
-  expect([deployment!, job!].map((object) => containerOf(object).image)).toEqual([`drover:${packageJson.version}`, `drover:${packageJson.version}`]);
+  expect([deployment!, job!].map((object) => containerOf(object).image)).toEqual([
+    `drover:${packageJson.version}`,
+    `drover:${packageJson.version}`,
+  ]);
   expect([deployment!, job!].map((object) => containerOf(object).args)).toEqual([['worker'], ['setup']]);
 });
 
@@ -68,15 +77,29 @@ test('a disruption leaves a worker, and there are more than that', () => {
 test('the pods are configured by variables that drover reads', () => {
   const [{ name, literals }] = kustomization.configMapGenerator as [Kustomization['configMapGenerator'][number]];
   for (const object of [deployment!, job!]) {
-    expect(containerOf(object).envFrom).toEqual([{ configMapRef: { name } }, { secretRef: { name: 'drover-temporal', optional: true } }]);
+    expect(containerOf(object).envFrom).toEqual([
+      { configMapRef: { name } },
+      { secretRef: { name: 'drover-temporal', optional: true } },
+    ]);
   }
-  expect(literals.map((literal) => literal.split('=')[0])).toEqual(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'DROVER_CLUSTER']);
-  expect(() => readConfig(Object.fromEntries(literals.map((literal) => literal.split('=') as [string, string])))).not.toThrow();
+  expect(literals.map((literal) => literal.split('=')[0])).toEqual([
+    'TEMPORAL_ADDRESS',
+    'TEMPORAL_NAMESPACE',
+    'DROVER_CLUSTER',
+  ]);
+  expect(() =>
+    readConfig(Object.fromEntries(literals.map((literal) => literal.split('=') as [string, string]))),
+  ).not.toThrow();
 });
 
 test('docs/deploy.md lists the variables of the worker, with their defaults', () => {
   const page = readFileSync(new URL('../docs/deploy.md', folder), 'utf8');
-  const rows = new Map([...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]*) \|/gm)].map(([, name = '', value = '']) => [name, value.replaceAll('`', '').trim()]));
+  const rows = new Map(
+    [...page.matchAll(/^\| `([A-Z_]+)` \| ([^|]*) \|/gm)].map(([, name = '', value = '']) => [
+      name,
+      value.replaceAll('`', '').trim(),
+    ]),
+  );
   const source = readFileSync(new URL('../workers/config.ts', folder), 'utf8');
   const read = [...source.matchAll(/^ {2}([A-Z_]+): /gm)].map(([, name = '']) => name);
   expect(read.filter((name) => !rows.has(name))).toEqual([]);

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
 import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
-import type { PoolSpec } from '../../api/pool/pool.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { KubeObject } from '../../api/objects.ts';
+import type { PoolSpec } from '../../api/pool/pool.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { withDisk } from '../integration/healing/healings.ts';
@@ -17,7 +17,10 @@ beforeAll(() => createServiceAccounts(fleet().kube));
 type Template = PoolSpec['template'];
 
 /** The template with something else in its VMIs' spec or metadata. */
-function withVmi(template: Template, { cores, label, runStrategy }: { cores?: number; label?: string; runStrategy?: string }): Template {
+function withVmi(
+  template: Template,
+  { cores, label, runStrategy }: { cores?: number; label?: string; runStrategy?: string },
+): Template {
   const { spec } = structuredClone(template);
   const vmi = spec.template as { metadata: object; spec: { domain: object } };
   if (cores !== undefined) vmi.spec.domain = { ...vmi.spec.domain, cpu: { cores } };
@@ -30,12 +33,20 @@ const runs = (namespace: string, pool: string, template: Template): Promise<void
   until(async () => {
     const { spec, status } = (await fleet().pool(namespace, pool))!;
     const revision = revisionOf(template);
-    expect(status).toMatchObject({ readyReplicas: spec.replicas, updatedReplicas: spec.replicas, currentRevision: revision });
-    const guests = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.filter(({ metadata }) => metadata.name.startsWith(`${pool}-`));
-    expect(guests.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(Array.from({ length: spec.replicas }, () => revision));
+    expect(status).toMatchObject({
+      readyReplicas: spec.replicas,
+      updatedReplicas: spec.replicas,
+      currentRevision: revision,
+    });
+    const guests = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.filter(({ metadata }) =>
+      metadata.name.startsWith(`${pool}-`),
+    );
+    expect(guests.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(
+      Array.from({ length: spec.replicas }, () => revision),
+    );
   });
 
-test("a worker does all of its work with the rights of its service account, and uses each of them", async () => {
+test('a worker does all of its work with the rights of its service account, and uses each of them', async () => {
   const used = new Set<string>();
   const proxy = await chaosProxy(await kubeconfigOf(fleet(), 'drover-worker'), (method, path) => {
     used.add(rightFor(method, path));
@@ -52,31 +63,53 @@ test("a worker does all of its work with the rights of its service account, and 
   const labelled = withVmi(larger, { label: 'new' });
   await fleet().patchPool(namespace, 'web', { template: labelled });
   await runs(namespace, 'web', labelled);
-  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'json', [{ op: 'replace', path: '/spec/template', value: larger }]);
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'json', [
+    { op: 'replace', path: '/spec/template', value: larger },
+  ]);
   await runs(namespace, 'web', larger);
   await fleet().patchPool(namespace, 'web', { revisionHistoryLimit: 0, replicas: 1 });
   await until(async () => {
     expect(await fleet().vmNames(namespace, 'web')).toHaveLength(1);
-    expect((await fleet().kube.list<KubeObject>(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=web` })).items.map(({ metadata }) => metadata.name)).toEqual([`web-${revisionOf(larger)}`]);
+    expect(
+      (
+        await fleet().kube.list<KubeObject>(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=web` })
+      ).items.map(({ metadata }) => metadata.name),
+    ).toEqual([`web-${revisionOf(larger)}`]);
   });
 
   const byHand = withVmi(runningTemplate, { runStrategy: 'Manual' });
   await fleet().createPool(namespace, 'hand', { replicas: 1, template: byHand });
   await fleet().settled(namespace, 'hand', namesUpTo('hand', 1));
-  await fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/hand-1/start`, body: {} });
+  await fleet().kube.request({
+    method: 'PUT',
+    path: `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/hand-1/start`,
+    body: {},
+  });
   await runs(namespace, 'hand', byHand);
   const largerByHand = withVmi(byHand, { cores: 2 });
   await fleet().patchPool(namespace, 'hand', { template: largerByHand });
   await runs(namespace, 'hand', largerByHand);
 
   // A VM that never starts, and is replaced once: whether its disk is older than it is asked of the claim.
-  await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } } });
+  await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+    metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } },
+  });
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  await fleet().createPool(namespace, 'sick', { replicas: 1, template, autohealing: { startupFailureThreshold: 2, backoff: { initial: '1h' } } });
-  await until(async () => expect((await fleet().pool(namespace, 'sick'))?.status?.healing?.cycles).toMatchObject([{ phase: 'Waiting' }]));
+  await fleet().createPool(namespace, 'sick', {
+    replicas: 1,
+    template,
+    autohealing: { startupFailureThreshold: 2, backoff: { initial: '1h' } },
+  });
+  await until(async () =>
+    expect((await fleet().pool(namespace, 'sick'))?.status?.healing?.cycles).toMatchObject([{ phase: 'Waiting' }]),
+  );
 
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {} });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1 });
+  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+    phase: 'Complete',
+    patched: 2,
+    restarted: 1,
+  });
 
   const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
   // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.

@@ -10,17 +10,24 @@ interface Rule {
 }
 
 export const readManifests = (file: string): KubeObject[] =>
-  parseAllDocuments(readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')).map((document) => document.toJS() as KubeObject);
+  parseAllDocuments(readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')).map(
+    (document) => document.toJS() as KubeObject,
+  );
 
 export const rulesOf = (role: KubeObject): Rule[] => role['rules'] as Rule[];
 
 /** All that a role allows, each as `verb resource.group` or `verb resource.group/subresource`. */
 export const rightsOf = (role: KubeObject): string[] =>
   rulesOf(role)
-    .flatMap(({ apiGroups, resources, verbs }) => apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => right(verb, group, ...resource.split('/'))))))
+    .flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => right(verb, group, ...resource.split('/')))),
+      ),
+    )
     .sort();
 
-const PATH = /^\/(?:api|apis\/([^/]+))\/[^/]+(?:\/namespaces\/[^/]+)?\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?(?:\?(.*))?$/;
+const PATH =
+  /^\/(?:api|apis\/([^/]+))\/[^/]+(?:\/namespaces\/[^/]+)?\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?(?:\?(.*))?$/;
 const WRITES: Record<string, string> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
 /** The right that a call to the API server takes, in the words of `rightsOf`. */

@@ -1,16 +1,22 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
+import { Namespaces, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { Namespaces, type Resource } from '../../api/resources.ts';
 import type { TestFleet } from '../integration/fleet.ts';
 import { readManifests } from './rights.ts';
 
 /** The namespace that the manifests put drover's service accounts in. */
 export const NAMESPACE = 'drover';
 
-const rbac = (plural: string, kind: string): Resource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', plural, kind, namespaced: false });
+const rbac = (plural: string, kind: string): Resource => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural,
+  kind,
+  namespaced: false,
+});
 export const ClusterRoles = rbac('clusterroles', 'ClusterRole');
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding');
 const KINDS: Record<string, Resource> = {
@@ -22,7 +28,9 @@ const KINDS: Record<string, Resource> = {
 
 /** Makes drover's service accounts in the cluster, with their rights, as the manifests have them. */
 export async function createServiceAccounts(kube: KubeClient): Promise<void> {
-  for (const object of ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'].flatMap(readManifests)) {
+  for (const object of ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'].flatMap(
+    readManifests,
+  )) {
     const resource = KINDS[object.kind!]!;
     if (resource.namespaced) object.metadata.namespace = NAMESPACE;
     await kube.create(resource, object);

@@ -1,24 +1,29 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { VirtualMachines } from '../../api/resources.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { choosePorts } from '../../dev/process/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, servers, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
 /** A supervisor that died can't end its processes; the leash gives them two seconds. */
 const LEASH_ENDS_WITHIN = { timeout: 20_000 };
 
-const spawnDrover = (args: string[]): ChildProcess => spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+const spawnDrover = (args: string[]): ChildProcess =>
+  spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
 
 async function drover(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawnDrover(args);
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout!), text(child.stderr!), once(child, 'exit') as Promise<[number | null]>]);
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout!),
+    text(child.stderr!),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
   return { code, stdout, stderr };
 }
 
@@ -29,10 +34,13 @@ function ownState(): string {
   return state;
 }
 
-const pidsIn = (state: string): number[] => (readStackRecord(join(state, 'stack.json'))?.processes ?? []).map(({ pid }) => pid);
+const pidsIn = (state: string): number[] =>
+  (readStackRecord(join(state, 'stack.json'))?.processes ?? []).map(({ pid }) => pid);
 
 /** `drover dev` in the foreground, once it has said that it is ready. */
-async function foreground(...args: string[]): Promise<{ child: ChildProcess; stdout: Promise<string>; stderr: () => string }> {
+async function foreground(
+  ...args: string[]
+): Promise<{ child: ChildProcess; stdout: Promise<string>; stderr: () => string }> {
   const child = spawnDrover(['dev', ...args]);
   onTestFinished(() => void child.kill('SIGKILL'));
   let stderr = '';
@@ -51,43 +59,75 @@ test('a detached stack is ready when the command returns, tells its status, and 
   await kubeOf(stack).create(ConfigMaps, configMap('here'));
 
   const status = await drover('dev', 'status', '--state', state);
-  expect(status).toMatchObject({ code: 0, stdout: expect.stringContaining(`the stack in ${state} is ready (pid ${stack.pid})`) });
+  expect(status).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`the stack in ${state} is ready (pid ${stack.pid})`),
+  });
   const { code, stdout } = await drover('dev', 'status', '-o', 'json', '--state', state);
   expect(code).toBe(0);
   const { processes, ...rest } = JSON.parse(stdout) as { processes: { name: string; pid: number }[] };
-  expect(rest).toMatchObject({ state, phase: 'ready', pid: stack.pid, temporalAddress: stack.temporalAddress, kubeconfig: stack.kubeconfig });
+  expect(rest).toMatchObject({
+    state,
+    phase: 'ready',
+    pid: stack.pid,
+    temporalAddress: stack.temporalAddress,
+    kubeconfig: stack.kubeconfig,
+  });
   expect(processes.map(({ name }) => name).sort()).toEqual(['etcd', 'kube-apiserver', 'temporal']);
 
   const second = await drover('dev', '--no-simulator', '--no-worker', '--state', state);
-  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining(`error: a stack runs in ${state} (pid ${stack.pid}, Web UI at`) });
+  expect(second).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`error: a stack runs in ${state} (pid ${stack.pid}, Web UI at`),
+  });
 
   expect(await drover('dev', 'stop', '--state', state)).toMatchObject({ code: 0, stdout: 'stopped\n' });
   expect(living([stack.pid, ...processes.map(({ pid }) => pid)])).toEqual([]);
-  expect(await drover('dev', 'status', '--state', state)).toMatchObject({ code: 1, stdout: `no stack runs in ${state}\n` });
-  expect(await drover('dev', 'stop', '--state', state)).toMatchObject({ code: 0, stdout: `no stack runs in ${state}\n` });
+  expect(await drover('dev', 'status', '--state', state)).toMatchObject({
+    code: 1,
+    stdout: `no stack runs in ${state}\n`,
+  });
+  expect(await drover('dev', 'stop', '--state', state)).toMatchObject({
+    code: 0,
+    stdout: `no stack runs in ${state}\n`,
+  });
 });
 
 test('a detached stack that can not start says why, and leaves nothing', async () => {
   const { temporal } = await choosePorts(['temporal'], {}, {});
   await servers({ ephemeral: true, ports: { temporal: temporal! } });
   const state = ownState();
-  const failed = await drover('dev', '--detach', '--no-simulator', '--no-worker', '--state', state, '--temporal-port', String(temporal));
+  const failed = await drover(
+    'dev',
+    '--detach',
+    '--no-simulator',
+    '--no-worker',
+    '--state',
+    state,
+    '--temporal-port',
+    String(temporal),
+  );
   expect(failed.code).toBe(1);
-  expect(failed.stderr).toMatch(new RegExp(`^error: port ${temporal} on 127.0.0.1 is taken; free it, or give another with --temporal-port$`, 'm'));
+  expect(failed.stderr).toMatch(
+    new RegExp(`^error: port ${temporal} on 127.0.0.1 is taken; free it, or give another with --temporal-port$`, 'm'),
+  );
   expect(existsSync(join(state, 'lock'))).toBe(false);
 });
 
-test.each([[[]], [['--detach']]])('a process that fails at the start %j is one sentence, with its log above', async (flags) => {
-  const state = ownState();
-  const broken = join(state, 'broken-etcd');
-  writeFileSync(broken, '#!/bin/sh\necho "no such flag" >&2\necho "usage: etcd" >&2\nexit 3\n', { mode: 0o755 });
-  vi.stubEnv('DROVER_ETCD', broken);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const failed = await drover('dev', ...flags, '--no-simulator', '--no-worker', '--state', state);
-  expect(failed).toMatchObject({ code: 1, stdout: '' });
-  expect(failed.stderr).toContain(`the last lines of ${state}/logs/etcd.log:\n  no such flag\n  usage: etcd\n`);
-  expect(failed.stderr.trimEnd().split('\n').at(-1)).toBe('error: etcd ended before it was ready (exit code 3)');
-});
+test.each([[[]], [['--detach']]])(
+  'a process that fails at the start %j is one sentence, with its log above',
+  async (flags) => {
+    const state = ownState();
+    const broken = join(state, 'broken-etcd');
+    writeFileSync(broken, '#!/bin/sh\necho "no such flag" >&2\necho "usage: etcd" >&2\nexit 3\n', { mode: 0o755 });
+    vi.stubEnv('DROVER_ETCD', broken);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const failed = await drover('dev', ...flags, '--no-simulator', '--no-worker', '--state', state);
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    expect(failed.stderr).toContain(`the last lines of ${state}/logs/etcd.log:\n  no such flag\n  usage: etcd\n`);
+    expect(failed.stderr.trimEnd().split('\n').at(-1)).toBe('error: etcd ended before it was ready (exit code 3)');
+  },
+);
 
 test('Ctrl-C ends the stack in order, and stdout has had only what a shell can read', async () => {
   const state = ownState();
@@ -160,11 +200,21 @@ test('with simulator and worker, all of it is there, whatever Temporal the shell
   vi.stubEnv('TEMPORAL_TLS', 'true');
   onTestFinished(() => void vi.unstubAllEnvs());
   const { child } = await foreground('--ephemeral', '--state', state);
-  expect(readStackRecord(join(state, 'stack.json'))?.names.sort()).toEqual(['etcd', 'kube-apiserver', 'simulator', 'temporal', 'worker']);
+  expect(readStackRecord(join(state, 'stack.json'))?.names.sort()).toEqual([
+    'etcd',
+    'kube-apiserver',
+    'simulator',
+    'temporal',
+    'worker',
+  ]);
   const kube = kubeOf({ kubeconfig: join(state, 'kubeconfig') });
-  const vm = { metadata: { name: 'a', namespace: 'default' }, spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } };
+  const vm = {
+    metadata: { name: 'a', namespace: 'default' },
+    spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+  };
   await kube.create(VirtualMachines, vm);
-  const isReady = async (): Promise<unknown> => (await kube.get(VirtualMachines, { namespace: 'default', name: 'a' }))['status'];
+  const isReady = async (): Promise<unknown> =>
+    (await kube.get(VirtualMachines, { namespace: 'default', name: 'a' }))['status'];
   await expect.poll(isReady, { timeout: 20_000 }).toMatchObject({ ready: true });
   const pids = pidsIn(state);
   expect(living(pids)).toHaveLength(5);
@@ -178,7 +228,10 @@ test.each([
   [['--address', 'x:1'], 'drover dev starts servers of its own: leave out --address'],
 ])('wrong usage %j is refused before anything is started', async (args, sentence) => {
   const state = stateFolder();
-  expect(await drover('dev', '--state', state, ...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(sentence) });
+  expect(await drover('dev', '--state', state, ...args)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(sentence),
+  });
   expect(existsSync(join(state, 'stack.json'))).toBe(false);
 });
 

@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { CustomResourceDefinitions } from '../../api/resources.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { defaultCache } from '../../dev/paths.ts';
 import { choosePorts } from '../../dev/process/ports.ts';
 import { startStack } from '../../dev/stack.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
-import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { ConfigMaps, configMap, kubeOf, living, pidsOf, servers, stateFolder } from './stacks.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
 
 async function temporalOf({ temporalAddress }: Stack): Promise<Client> {
   const connection = await Connection.connect({ address: temporalAddress, connectTimeout: 10_000 });
@@ -83,7 +83,9 @@ test('what Kubernetes and Temporal hold is there again after a restart, at the s
   expect(second.temporalAddress).toBe(first.temporalAddress);
   expect(second.temporalUi).toBe(first.temporalUi);
   expect(readFileSync(second.kubeconfig, 'utf8')).toBe(token);
-  expect(await kubeOf(second).get(ConfigMaps, { namespace: 'default', name: 'kept' })).toMatchObject({ data: { here: 'yes' } });
+  expect(await kubeOf(second).get(ConfigMaps, { namespace: 'default', name: 'kept' })).toMatchObject({
+    data: { here: 'yes' },
+  });
   const description = await (await temporalOf(second)).workflow.getHandle('kept').describe();
   expect(description.status.name).toBe('RUNNING');
 });
@@ -102,7 +104,9 @@ test('an ephemeral stack starts with nothing, keeps nothing, and leaves what a p
   expect(existsSync(join(state, 'ephemeral'))).toBe(false);
 
   const again = await servers({ state });
-  const names = (await kubeOf(again).list(ConfigMaps, { namespace: 'default' })).items.map(({ metadata: { name } }) => name);
+  const names = (await kubeOf(again).list(ConfigMaps, { namespace: 'default' })).items.map(
+    ({ metadata: { name } }) => name,
+  );
   expect(names).toContain('kept');
   expect(names).not.toContain('lost');
 });
@@ -110,7 +114,9 @@ test('an ephemeral stack starts with nothing, keeps nothing, and leaves what a p
 test('a second start in the same folder says that one runs, and leaves it alone', async () => {
   const stack = await servers({ ephemeral: true });
   const second = startStack({ state: stack.state, simulator: false, worker: false });
-  await expect(second).rejects.toThrow(`a stack runs in ${stack.state} (pid ${process.pid}, Web UI at ${stack.temporalUi})`);
+  await expect(second).rejects.toThrow(
+    `a stack runs in ${stack.state} (pid ${process.pid}, Web UI at ${stack.temporalUi})`,
+  );
   await kubeOf(stack).create(ConfigMaps, configMap('after'));
   expect(findStack(stack.state)).toBeDefined();
 });
@@ -129,8 +135,16 @@ test('a given port is used; one that is taken is a sentence that names it, with 
   expect(readFileSync(stack.kubeconfig, 'utf8')).toContain(`server: https://127.0.0.1:${apiserver}\n`);
 
   const state = stateFolder();
-  const second = startStack({ state, ephemeral: true, simulator: false, worker: false, ports: { apiserver: apiserver! } });
-  await expect(second).rejects.toThrow(`port ${apiserver} on 127.0.0.1 is taken; free it, or give another with --apiserver-port`);
+  const second = startStack({
+    state,
+    ephemeral: true,
+    simulator: false,
+    worker: false,
+    ports: { apiserver: apiserver! },
+  });
+  await expect(second).rejects.toThrow(
+    `port ${apiserver} on 127.0.0.1 is taken; free it, or give another with --apiserver-port`,
+  );
   expect(existsSync(join(state, 'lock'))).toBe(false);
   expect(existsSync(join(state, 'ephemeral'))).toBe(false);
 });
@@ -143,10 +157,15 @@ test('a process that is killed is started again, with what it held', async () =>
   await (await temporalOf(stack)).workflow.start('kept', { workflowId: 'kept', taskQueue: 'none' });
   for (const { name, pid } of stack.processes) {
     stack.kill(name, 'SIGKILL');
-    await expect.poll(() => progress, { timeout: 60_000 }).toContainEqual(expect.stringMatching(new RegExp(`^${name} is back \\(pid \\d+\\)$`)));
-    expect(progress.some((line) => line.startsWith(`${name} (pid ${pid}) ended (SIGKILL); it starts again in `))).toBe(true);
+    await expect
+      .poll(() => progress, { timeout: 60_000 })
+      .toContainEqual(expect.stringMatching(new RegExp(`^${name} is back \\(pid \\d+\\)$`)));
+    expect(progress.some((line) => line.startsWith(`${name} (pid ${pid}) ended (SIGKILL); it starts again in `))).toBe(
+      true,
+    );
   }
-  const read = (): Promise<unknown> => kube.get(ConfigMaps, { namespace: 'default', name: 'kept' }).catch(() => undefined);
+  const read = (): Promise<unknown> =>
+    kube.get(ConfigMaps, { namespace: 'default', name: 'kept' }).catch(() => undefined);
   await expect.poll(read, { timeout: 30_000 }).toMatchObject({ data: { here: 'yes' } });
   await kube.create(ConfigMaps, configMap('after'));
   const handle = (await temporalOf(stack)).workflow.getHandle('kept');
@@ -180,11 +199,15 @@ test('a process that does not come up is an error with what it logged, and nothi
     simulator: false,
     worker: false,
     onProgress: () => {
-      const { processes } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as { processes: { pid: number }[] };
+      const { processes } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as {
+        processes: { pid: number }[];
+      };
       for (const { pid } of processes) pids.add(pid);
     },
   });
-  await expect(failed).rejects.toThrow(/^kube-apiserver ended before it was ready \(exit code 3\); the last lines of .*kube-apiserver\.log:\n {2}Error: no such flag$/);
+  await expect(failed).rejects.toThrow(
+    /^kube-apiserver ended before it was ready \(exit code 3\); the last lines of .*kube-apiserver\.log:\n {2}Error: no such flag$/,
+  );
   expect(pids.size).toBeGreaterThan(0);
   expect(living([...pids])).toEqual([]);
   expect(existsSync(join(state, 'lock'))).toBe(false);
@@ -201,7 +224,9 @@ test('a signal ends the start, and what it had started', async () => {
     signal: interrupt.signal,
     onProgress: (line) => {
       if (line !== 'etcd is ready') return;
-      const { processes } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as { processes: { pid: number }[] };
+      const { processes } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as {
+        processes: { pid: number }[];
+      };
       pids = processes.map(({ pid }) => pid);
       interrupt.abort(new Error('enough'));
     },
@@ -232,7 +257,9 @@ test('CRDs that are given are served when the stack is ready', async () => {
   const kube = kubeOf(await servers({ state, ephemeral: true, kubevirtCrds: file }));
   const Herds = { group: 'example.com', version: 'v1', plural: 'herds', kind: 'Herd', namespaced: true };
   await kube.create(Herds, { metadata: { name: 'one', namespace: 'default' } });
-  expect(await kube.get(CustomResourceDefinitions, { name: 'herds.example.com' })).toMatchObject({ spec: { group: 'example.com' } });
+  expect(await kube.get(CustomResourceDefinitions, { name: 'herds.example.com' })).toMatchObject({
+    spec: { group: 'example.com' },
+  });
 });
 
 test('preparation runs when the servers are ready, with the environment that clients get', async () => {
@@ -248,10 +275,17 @@ test('preparation runs when the servers are ready, with the environment that cli
   await kubeOf(stack).get(ConfigMaps, { namespace: 'default', name: 'prepared' });
 });
 
-/** Temporal's first start notes its flags, awaits `goOn`, and fails as if a port were taken; the next ones are Temporal's own. */
+/**
+ * Temporal's first start notes its flags, awaits `goOn`, and fails as if a port were taken; the next ones are
+ * Temporal's own.
+ */
 async function temporalWhosePortIsTaken(state: string): Promise<{ flags: string; goOn: string }> {
   const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });
-  const [wrapper, flags, goOn] = ['temporal', 'flags', 'go-on'].map((name) => join(state, name)) as [string, string, string];
+  const [wrapper, flags, goOn] = ['temporal', 'flags', 'go-on'].map((name) => join(state, name)) as [
+    string,
+    string,
+    string,
+  ];
   const fails = `echo "$@" > ${flags}; while [ ! -e ${goOn} ]; do sleep 0.05; done; echo "bind: address already in use" >&2; exit 1`;
   writeFileSync(wrapper, `#!/bin/sh\n[ -e ${flags} ] && exec ${temporal} "$@"; ${fails}\n`, { mode: 0o755 });
   vi.stubEnv('DROVER_TEMPORAL', wrapper);
@@ -294,7 +328,9 @@ test('a first start that ends while Temporal makes its database leaves nothing t
     if (existsSync(join(state, 'data', 'temporal.db'))) interrupt.abort(new Error('enough'));
   }, 1);
   onTestFinished(() => clearInterval(looking));
-  await expect(startStack({ state, simulator: false, worker: false, signal: interrupt.signal })).rejects.toThrow('enough');
+  await expect(startStack({ state, simulator: false, worker: false, signal: interrupt.signal })).rejects.toThrow(
+    'enough',
+  );
   const next = await servers({ state });
   expect(next.processes).toHaveLength(3);
   expect(readdirSync(join(state, 'data')).filter((name) => name.endsWith('.unfinished'))).toEqual([]);

@@ -2,14 +2,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Resource } from '../../api/resources.ts';
+import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 import { startedAt } from '../../dev/process/process-identity.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import type { Resource } from '../../api/resources.ts';
-import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
 
-export const ConfigMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+export const ConfigMaps: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+  namespaced: true,
+};
 export const configMap = (name: string) => ({ metadata: { name, namespace: 'default' }, data: { here: 'yes' } });
 
 /** A folder that goes with the test. */
@@ -21,7 +27,12 @@ export function stateFolder(): string {
 
 /** The servers alone, unless `options` say otherwise; they end with the test. */
 export async function servers(options: Partial<StackOptions> = {}): Promise<Stack> {
-  const stack = await startStack({ state: options.state ?? stateFolder(), simulator: false, worker: false, ...options });
+  const stack = await startStack({
+    state: options.state ?? stateFolder(),
+    simulator: false,
+    worker: false,
+    ...options,
+  });
   onTestFinished(() => stack.stop());
   return stack;
 }

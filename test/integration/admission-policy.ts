@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { KubeClient } from '../../kubernetes/client.ts';
 import type { KubeObject } from '../../api/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { until } from './fleet.ts';
 
 const group = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const;

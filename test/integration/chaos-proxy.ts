@@ -1,21 +1,31 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 
-/** What becomes of a call: it passes, is answered without having reached the server, is done and never answered, or hangs. */
-export type Fate = 'pass' | 'drop-answer' | 'drop-call' | 'hang' | { status: number; retryAfter?: number; message?: string };
+/**
+ * What becomes of a call: it passes, is answered without having reached the server, is done and never answered, or
+ * hangs.
+ */
+export type Fate =
+  | 'pass'
+  | 'drop-answer'
+  | 'drop-call'
+  | 'hang'
+  | { status: number; retryAfter?: number; message?: string };
 
 /** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
 export async function chaosProxy(
   kubeconfig: string,
   fate: (method: string, path: string) => Fate | Promise<Fate>,
-  options: { /** So much later than the server tells it, watches hear of a change; in milliseconds. */ watchLag?: number } = {},
+  options: {
+    /** So much later than the server tells it, watches hear of a change; in milliseconds. */ watchLag?: number;
+  } = {},
 ): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
   const real = new KubeConfig();
   real.loadFromFile(kubeconfig);
@@ -29,7 +39,14 @@ export async function chaosProxy(
 
   const forward = (incoming: IncomingMessage, response: ServerResponse, drop: boolean): void => {
     const { method, url: path, headers } = incoming;
-    const options = { host: upstream.hostname, port: upstream.port, method, path, agent, headers: { ...headers, ...(tls.headers as Record<string, string>), host: upstream.host } };
+    const options = {
+      host: upstream.hostname,
+      port: upstream.port,
+      method,
+      path,
+      agent,
+      headers: { ...headers, ...(tls.headers as Record<string, string>), host: upstream.host },
+    };
     const call = httpsRequest(options, (answer) => {
       if (drop) {
         answer.resume().on('end', () => response.destroy());
@@ -56,7 +73,13 @@ export async function chaosProxy(
     if (what === 'pass' || what === 'drop-answer') forward(incoming, response, what === 'drop-answer');
     else if (what === 'drop-call') incoming.socket.destroy();
     else if (what !== 'hang') {
-      const status = { kind: 'Status', status: 'Failure', reason: 'Chaos', message: what.message ?? `the test answers ${what.status}`, code: what.status };
+      const status = {
+        kind: 'Status',
+        status: 'Failure',
+        reason: 'Chaos',
+        message: what.message ?? `the test answers ${what.status}`,
+        code: what.status,
+      };
       if (what.retryAfter !== undefined) response.setHeader('retry-after', what.retryAfter);
       response.writeHead(what.status, { 'content-type': 'application/json' }).end(JSON.stringify(status));
     }
@@ -72,7 +95,11 @@ export async function chaosProxy(
     rmSync(folder, { recursive: true });
   });
 
-  const cluster = { name: 'chaos', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true };
+  const cluster = {
+    name: 'chaos',
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    'insecure-skip-tls-verify': true,
+  };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',

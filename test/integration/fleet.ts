@@ -5,24 +5,25 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Condition } from '../../api/pool/status.ts';
-import { setup } from '../../clients/setup/setup.ts';
+import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { connectTemporal, type Temporal } from '../../clients/session/temporal.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
-import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
-import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { givenCluster } from '../cluster/given/given.ts';
 import { GivenStack } from '../cluster/given/given-stack.ts';
+import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnLeashed } from '../leashed.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
 
 /** KubeVirt's own CRDs, where the machine has them beside the project; the stack's own elsewhere. */
-const KUBEVIRT_CRDS = process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+const KUBEVIRT_CRDS =
+  process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
 
 export interface TestWorker {
   readonly pid: number;
@@ -42,7 +43,10 @@ export class TestFleet {
   constructor(stack: Stack, temporal: Temporal) {
     this.stack = stack;
     this.temporal = temporal;
-    this.kube = stack instanceof GivenStack ? stack.kube : new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
+    this.kube =
+      stack instanceof GivenStack
+        ? stack.kube
+        : new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
   }
 
   /** Path of a kubeconfig with the rights of a worker: on a stack of the test's own, every right. */
@@ -125,7 +129,9 @@ export class TestFleet {
 
   /** Names of the VMs that the pool owns, by number. */
   async vmNames(namespace: string, pool: string): Promise<string[]> {
-    const names = (await this.vms(namespace)).filter((vm) => controllerOf(vm)?.name === pool).map((vm) => vm.metadata.name);
+    const names = (await this.vms(namespace))
+      .filter((vm) => controllerOf(vm)?.name === pool)
+      .map((vm) => vm.metadata.name);
     return names.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   }
 
@@ -142,7 +148,9 @@ export class TestFleet {
 export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
 
 /** VMs that nobody starts: what is tested is their making, not their boot. */
-export const haltedTemplate: PoolSpec['template'] = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } };
+export const haltedTemplate: PoolSpec['template'] = {
+  spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
+};
 export const runningTemplate: PoolSpec['template'] = {
   spec: {
     runStrategy: 'Always',
@@ -153,14 +161,15 @@ export const runningTemplate: PoolSpec['template'] = {
   },
 };
 
-export const namesUpTo = (pool: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
+export const namesUpTo = (pool: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
 
 /** KubeVirt on a cluster that is given may be slower than the simulator. */
 const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
 
 /**
- * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker that is gone
- * several times over; and not until what is lost is looked for again, every five minutes.
+ * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker
+ * that is gone several times over; and not until what is lost is looked for again, every five minutes.
  */
 export async function until(assertions: () => Promise<void>, timeout = PATIENCE_MS): Promise<void> {
   let skipped: unknown;
@@ -179,7 +188,10 @@ interface FleetOptions {
   ephemeral?: boolean;
 }
 
-/** The one place that chooses what tests run on: a stack of the file's own with the simulator, or the cluster that was given. */
+/**
+ * The one place that chooses what tests run on: a stack of the file's own with the simulator, or the cluster that was
+ * given.
+ */
 function startServers({ simulator = true, ephemeral = true }: FleetOptions): Promise<Stack> {
   const given = givenCluster();
   if (given !== undefined) return GivenStack.start(given);
@@ -202,7 +214,8 @@ export function aFleet(options: FleetOptions = {}): () => TestFleet {
   });
   afterAll(async () => {
     await fleet?.end();
-    if (fleet !== undefined) rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    if (fleet !== undefined)
+      rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   return () => fleet!;
 }

@@ -3,11 +3,39 @@ import { expect, test } from 'vitest';
 import { ReadinessLog, type Change, type VmFacts, type VmiFacts } from './readiness-log.ts';
 
 const machine = { type: 'old', mark: null, record: null };
-const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({ uid: 'vm', strategy: 'Always', ready: true, asked: false, deleting: false, revision: 'r1', machine, ...facts });
-const guest = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({ uid, ready: true, deleting: false, final: false, revision: 'r1', ...facts });
+const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({
+  uid: 'vm',
+  strategy: 'Always',
+  ready: true,
+  asked: false,
+  deleting: false,
+  revision: 'r1',
+  machine,
+  ...facts,
+});
+const guest = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({
+  uid,
+  ready: true,
+  deleting: false,
+  final: false,
+  revision: 'r1',
+  ...facts,
+});
 
-const ofVm = (version: number, name: string, facts: VmFacts | null): Change => ({ kind: 'vm', name, version: BigInt(version), at: version, facts });
-const ofGuest = (version: number, name: string, facts: VmiFacts | null): Change => ({ kind: 'vmi', name, version: BigInt(version), at: version, facts });
+const ofVm = (version: number, name: string, facts: VmFacts | null): Change => ({
+  kind: 'vm',
+  name,
+  version: BigInt(version),
+  at: version,
+  facts,
+});
+const ofGuest = (version: number, name: string, facts: VmiFacts | null): Change => ({
+  kind: 'vmi',
+  name,
+  version: BigInt(version),
+  at: version,
+  facts,
+});
 
 function logOf(changes: Change[], from = 0): ReadinessLog {
   const log = new ReadinessLog();
@@ -55,13 +83,29 @@ test('each guest that came since is a restart, and carries the revision that it 
 
 test('what became of the machine type of a VM is told once for each change, whatever else changes', () => {
   const marked = { type: 'new', mark: 'id', record: '{}' };
-  const changed = [ofVm(20, 'a', vm({ machine: marked })), ofVm(22, 'a', vm({ machine: marked, ready: false })), ofVm(24, 'a', vm({ machine: { ...marked, mark: null } }))];
-  expect(logOf([...restart, ...changed], 9).machines().get('a')).toEqual([machine, marked, { ...marked, mark: null }]);
-  expect(logOf([...restart, ...changed], 20).machines().get('a')).toEqual([marked, { ...marked, mark: null }]);
+  const changed = [
+    ofVm(20, 'a', vm({ machine: marked })),
+    ofVm(22, 'a', vm({ machine: marked, ready: false })),
+    ofVm(24, 'a', vm({ machine: { ...marked, mark: null } })),
+  ];
+  expect(
+    logOf([...restart, ...changed], 9)
+      .machines()
+      .get('a'),
+  ).toEqual([machine, marked, { ...marked, mark: null }]);
+  expect(
+    logOf([...restart, ...changed], 20)
+      .machines()
+      .get('a'),
+  ).toEqual([marked, { ...marked, mark: null }]);
 });
 
 test('the history of a VM tells its changes in order', () => {
-  expect(logOf([...restart, ofVm(18, 'a', vm({ deleting: true })), ofVm(19, 'a', null)]).history('a').map(({ what }) => what)).toEqual([
+  expect(
+    logOf([...restart, ofVm(18, 'a', vm({ deleting: true })), ofVm(19, 'a', null)])
+      .history('a')
+      .map(({ what }) => what),
+  ).toEqual([
     'VM vm there with revision r1',
     'VM ready',
     'guest g1 there with revision r1',
@@ -107,10 +151,32 @@ test('the time that VMs were down is counted together', () => {
 
 test('guests that are sent away are told, with how many are down from then on', () => {
   const broken = ofVm(3, 'broken', vm({ ready: false }));
-  expect(logOf([...restart, broken], 9).departures()).toEqual([{ name: 'a', revision: 'r1', down: [{ name: 'a', since: 10 }, { name: 'broken', since: 3 }], version: 10n, at: 10 }]);
+  expect(logOf([...restart, broken], 9).departures()).toEqual([
+    {
+      name: 'a',
+      revision: 'r1',
+      down: [
+        { name: 'a', since: 10 },
+        { name: 'broken', since: 3 },
+      ],
+      version: 10n,
+      at: 10,
+    },
+  ]);
   expect(logOf([...restart, broken], 10).departures()).toEqual([]);
-  expect(logOf([broken, ofGuest(4, 'broken', guest('g', { ready: false })), ofGuest(5, 'broken', guest('g', { ready: false, deleting: true }))]).departures()).toEqual([]);
-  const scaledIn = [ofVm(1, 'a', vm()), ofGuest(2, 'a', guest('g')), ofVm(3, 'a', vm({ deleting: true })), ofGuest(4, 'a', guest('g', { ready: false, deleting: true }))];
+  expect(
+    logOf([
+      broken,
+      ofGuest(4, 'broken', guest('g', { ready: false })),
+      ofGuest(5, 'broken', guest('g', { ready: false, deleting: true })),
+    ]).departures(),
+  ).toEqual([]);
+  const scaledIn = [
+    ofVm(1, 'a', vm()),
+    ofGuest(2, 'a', guest('g')),
+    ofVm(3, 'a', vm({ deleting: true })),
+    ofGuest(4, 'a', guest('g', { ready: false, deleting: true })),
+  ];
   expect(logOf(scaledIn).departures()).toEqual([]);
 });
 
@@ -122,15 +188,26 @@ test('a change that is told twice, or late, or older than one that was told, cou
 });
 
 test('however the two streams interleave, the answers are the same', () => {
-  const streams = { vm: restart.filter(({ kind }) => kind === 'vm'), vmi: restart.filter(({ kind }) => kind === 'vmi') };
+  const streams = {
+    vm: restart.filter(({ kind }) => kind === 'vm'),
+    vmi: restart.filter(({ kind }) => kind === 'vmi'),
+  };
   const expected = logOf(restart, 9);
   fc.assert(
-    fc.property(fc.shuffledSubarray([...streams.vm.map(() => 'vm' as const), ...streams.vmi.map(() => 'vmi' as const)], { minLength: restart.length }), (turns) => {
-      const left = { vm: [...streams.vm], vmi: [...streams.vmi] };
-      const log = logOf(turns.map((kind) => left[kind].shift()!), 9);
-      expect(log.peak()).toEqual(expected.peak());
-      expect(log.history('a')).toEqual(expected.history('a'));
-      expect(log.restartsOf('a')).toEqual(expected.restartsOf('a'));
-    }),
+    fc.property(
+      fc.shuffledSubarray([...streams.vm.map(() => 'vm' as const), ...streams.vmi.map(() => 'vmi' as const)], {
+        minLength: restart.length,
+      }),
+      (turns) => {
+        const left = { vm: [...streams.vm], vmi: [...streams.vmi] };
+        const log = logOf(
+          turns.map((kind) => left[kind].shift()!),
+          9,
+        );
+        expect(log.peak()).toEqual(expected.peak());
+        expect(log.history('a')).toEqual(expected.history('a'));
+        expect(log.restartsOf('a')).toEqual(expected.restartsOf('a'));
+      },
+    ),
   );
 });

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 
 /** What the bookkeeping reads of a VM. */
 export interface VmFacts {
@@ -36,10 +36,11 @@ export interface VmiFacts {
 }
 
 /** One object as it was from a resource version on; null where it was gone. */
-export type Change = { name: string; version: bigint; /** When the watcher was told: milliseconds since the epoch. */ at: number } & (
-  | { kind: 'vm'; facts: VmFacts | null }
-  | { kind: 'vmi'; facts: VmiFacts | null }
-);
+export type Change = {
+  name: string;
+  version: bigint;
+  /** When the watcher was told: milliseconds since the epoch. */ at: number;
+} & ({ kind: 'vm'; facts: VmFacts | null } | { kind: 'vmi'; facts: VmiFacts | null });
 
 /** A VMI that a VM had. */
 export interface Guest {
@@ -80,9 +81,9 @@ interface State {
 }
 
 /**
- * What watches told of the VMs of a namespace and of their VMIs, put in order by resource version: all kinds share etcd's one
- * revision, so the order of two changes is known however the two streams delivered them. Answers go through the whole record
- * each time they are asked for, so that what arrives late still finds its place.
+ * What watches told of the VMs of a namespace and of their VMIs, put in order by resource version: all kinds share
+ * etcd's one revision, so the order of two changes is known however the two streams delivered them. Answers go through
+ * the whole record each time they are asked for, so that what arrives late still finds its place.
  */
 export class ReadinessLog {
   readonly #changes: Change[] = [];
@@ -118,8 +119,8 @@ export class ReadinessLog {
   }
 
   /**
-   * The instant, from the beginning of the recording on, at which the most VMs that were meant to run were not ready; with
-   * `replicas`, VMs that were missing to so many count too. Ready is a VM of which both it and its VMI say so.
+   * The instant, from the beginning of the recording on, at which the most VMs that were meant to run were not ready;
+   * with `replicas`, VMs that were missing to so many count too. Ready is a VM of which both it and its VMI say so.
    */
   peak({ replicas = 0 }: { replicas?: number } = {}): Peak {
     let peak: Peak = { unavailable: 0, names: [], version: this.#from, at: 0 };
@@ -129,7 +130,8 @@ export class ReadinessLog {
       else down.delete(name);
       const unavailable = down.size + Math.max(replicas - vms.size, 0);
       // Until the recording begins, only how it stood last.
-      if (version <= this.#from || unavailable > peak.unavailable) peak = { unavailable, names: [...down].sort(), version, at };
+      if (version <= this.#from || unavailable > peak.unavailable)
+        peak = { unavailable, names: [...down].sort(), version, at };
     });
     return peak;
   }
@@ -138,7 +140,10 @@ export class ReadinessLog {
     return this.peak(options).unavailable;
   }
 
-  /** Each time since the recording began that a guest of a ready VM was sent away; not with its VM, as when a pool gets smaller. */
+  /**
+   * Each time since the recording began that a guest of a ready VM was sent away; not with its VM, as when a pool gets
+   * smaller.
+   */
   departures(): Departure[] {
     const departures: Departure[] = [];
     const down = new Map<string, number>();
@@ -152,7 +157,8 @@ export class ReadinessLog {
       if (facts === null) before.delete(name);
       else before.set(name, facts);
       const goes = was?.ready === true && was.uid === facts?.uid && facts.deleting;
-      if (goes && wasUp && version > this.#from) departures.push({ name, revision: was.revision, down: listed(down), version, at });
+      if (goes && wasUp && version > this.#from)
+        departures.push({ name, revision: was.revision, down: listed(down), version, at });
     });
     return departures;
   }
@@ -182,7 +188,9 @@ export class ReadinessLog {
     return this.#guests(vm, this.#from);
   }
 
-  /** Of each VM: how its machine type and what tells of it stood when the recording began, and each other state since. */
+  /**
+   * Of each VM: how its machine type and what tells of it stood when the recording began, and each other state since.
+   */
   machines(): Map<string, MachineFacts[]> {
     const machines = new Map<string, MachineFacts[]>();
     this.#replay(({ kind, name, version, facts }) => {
@@ -202,7 +210,8 @@ export class ReadinessLog {
     this.#replay((change, { vms, vmis }) => {
       if (change.name !== vm) return;
       const [now, guest] = [vms.get(vm), vmis.get(vm)];
-      for (const what of [...vmWords(vmBefore, now), ...guestWords(guestBefore, guest)]) entries.push({ version: change.version, at: change.at, what });
+      for (const what of [...vmWords(vmBefore, now), ...guestWords(guestBefore, guest)])
+        entries.push({ version: change.version, at: change.at, what });
       [vmBefore, guestBefore] = [now, guest];
     });
     return entries;
@@ -214,10 +223,13 @@ export class ReadinessLog {
       if (change.kind !== 'vmi' || change.name !== vm || change.facts === null) return;
       const { uid, revision } = change.facts;
       const known = guests.get(uid);
-      if (known === undefined) guests.set(uid, { uid, startedWith: revision, revision, at: change.at, version: change.version });
+      if (known === undefined)
+        guests.set(uid, { uid, startedWith: revision, revision, at: change.at, version: change.version });
       else known.revision = revision;
     });
-    return [...guests.values()].filter(({ version }) => version > after).map(({ version: _version, ...guest }) => guest);
+    return [...guests.values()]
+      .filter(({ version }) => version > after)
+      .map(({ version: _version, ...guest }) => guest);
   }
 
   /** `state` is that after the change. */

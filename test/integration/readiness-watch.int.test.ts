@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { VirtualMachine } from '../../simulator/types.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../simulator/types.ts';
 import { aFleet, until } from './fleet.ts';
 import { ReadinessWatch } from './readiness-watch.ts';
 
@@ -13,7 +13,13 @@ async function watched(): Promise<{ namespace: string; watch: ReadinessWatch }> 
   onTestFinished(() => watch.stop());
   const metadata = { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' } };
   for (const name of NAMES) {
-    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } } });
+    await fleet().kube.create(VirtualMachines, {
+      metadata: { namespace, name },
+      spec: {
+        runStrategy: 'Always',
+        template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
+      },
+    });
   }
   await ready(namespace);
   await watch.startRecording();
@@ -29,7 +35,9 @@ const ready = (namespace: string): Promise<void> =>
 const restart = async (namespace: string, name: string): Promise<void> => {
   const { metadata } = await fleet().kube.get(VirtualMachineInstances, { namespace, name });
   await fleet().kube.delete(VirtualMachineInstances, { namespace, name }, { uid: metadata.uid });
-  await until(async () => expect((await fleet().kube.get(VirtualMachineInstances, { namespace, name })).metadata.uid).not.toBe(metadata.uid));
+  await until(async () =>
+    expect((await fleet().kube.get(VirtualMachineInstances, { namespace, name })).metadata.uid).not.toBe(metadata.uid),
+  );
 };
 
 test('sees each restart, and how many were down at once', async () => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { ReadinessLog, vmFacts, vmiFacts, type Change } from './readiness-log.ts';
 
 /** A stretch of the record in which changes may have been missed: the API server no longer had them. */
@@ -18,11 +18,12 @@ const WATCH_SECONDS = 60;
 const SETTLE_MS = 60_000;
 
 /**
- * An eye on the VMs of a namespace and on their VMIs that shares nothing with drover but the client: it keeps every change that
- * the API server told, from the list that it begins with until it is stopped. A watch that ends goes on from the last version
- * seen, so that nothing is missed; where the server no longer has that version, as after its own restart, it lists anew and notes
- * the gap, in which only what came and went again is lost. VMs and VMIs come in two streams whose order is no order of events:
- * the log puts them together by their resource versions, which both kinds take from etcd's one revision.
+ * An eye on the VMs of a namespace and on their VMIs that shares nothing with drover but the client: it keeps every
+ * change that the API server told, from the list that it begins with until it is stopped. A watch that ends goes on
+ * from the last version seen, so that nothing is missed; where the server no longer has that version, as after its own
+ * restart, it lists anew and notes the gap, in which only what came and went again is lost. VMs and VMIs come in two
+ * streams whose order is no order of events: the log puts them together by their resource versions, which both kinds
+ * take from etcd's one revision.
  */
 export class ReadinessWatch {
   readonly log = new ReadinessLog();
@@ -64,11 +65,18 @@ export class ReadinessWatch {
       if (listed > highest) highest = listed;
       const behind = (): boolean => {
         const names = new Set(items.map((item) => item.metadata.name));
-        if (items.some(({ metadata: { name, resourceVersion } }) => (this.log.newestOf(kind, name) ?? -1n) < BigInt(resourceVersion))) return true;
+        if (
+          items.some(
+            ({ metadata: { name, resourceVersion } }) =>
+              (this.log.newestOf(kind, name) ?? -1n) < BigInt(resourceVersion),
+          )
+        )
+          return true;
         return [...this.#present[kind]].some((name) => !names.has(name) && this.log.newestOf(kind, name)! <= listed);
       };
       while (behind()) {
-        if (Date.now() > deadline) throw new Error(`the watch of ${resource.plural} does not catch up with version ${listed}`);
+        if (Date.now() > deadline)
+          throw new Error(`the watch of ${resource.plural} does not catch up with version ${listed}`);
         await sleep(10);
       }
     }
@@ -82,7 +90,10 @@ export class ReadinessWatch {
 
   /** Puts all there is into the log, and takes out what is no more; the version from which a watch may go on. */
   async #list(stream: Stream): Promise<bigint> {
-    const { metadata, items } = await this.#kube.list(stream.resource, { namespace: this.#namespace, signal: this.#stop.signal });
+    const { metadata, items } = await this.#kube.list(stream.resource, {
+      namespace: this.#namespace,
+      signal: this.#stop.signal,
+    });
     const version = BigInt(metadata.resourceVersion);
     const names = new Set(items.map((item) => item.metadata.name));
     for (const name of this.#present[stream.kind]) if (!names.has(name)) this.#add(stream, name, version, null);
@@ -95,12 +106,18 @@ export class ReadinessWatch {
     let version = from;
     while (!signal.aborted) {
       try {
-        const query = { resourceVersion: String(version), allowWatchBookmarks: 'true', timeoutSeconds: String(WATCH_SECONDS) };
+        const query = {
+          resourceVersion: String(version),
+          allowWatchBookmarks: 'true',
+          timeoutSeconds: String(WATCH_SECONDS),
+        };
         for await (const event of this.#kube.watch(stream.resource, { namespace: this.#namespace, query, signal })) {
-          if (event.type === 'ERROR') throw new KubeError(event.object.code, event.object.reason ?? '', event.object.message ?? '');
+          if (event.type === 'ERROR')
+            throw new KubeError(event.object.code, event.object.reason ?? '', event.object.message ?? '');
           const { name, resourceVersion } = event.object.metadata;
           version = BigInt(resourceVersion);
-          if (event.type !== 'BOOKMARK') this.#add(stream, name, version, event.type === 'DELETED' ? null : event.object);
+          if (event.type !== 'BOOKMARK')
+            this.#add(stream, name, version, event.type === 'DELETED' ? null : event.object);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -127,8 +144,18 @@ export class ReadinessWatch {
     if (object === null) this.#present[kind].delete(name);
     else this.#present[kind].add(name);
     const common = { name, version, at: Date.now() };
-    if (kind === 'vm') this.log.add({ ...common, kind, facts: object === null ? null : vmFacts(object as Stored<VirtualMachine & KubeObject>) });
-    else this.log.add({ ...common, kind, facts: object === null ? null : vmiFacts(object as Stored<VirtualMachineInstance & KubeObject>) });
+    if (kind === 'vm')
+      this.log.add({
+        ...common,
+        kind,
+        facts: object === null ? null : vmFacts(object as Stored<VirtualMachine & KubeObject>),
+      });
+    else
+      this.log.add({
+        ...common,
+        kind,
+        facts: object === null ? null : vmiFacts(object as Stored<VirtualMachineInstance & KubeObject>),
+      });
   }
 }
 

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { KubeConfigError, loadKubeConfig } from '../../kubernetes/config.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'drover-kubeconfig-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -26,26 +26,64 @@ function fileOf(name: string, text: string): string {
   return file;
 }
 
-const clusterWith = (fields: object): object => ({ clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1', ...fields } }] });
+const clusterWith = (fields: object): object => ({
+  clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1', ...fields } }],
+});
 const userWith = (user: object): object => ({ users: [{ name: 'u', user }] });
 
 describe('what is wrong with a kubeconfig is told in one sentence with its name', () => {
   test.each([
-    ['broken YAML', 'clusters:\n  - name: [\n  foo: : bar\n', 'FILE is no kubeconfig: deficient indentation (3:3); give another with --kubeconfig'],
-    ['no YAML', '', 'FILE is no kubeconfig: expected a document, but the input is empty; give another with --kubeconfig'],
-    ['a Pod', 'apiVersion: v1\nkind: Pod\n', 'FILE is no kubeconfig: it has no clusters, contexts or users; give another with --kubeconfig'],
-    ['no server', kubeconfig({ clusters: [{ name: 'c', cluster: {} }] }), 'FILE is no kubeconfig: clusters[0].cluster.server is missing; give another with --kubeconfig'],
-    ['no current context', kubeconfig({ 'current-context': '' }), 'kubeconfig FILE has no current context; give --context with one of its own: x'],
-    ['a current context that is none', kubeconfig({ 'current-context': 'old' }), 'kubeconfig FILE has no context old, which it calls current; it has x'],
-    ['a cluster that is none', kubeconfig({ clusters: [] }), 'kubeconfig FILE: the cluster c of context x is not in it'],
+    [
+      'broken YAML',
+      'clusters:\n  - name: [\n  foo: : bar\n',
+      'FILE is no kubeconfig: deficient indentation (3:3); give another with --kubeconfig',
+    ],
+    [
+      'no YAML',
+      '',
+      'FILE is no kubeconfig: expected a document, but the input is empty; give another with --kubeconfig',
+    ],
+    [
+      'a Pod',
+      'apiVersion: v1\nkind: Pod\n',
+      'FILE is no kubeconfig: it has no clusters, contexts or users; give another with --kubeconfig',
+    ],
+    [
+      'no server',
+      kubeconfig({ clusters: [{ name: 'c', cluster: {} }] }),
+      'FILE is no kubeconfig: clusters[0].cluster.server is missing; give another with --kubeconfig',
+    ],
+    [
+      'no current context',
+      kubeconfig({ 'current-context': '' }),
+      'kubeconfig FILE has no current context; give --context with one of its own: x',
+    ],
+    [
+      'a current context that is none',
+      kubeconfig({ 'current-context': 'old' }),
+      'kubeconfig FILE has no context old, which it calls current; it has x',
+    ],
+    [
+      'a cluster that is none',
+      kubeconfig({ clusters: [] }),
+      'kubeconfig FILE: the cluster c of context x is not in it',
+    ],
     ['a user that is none', kubeconfig({ users: [] }), 'kubeconfig FILE: the user u of context x is not in it'],
     [
       'a server that is no URL',
       kubeconfig(clusterWith({ server: 'nonsense' })),
       'kubeconfig FILE: server of cluster c is no URL such as https://10.0.0.1:6443: nonsense',
     ],
-    ['no such certificate', kubeconfig(clusterWith({ 'certificate-authority': '/nosuch/ca' })), 'kubeconfig FILE: certificate-authority /nosuch/ca: no such file'],
-    ['no such key', kubeconfig(userWith({ 'client-key': '/nosuch/key' })), 'kubeconfig FILE: client-key /nosuch/key: no such file'],
+    [
+      'no such certificate',
+      kubeconfig(clusterWith({ 'certificate-authority': '/nosuch/ca' })),
+      'kubeconfig FILE: certificate-authority /nosuch/ca: no such file',
+    ],
+    [
+      'no such key',
+      kubeconfig(userWith({ 'client-key': '/nosuch/key' })),
+      'kubeconfig FILE: client-key /nosuch/key: no such file',
+    ],
   ])('%s', (name, text, sentence) => {
     const file = fileOf(name, text);
     expect(() => loadKubeConfig({ kubeconfig: file })).toThrow(new KubeConfigError(sentence.replace('FILE', file)));
@@ -54,12 +92,16 @@ describe('what is wrong with a kubeconfig is told in one sentence with its name'
   test('a folder', () => {
     const folder = join(root, 'folder');
     mkdirSync(folder);
-    expect(() => loadKubeConfig({ kubeconfig: folder })).toThrow(new KubeConfigError(`kubeconfig ${folder}: it is a folder; give another with --kubeconfig`));
+    expect(() => loadKubeConfig({ kubeconfig: folder })).toThrow(
+      new KubeConfigError(`kubeconfig ${folder}: it is a folder; give another with --kubeconfig`),
+    );
   });
 
   test('a context that it has not', () => {
     const file = fileOf('contexts', kubeconfig());
-    expect(() => loadKubeConfig({ kubeconfig: file, context: 'y' })).toThrow(new KubeConfigError(`--context y: not in kubeconfig ${file}, which has x`));
+    expect(() => loadKubeConfig({ kubeconfig: file, context: 'y' })).toThrow(
+      new KubeConfigError(`--context y: not in kubeconfig ${file}, which has x`),
+    );
   });
 
   test('a program that is to bring the credentials and is not there', async () => {
@@ -98,6 +140,8 @@ describe('of several files in KUBECONFIG', () => {
 
   test('those that are not there are left out, as long as one is', () => {
     expect(load('/nosuch', named('here')).getCurrentContext()).toBe('here');
-    expect(() => load('/nosuch', '/nowhere')).toThrow(new KubeConfigError('kubeconfig /nosuch: no such file; give another with --kubeconfig'));
+    expect(() => load('/nosuch', '/nowhere')).toThrow(
+      new KubeConfigError('kubeconfig /nosuch: no such file; give another with --kubeconfig'),
+    );
   });
 });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import type { KubeObject } from '../../api/objects.ts';
+import { ConfigMaps } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import type { KubeObject } from '../../api/objects.ts';
-import { ConfigMaps } from '../../api/resources.ts';
 import { chaosProxy, type Fate } from '../integration/chaos-proxy.ts';
 import { aFleet, until } from '../integration/fleet.ts';
 
@@ -17,7 +17,11 @@ interface Followed {
   proxy: { calls: string[]; cut: () => void };
 }
 
-async function follow(namespace: string, fate: (method: string, path: string) => Fate, relistMs = 600_000): Promise<Followed> {
+async function follow(
+  namespace: string,
+  fate: (method: string, path: string) => Fate,
+  relistMs = 600_000,
+): Promise<Followed> {
   const proxy = await chaosProxy(fleet().workerKubeconfig, fate);
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
   const errors: string[] = [];
@@ -82,7 +86,9 @@ test('a version that the server has forgotten: it lists anew, and sees what went
   const namespace = await fleet().namespace();
   await create(namespace, 'goes');
   let gone = false;
-  const { watch, names, proxy } = await follow(namespace, (_method, path) => (gone && path.includes('watch=true') ? { status: 410 } : 'pass'));
+  const { watch, names, proxy } = await follow(namespace, (_method, path) =>
+    gone && path.includes('watch=true') ? { status: 410 } : 'pass',
+  );
   await watch.ready();
   gone = true;
   proxy.cut();
@@ -96,7 +102,11 @@ test('a version that the server has forgotten: it lists anew, and sees what went
 test('what a watch never told is found by the next list, and counted', async () => {
   const namespace = await fleet().namespace();
   // Every watch hangs without a word.
-  const { watch, names, missed } = await follow(namespace, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'), 1_000);
+  const { watch, names, missed } = await follow(
+    namespace,
+    (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'),
+    1_000,
+  );
   await watch.ready();
   await create(namespace, 'silent');
   await watch.relist();

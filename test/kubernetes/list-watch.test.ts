@@ -3,14 +3,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { KubeClient } from '../../kubernetes/client.ts';
-import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 
 type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
 
-/** A list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch` returns. */
+/**
+ * A list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
+ * returns.
+ */
 async function onServer(
   list: (query: URLSearchParams) => object | Promise<object>,
   onWatch: () => string | void | Promise<string> = () => {},
@@ -29,7 +32,12 @@ async function onServer(
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   config.loadFromClusterAndUser({ name: 'it', server: address, skipTLSVerify: true }, { name: 'it' });
   const client = new KubeClient(config);
-  const listWatch = new ListWatch<KubeObject, string>({ client, resource: VirtualMachines, view: (vm) => vm.metadata.uid, ...options }).start();
+  const listWatch = new ListWatch<KubeObject, string>({
+    client,
+    resource: VirtualMachines,
+    view: (vm) => vm.metadata.uid,
+    ...options,
+  }).start();
   onTestFinished(async () => {
     await listWatch.stop();
     await client.close();

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { proxyFor } from '../../kubernetes/proxy.ts';
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
-const of = (server: string, env: NodeJS.ProcessEnv = { HTTPS_PROXY }): string | undefined => proxyFor(new URL(server), env);
+const of = (server: string, env: NodeJS.ProcessEnv = { HTTPS_PROXY }): string | undefined =>
+  proxyFor(new URL(server), env);
 
 test('an API server is reached by the proxy of the environment', () => {
   expect(of('https://api.example:6443')).toBe(HTTPS_PROXY);
@@ -12,9 +13,12 @@ test('an API server is reached by the proxy of the environment', () => {
   expect(of('https://api.example', {})).toBeUndefined();
 });
 
-test.each(['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://127.8.8.8'])('this machine never is: %s', (server) => {
-  expect(of(server)).toBeUndefined();
-});
+test.each(['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://127.8.8.8'])(
+  'this machine never is: %s',
+  (server) => {
+    expect(of(server)).toBeUndefined();
+  },
+);
 
 test.each([
   ['*', 'https://api.example'],
@@ -25,7 +29,9 @@ test.each([
   ['other, api.example:6443', 'https://api.example:6443'],
   ['10.0.0.0/8', 'https://10.96.0.1'],
   ['10.96.0.1', 'https://10.96.0.1:443'],
-])('nor is what NO_PROXY names: %s spares %s', (NO_PROXY, server) => expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBeUndefined());
+])('nor is what NO_PROXY names: %s spares %s', (NO_PROXY, server) =>
+  expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBeUndefined(),
+);
 
 test.each([
   ['ample', 'https://api.example'],

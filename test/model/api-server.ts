@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 
 export interface Event {
   version: number;
@@ -28,7 +28,14 @@ export interface Preconditions {
 }
 
 /** Kinds whose status is written apart from the rest. */
-const WITH_STATUS = new Set(['virtualmachinepools', 'virtualmachines', 'datavolumes', 'persistentvolumeclaims', 'nodes', 'virtualmachineinstancemigrations']);
+const WITH_STATUS = new Set([
+  'virtualmachinepools',
+  'virtualmachines',
+  'datavolumes',
+  'persistentvolumeclaims',
+  'nodes',
+  'virtualmachineinstancemigrations',
+]);
 
 /** An API server in memory: objects with versions, preconditions, finalizers and watches, as Kubernetes has them. */
 export class ApiServer {
@@ -37,7 +44,8 @@ export class ApiServer {
   #version = 100;
   #uids = 0;
   /** What admission fills in, on creation and update. */
-  admit: (resource: Resource, object: KubeObject, before: Stored | undefined) => KubeObject = (_resource, object) => object;
+  admit: (resource: Resource, object: KubeObject, before: Stored | undefined) => KubeObject = (_resource, object) =>
+    object;
   /** Why an object may not be made; null if it may. */
   refuse: (resource: Resource, object: KubeObject) => KubeError | null = () => null;
   onWrite: (write: Write) => void = () => {};
@@ -61,13 +69,17 @@ export class ApiServer {
     return [...this.kind(resource).objects.values()] as Stored<T>[];
   }
 
-  find<T extends KubeObject>(resource: Resource, key: { namespace?: string | undefined; name: string }): Stored<T> | undefined {
+  find<T extends KubeObject>(
+    resource: Resource,
+    key: { namespace?: string | undefined; name: string },
+  ): Stored<T> | undefined {
     return this.kind(resource).objects.get(keyOf(key)) as Stored<T> | undefined;
   }
 
   get(resource: Resource, key: { namespace?: string | undefined; name: string }): Stored {
     const found = this.find(resource, key);
-    if (found === undefined) throw new KubeError(404, 'NotFound', `${resource.plural}.${resource.group} "${key.name}" not found`);
+    if (found === undefined)
+      throw new KubeError(404, 'NotFound', `${resource.plural}.${resource.group} "${key.name}" not found`);
     return found;
   }
 
@@ -82,43 +94,95 @@ export class ApiServer {
     if (refused !== null) throw refused;
     const creationTimestamp = this.#timestamp();
     const metadata = { ...given, name, uid, creationTimestamp, generation: 1, resourceVersion: '' };
-    const admitted = this.admit(resource, { apiVersion: versionOf(resource), kind: resource.kind, ...object, metadata }, undefined);
+    const admitted = this.admit(
+      resource,
+      { apiVersion: versionOf(resource), kind: resource.kind, ...object, metadata },
+      undefined,
+    );
     return this.#put(resource, undefined, admitted);
   }
 
   /** Writes what `change` makes of the object, if that is another than it was. */
-  write(resource: Resource, key: { namespace?: string | undefined; name: string }, change: (before: Stored) => KubeObject, subresource?: string): Stored {
+  write(
+    resource: Resource,
+    key: { namespace?: string | undefined; name: string },
+    change: (before: Stored) => KubeObject,
+    subresource?: string,
+  ): Stored {
     const before = this.get(resource, key);
     const wanted = change(before);
     const { uid, resourceVersion } = wanted.metadata;
-    if (uid !== undefined && uid !== before.metadata.uid) throw new KubeError(409, 'Conflict', `Operation cannot be fulfilled: the UID in the precondition (${uid}) differs`);
-    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) throw new KubeError(409, 'Conflict', `Operation cannot be fulfilled on ${resource.plural} "${key.name}": the object has been modified`);
+    if (uid !== undefined && uid !== before.metadata.uid)
+      throw new KubeError(
+        409,
+        'Conflict',
+        `Operation cannot be fulfilled: the UID in the precondition (${uid}) differs`,
+      );
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+      throw new KubeError(
+        409,
+        'Conflict',
+        `Operation cannot be fulfilled on ${resource.plural} "${key.name}": the object has been modified`,
+      );
     const hasStatus = WITH_STATUS.has(resource.plural);
     const { creationTimestamp, deletionTimestamp, generation } = before.metadata;
-    const kept = { uid: before.metadata.uid, creationTimestamp, generation: generation ?? 1, resourceVersion: before.metadata.resourceVersion, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) };
-    let next: KubeObject = subresource === 'status' ? { ...before, status: wanted['status'] } : { ...wanted, metadata: { ...wanted.metadata, ...kept }, ...(hasStatus ? { status: before['status'] } : {}) };
+    const kept = {
+      uid: before.metadata.uid,
+      creationTimestamp,
+      generation: generation ?? 1,
+      resourceVersion: before.metadata.resourceVersion,
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    };
+    let next: KubeObject =
+      subresource === 'status'
+        ? { ...before, status: wanted['status'] }
+        : { ...wanted, metadata: { ...wanted.metadata, ...kept }, ...(hasStatus ? { status: before['status'] } : {}) };
     if (subresource !== 'status') next = this.admit(resource, next, before);
     next = withoutUndefined(next);
     if (isDeepStrictEqual(next, before)) return before;
-    if (!isDeepStrictEqual(next['spec'], before['spec'])) next = { ...next, metadata: { ...next.metadata, generation: (generation ?? 1) + 1 } };
-    if (deletionTimestamp !== undefined && (next.metadata.finalizers ?? []).length === 0) return this.#remove(resource, before, next);
+    if (!isDeepStrictEqual(next['spec'], before['spec']))
+      next = { ...next, metadata: { ...next.metadata, generation: (generation ?? 1) + 1 } };
+    if (deletionTimestamp !== undefined && (next.metadata.finalizers ?? []).length === 0)
+      return this.#remove(resource, before, next);
     return this.#put(resource, before, next);
   }
 
-  delete(resource: Resource, key: { namespace?: string | undefined; name: string }, { uid, resourceVersion, propagationPolicy = 'Background' }: Preconditions = {}): Stored {
+  delete(
+    resource: Resource,
+    key: { namespace?: string | undefined; name: string },
+    { uid, resourceVersion, propagationPolicy = 'Background' }: Preconditions = {},
+  ): Stored {
     const before = this.get(resource, key);
-    if (uid !== undefined && uid !== before.metadata.uid) throw new KubeError(409, 'Conflict', `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`);
-    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion) throw new KubeError(409, 'Conflict', 'Precondition failed: ResourceVersion');
-    const extra = propagationPolicy === 'Orphan' ? ['orphan'] : propagationPolicy === 'Foreground' ? ['foregroundDeletion'] : [];
+    if (uid !== undefined && uid !== before.metadata.uid)
+      throw new KubeError(
+        409,
+        'Conflict',
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`,
+      );
+    if (resourceVersion !== undefined && resourceVersion !== before.metadata.resourceVersion)
+      throw new KubeError(409, 'Conflict', 'Precondition failed: ResourceVersion');
+    const extra =
+      propagationPolicy === 'Orphan' ? ['orphan'] : propagationPolicy === 'Foreground' ? ['foregroundDeletion'] : [];
     const finalizers = [...new Set([...(before.metadata.finalizers ?? []), ...extra])];
     if (before.metadata.deletionTimestamp !== undefined) return before;
     if (finalizers.length === 0) return this.#remove(resource, before, before);
     const deletionTimestamp = this.#timestamp();
-    return this.#put(resource, before, { ...before, metadata: { ...before.metadata, finalizers, deletionTimestamp, generation: (before.metadata.generation ?? 1) + 1 } });
+    return this.#put(resource, before, {
+      ...before,
+      metadata: {
+        ...before.metadata,
+        finalizers,
+        deletionTimestamp,
+        generation: (before.metadata.generation ?? 1) + 1,
+      },
+    });
   }
 
   #put(resource: Resource, before: Stored | undefined, object: KubeObject): Stored {
-    const after = withoutUndefined({ ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } }) as Stored;
+    const after = withoutUndefined({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(++this.#version) },
+    }) as Stored;
     this.kind(resource).objects.set(keyOf(after.metadata), after);
     this.#tell(resource, before === undefined ? 'ADDED' : 'MODIFIED', after);
     this.onWrite({ resource, before, after });
@@ -145,7 +209,8 @@ export class ApiServer {
   }
 }
 
-const keyOf = ({ namespace, name }: { namespace?: string | undefined; name: string }): string => (namespace === undefined ? name : `${namespace}/${name}`);
+const keyOf = ({ namespace, name }: { namespace?: string | undefined; name: string }): string =>
+  namespace === undefined ? name : `${namespace}/${name}`;
 const versionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`);
 
 /** As JSON leaves it, and a copy of its own. */
@@ -154,7 +219,8 @@ export const withoutUndefined = <T>(value: T): T => JSON.parse(JSON.stringify(va
 /** RFC 7386. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
-  const result: Record<string, unknown> = target !== null && typeof target === 'object' && !Array.isArray(target) ? { ...target } : {};
+  const result: Record<string, unknown> =
+    target !== null && typeof target === 'object' && !Array.isArray(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete result[key];
     else if (value !== undefined) result[key] = mergePatch(result[key], value);
@@ -168,11 +234,15 @@ export type JsonPatch = readonly { op: string; path: string; value?: unknown }[]
 export function jsonPatch<T>(target: T, patch: JsonPatch): T {
   const result = withoutUndefined(target);
   for (const { op, path, value } of patch) {
-    const keys = path.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const keys = path
+      .split('/')
+      .slice(1)
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
     const last = keys.pop()!;
     let parent: unknown = result;
     for (const key of keys) parent = (parent as Record<string, unknown> | undefined)?.[key];
-    const invalid = (): KubeError => new KubeError(422, 'Invalid', `the server rejected our request due to an error in our request: ${op} ${path}`);
+    const invalid = (): KubeError =>
+      new KubeError(422, 'Invalid', `the server rejected our request due to an error in our request: ${op} ${path}`);
     if (parent === undefined || parent === null) throw invalid();
     const holder = parent as Record<string, unknown>;
     if (op === 'test') {
@@ -182,7 +252,8 @@ export function jsonPatch<T>(target: T, patch: JsonPatch): T {
       if (!(last in holder)) throw invalid();
       if (Array.isArray(holder)) holder.splice(Number(last), 1);
       else delete holder[last];
-    } else if (Array.isArray(holder) && op === 'add') holder.splice(last === '-' ? holder.length : Number(last), 0, value);
+    } else if (Array.isArray(holder) && op === 'add')
+      holder.splice(last === '-' ? holder.length : Number(last), 0, value);
     else holder[last] = withoutUndefined(value);
   }
   return result;

@@ -11,7 +11,11 @@ import { World, type WorldOptions } from './world.ts';
 const HOUR_MS = 3_600_000;
 
 /** Plays it with every seed: the ways between the parts take another time in each. */
-async function play(live: (world: World) => Promise<void>, options: Partial<WorldOptions> = {}, seeds = 2): Promise<void> {
+async function play(
+  live: (world: World) => Promise<void>,
+  options: Partial<WorldOptions> = {},
+  seeds = 2,
+): Promise<void> {
   for (let seed = 1; seed <= seeds; seed++) {
     const world = new World({ seed, ...options });
     const guarantees = new Guarantees(world);
@@ -29,8 +33,12 @@ function watchTheClock(guarantees: Guarantees): () => void {
   return () => clearInterval(timer);
 }
 
-const statusOf = (world: World, name = 'web'): PoolStatus | undefined => world.pool(name)?.['status'] as PoolStatus | undefined;
-const isReady = (world: World, count: number, name = 'web') => (): boolean => statusOf(world, name)?.readyReplicas === count;
+const statusOf = (world: World, name = 'web'): PoolStatus | undefined =>
+  world.pool(name)?.['status'] as PoolStatus | undefined;
+const isReady =
+  (world: World, count: number, name = 'web') =>
+  (): boolean =>
+    statusOf(world, name)?.readyReplicas === count;
 
 /** Until all of its VMs are ready. */
 async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
@@ -45,7 +53,10 @@ test('a VM that is deleted during its batch costs no other VM when the pool is s
     await begun(world, { replicas: 10, maxUnavailable: 2 });
     await world.changePool('web', { template: aTemplate({ version: 2, bootMs: 300_000 }) });
     await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 8, 30_000);
-    const down = world.vmsOf(world.pool('web')!.metadata.uid).map(({ metadata }) => metadata.name).find((name) => world.vmi(name)?.status?.phase !== 'Running')!;
+    const down = world
+      .vmsOf(world.pool('web')!.metadata.uid)
+      .map(({ metadata }) => metadata.name)
+      .find((name) => world.vmi(name)?.status?.phase !== 'Running')!;
     await world.deleteVm(down);
     await world.wait(3_000);
     await world.changePool('web', { replicas: 9 });
@@ -85,7 +96,11 @@ test('two pools whose disk templates have one name never run on one disk, nor de
 
 test('a VM that ran while nobody watched keeps its disks when its guest fails to start', () =>
   play(async (world) => {
-    await begun(world, { replicas: 3, autohealing: { startupFailureThreshold: 3, maxUnhealthy: '100%' }, template: aTemplate({ disk: 'root' }) });
+    await begun(world, {
+      replicas: 3,
+      autohealing: { startupFailureThreshold: 3, maxUnhealthy: '100%' },
+      template: aTemplate({ disk: 'root' }),
+    });
     await world.changePool('web', { replicas: 4 });
     await world.until(() => world.vm('web-4') !== undefined, 30_000);
     for (const worker of world.workers) world.freeze(worker);
@@ -100,12 +115,18 @@ test('a VM that ran while nobody watched keeps its disks when its guest fails to
 
 test('a surplus that nobody will remove stops no healing', () =>
   play(async (world) => {
-    await begun(world, { replicas: 5, autohealing: { preserveStorage: false, maxUnhealthy: '100%' }, scaleInStrategy: { opportunistic: {} }, template: aTemplate({ disk: 'root' }) });
+    await begun(world, {
+      replicas: 5,
+      autohealing: { preserveStorage: false, maxUnhealthy: '100%' },
+      scaleInStrategy: { opportunistic: {} },
+      template: aTemplate({ disk: 'root' }),
+    });
     await world.changePool('web', { replicas: 4 });
     await corruptDisk(world, 'root-5');
     world.crash('web-5');
     const { uid } = world.vm('web-5')!.metadata;
-    if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000))) world.break('G12: web-5 is sick for half an hour, and is not healed');
+    if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000)))
+      world.break('G12: web-5 is sick for half an hour, and is not healed');
   }));
 
 test('a pool that is made anew under its name begins with nothing of the old one', () =>
@@ -140,9 +161,13 @@ test('a pool that is made anew under its name begins with nothing of the old one
 test('one number that is refused blocks no other', () =>
   play(async (world) => {
     const { KubeError } = await import('../../kubernetes/errors.ts');
-    world.server.refuse = ({ plural }, { metadata }) => (plural === 'virtualmachines' && metadata.name === 'web-3' ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three') : null);
+    world.server.refuse = ({ plural }, { metadata }) =>
+      plural === 'virtualmachines' && metadata.name === 'web-3'
+        ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three')
+        : null;
     await world.createPool('web', aSpec({ replicas: 20 }));
-    if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 19, 600_000))) world.break('G11: VMs of other numbers than the one that is refused are not made');
+    if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 19, 600_000)))
+      world.break('G11: VMs of other numbers than the one that is refused are not made');
   }));
 
 test('forty lower numbers that are refused hold up the others for seconds', () =>
@@ -158,7 +183,11 @@ test('forty lower numbers that are refused hold up the others for seconds', () =
 
 test('a worker that was frozen in the midst of a batch brings no VM back to an older revision', () =>
   play(async (world) => {
-    await begun(world, { replicas: 8, maxUnavailable: 4, rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue' } });
+    await begun(world, {
+      replicas: 8,
+      maxUnavailable: 4,
+      rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue' },
+    });
     for (const version of [2, 3, 4]) {
       let frozen: (typeof world.workers)[number] | undefined;
       world.onlookers.push({
@@ -180,26 +209,58 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
   }));
 
 test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
-  play(async (world) => {
-    await begun(world, { replicas: 12, maxUnavailable: 1 });
-    const chosen = (from: number, to: number): Record<string, Record<string, string>> => ({ shop: Object.fromEntries(Array.from({ length: to - from + 1 }, (_, n) => [`web-${n + from}`, world.vmi(`web-${n + from}`)!.metadata.uid])) });
-    const run = (id: string, from: number, to: number): void => {
-      world.temporal.start('restartVms', `restart/model/${id}`, [{ chosen: chosen(from, to), maxUnavailable: 3, maxFailures: 5, deadlineMs: 120_000, askedBy: 'ann', reason: null }]);
-    };
-    run('a', 1, 4);
-    run('b', 5, 8);
-    run('c', 9, 12);
-    await world.wait(200_000);
-  }, { lag: 500 }, 4));
+  play(
+    async (world) => {
+      await begun(world, { replicas: 12, maxUnavailable: 1 });
+      const chosen = (from: number, to: number): Record<string, Record<string, string>> => ({
+        shop: Object.fromEntries(
+          Array.from({ length: to - from + 1 }, (_, n) => [
+            `web-${n + from}`,
+            world.vmi(`web-${n + from}`)!.metadata.uid,
+          ]),
+        ),
+      });
+      const run = (id: string, from: number, to: number): void => {
+        world.temporal.start('restartVms', `restart/model/${id}`, [
+          {
+            chosen: chosen(from, to),
+            maxUnavailable: 3,
+            maxFailures: 5,
+            deadlineMs: 120_000,
+            askedBy: 'ann',
+            reason: null,
+          },
+        ]);
+      };
+      run('a', 1, 4);
+      run('b', 5, 8);
+      run('c', 9, 12);
+      await world.wait(200_000);
+    },
+    { lag: 500 },
+    4,
+  ));
 
 test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>
-  play(async (world) => {
-    await world.createPool('web', aSpec({ replicas: 7, maxUnavailable: 3, template: aTemplate({ bootMs: 4_000 }), rollout: { progressDeadlineSeconds: 60, maxFailures: 3 } }));
-    await world.until(() => world.vmi('web-7') !== undefined, 30_000);
-    await world.wait(world.time.between(1_500, 3_500));
-    await world.changePool('web', { template: aTemplate({ version: 3 }) });
-    await world.wait(30_000);
-  }, { lag: 1_000 }, 6));
+  play(
+    async (world) => {
+      await world.createPool(
+        'web',
+        aSpec({
+          replicas: 7,
+          maxUnavailable: 3,
+          template: aTemplate({ bootMs: 4_000 }),
+          rollout: { progressDeadlineSeconds: 60, maxFailures: 3 },
+        }),
+      );
+      await world.until(() => world.vmi('web-7') !== undefined, 30_000);
+      await world.wait(world.time.between(1_500, 3_500));
+      await world.changePool('web', { template: aTemplate({ version: 3 }) });
+      await world.wait(30_000);
+    },
+    { lag: 1_000 },
+    6,
+  ));
 
 test('a worker that loses the API server is replaced within a minute, and calls no healthy VM failed', () =>
   play(async (world) => {
@@ -209,7 +270,10 @@ test('a worker that loses the API server is replaced within a minute, and calls 
       await world.wait(40_000);
       const wanted = world.pool('web')!['spec'] as { replicas: number };
       await world.changePool('web', { replicas: wanted.replicas + 1 });
-      if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === wanted.replicas + 1, 60_000))) world.break(`G15: while ${worker.process.name} is cut off, nobody scales the pool`);
+      if (
+        !(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === wanted.replicas + 1, 60_000))
+      )
+        world.break(`G15: while ${worker.process.name} is cut off, nobody scales the pool`);
       await world.changePool('web', { template: aTemplate({ version: wanted.replicas }) });
       await world.wait(180_000);
       world.cutOff(worker, false);
@@ -219,4 +283,13 @@ test('a worker that loses the API server is replaced within a minute, and calls 
     }
   }));
 
-const poolKey = [{ group: 'drover.dev', version: 'v1alpha1', plural: 'virtualmachinepools', kind: 'VirtualMachinePool', namespaced: true }, { namespace: 'shop', name: 'web' }] as const;
+const poolKey = [
+  {
+    group: 'drover.dev',
+    version: 'v1alpha1',
+    plural: 'virtualmachinepools',
+    kind: 'VirtualMachinePool',
+    namespaced: true,
+  },
+  { namespace: 'shop', name: 'web' },
+] as const;

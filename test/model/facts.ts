@@ -1,7 +1,7 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
-import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
 /** The type of the activity that acts right now. */
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;

@@ -1,13 +1,19 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { countOf } from '../../api/int-or-percent.ts';
 import { REVISION_LABEL } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import {
+  DataVolumes,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import type { Write } from './api-server.ts';
 import { activityNow, isGoing, isReady, isRemoved, isStaying, runs } from './facts.ts';
 import type { Call } from './model-client.ts';
@@ -39,7 +45,9 @@ interface Vm {
   deletedBy: string | null;
 }
 
-/** What a worker read may be so old when it arrives with a write that went by it: one call, and the wait for its turn. */
+/**
+ * What a worker read may be so old when it arrives with a write that went by it: one call, and the wait for its turn.
+ */
 const CALL_MS = 50;
 /** A watch is that late at most, and a call takes as long, in milliseconds. */
 const KNOWN_AFTER_MS = 3_000;
@@ -79,10 +87,20 @@ export class Guarantees implements Onlooker {
   onCall({ verb, resource, key, process }: Call): void {
     const context = asyncLocalStorage.getStore();
     if (context === undefined || resource !== VirtualMachinePools || (verb !== 'get' && verb !== 'list')) return;
-    const pool = verb === 'get' ? (this.#world.server.find(VirtualMachinePools, key as { name: string }) as Pool | undefined) : undefined;
+    const pool =
+      verb === 'get'
+        ? (this.#world.server.find(VirtualMachinePools, key as { name: string }) as Pool | undefined)
+        : undefined;
     if (pool === undefined || !process.name.startsWith('worker')) return;
     const readings = this.#readings.get(context) ?? new Map<string, Reading>();
-    this.#readings.set(context, readings.set(pool.metadata.uid, { at: this.#now, replicas: pool.spec.replicas, revision: revisionOf(pool.spec.template) }));
+    this.#readings.set(
+      context,
+      readings.set(pool.metadata.uid, {
+        at: this.#now,
+        replicas: pool.spec.replicas,
+        revision: revisionOf(pool.spec.template),
+      }),
+    );
   }
 
   onWrite(write: Write, call: Call | null): void {
@@ -107,10 +125,17 @@ export class Guarantees implements Onlooker {
 
   #tell({ before, after }: Write, { process }: Call): void {
     const object = (after ?? before)!;
-    const what = before === undefined ? 'creates' : after === undefined || (isGoing(after) && !isGoing(before)) ? 'deletes' : 'writes';
+    const what =
+      before === undefined
+        ? 'creates'
+        : after === undefined || (isGoing(after) && !isGoing(before))
+          ? 'deletes'
+          : 'writes';
     const from = before?.metadata.labels?.[REVISION_LABEL];
     const to = after?.metadata.labels?.[REVISION_LABEL];
-    this.#world.say(`${process.name} ${activityNow() ?? ''} ${what} ${object.metadata.name}${from === to ? '' : ` ${from} -> ${to}`}`);
+    this.#world.say(
+      `${process.name} ${activityNow() ?? ''} ${what} ${object.metadata.name}${from === to ? '' : ` ${from} -> ${to}`}`,
+    );
   }
 
   // Pools.
@@ -124,7 +149,10 @@ export class Guarantees implements Onlooker {
     if ((before?.metadata.generation ?? 0) !== (pool.metadata.generation ?? 0)) this.#changed.set(uid, this.#now);
     const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE, template } = pool.spec;
     const limits = this.#limits.get(uid) ?? [];
-    this.#limits.set(uid, [...limits, { at: this.#now, replicas, most: countOf(maxUnavailable, replicas, 1), revision: revisionOf(template) }]);
+    this.#limits.set(uid, [
+      ...limits,
+      { at: this.#now, replicas, most: countOf(maxUnavailable, replicas, 1), revision: revisionOf(template) },
+    ]);
     this.#checkStatus(pool);
   }
 
@@ -132,9 +160,20 @@ export class Guarantees implements Onlooker {
   #checkStatus({ metadata, status }: Pool): void {
     const made = Date.parse(metadata.creationTimestamp);
     const { rollout, healing } = status ?? {};
-    const times = [rollout?.startedAt, rollout?.paused?.at, rollout?.halted?.at, ...(rollout?.failures ?? []).map(({ at }) => at), healing?.paused?.at, ...(healing?.cycles ?? []).map(({ startedAt }) => startedAt)];
+    const times = [
+      rollout?.startedAt,
+      rollout?.paused?.at,
+      rollout?.halted?.at,
+      ...(rollout?.failures ?? []).map(({ at }) => at),
+      healing?.paused?.at,
+      ...(healing?.cycles ?? []).map(({ startedAt }) => startedAt),
+    ];
     const old = times.find((time) => time !== undefined && Date.parse(time) < made);
-    if (old !== undefined) this.#broken('G14', `pool ${metadata.name} was made at ${metadata.creationTimestamp}, and its status tells of ${old}`);
+    if (old !== undefined)
+      this.#broken(
+        'G14',
+        `pool ${metadata.name} was made at ${metadata.creationTimestamp}, and its status tells of ${old}`,
+      );
   }
 
   /** The limits that held at some moment of the last while. */
@@ -161,19 +200,29 @@ export class Guarantees implements Onlooker {
     const { uid, name } = (after ?? before)!.metadata;
     const owner = after === undefined ? undefined : controllerOf(after);
     if (before === undefined) {
-      this.#vms.set(uid, { name, pool: owner?.uid ?? null, createdAt: this.#now, runsSince: null, longestRunMs: 0, downSince: this.#now, readyAt: 0, deletedBy: null });
+      this.#vms.set(uid, {
+        name,
+        pool: owner?.uid ?? null,
+        createdAt: this.#now,
+        runsSince: null,
+        longestRunMs: 0,
+        downSince: this.#now,
+        readyAt: 0,
+        deletedBy: null,
+      });
       if (isWorker) this.#created(after!);
       return;
     }
     const vm = this.#vms.get(uid)!;
     const hasLeft = after === undefined || controllerOf(after)?.uid !== controllerOf(before)?.uid;
     const isDeleted = !isGoing(before) && (after === undefined || isGoing(after));
-    if (((hasLeft && !isGoing(before)) || isDeleted) && vm.pool !== null && !isWorker) this.#meddled.set(vm.pool, this.#now);
+    if (((hasLeft && !isGoing(before)) || isDeleted) && vm.pool !== null && !isWorker)
+      this.#meddled.set(vm.pool, this.#now);
     if (isDeleted) vm.deletedBy = isWorker ? activityNow() : (call?.process.name ?? 'nobody');
     vm.pool = owner?.uid ?? null;
     // From here on it is to run, and is missed.
     if (after !== undefined && !runs(before) && runs(after) && vm.downSince !== null) vm.downSince = this.#now;
-    if (!isWorker || after === undefined && !isDeleted) return;
+    if (!isWorker || (after === undefined && !isDeleted)) return;
     if (isDeleted) this.#deletedByWorker(before);
     else if (after !== undefined && isRemoved(after) && !isRemoved(before)) {
       if (activityNow() === 'removeSickVm') this.#healed(before);
@@ -189,8 +238,12 @@ export class Guarantees implements Onlooker {
     const since = (this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
     // What healing takes away comes back, unless a scale-in would have taken it.
-    const comesBack = pool.spec.scaleInStrategy !== undefined && pool.spec.scaleInStrategy.proactive === undefined && this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
-    if (count > wanted && !comesBack) this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+    const comesBack =
+      pool.spec.scaleInStrategy !== undefined &&
+      pool.spec.scaleInStrategy.proactive === undefined &&
+      this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
+    if (count > wanted && !comesBack)
+      this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
   }
 
   #deletedByWorker(vm: Stored): void {
@@ -214,16 +267,27 @@ export class Guarantees implements Onlooker {
     // It is counted as gone already.
     if (staying < replicas) {
       const reading = this.#readingOf(uid);
-      const isExcused = reading !== undefined && reading.at > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= reading.at;
-      if (!isExcused) this.#broken('G1', `${name} is ${how}: ${staying} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`);
+      const isExcused =
+        reading !== undefined && reading.at > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= reading.at;
+      if (!isExcused)
+        this.#broken(
+          'G1',
+          `${name} is ${how}: ${staying} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`,
+        );
     }
     const policy = pool.spec.scaleInStrategy?.proactive?.selectionPolicy;
     if (policy?.orderedPolicies !== undefined || !this.#isReady(name)) return;
     const at = this.#now;
     this.#world.time.in(KNOWN_AFTER_MS, () => {
       if ((this.#meddled.get(uid) ?? 0) > at) return;
-      const worse = this.#world.vmsOf(uid).find((other) => isStaying(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
-      if (worse !== undefined) this.#broken('G2', `${name} was ready and is ${how} by scale-in, and ${worse.metadata.name} stays, which is not ready for ${this.#downMs(worse)} ms`);
+      const worse = this.#world
+        .vmsOf(uid)
+        .find((other) => isStaying(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
+      if (worse !== undefined)
+        this.#broken(
+          'G2',
+          `${name} was ready and is ${how} by scale-in, and ${worse.metadata.name} stays, which is not ready for ${this.#downMs(worse)} ms`,
+        );
     });
   }
 
@@ -231,10 +295,12 @@ export class Guarantees implements Onlooker {
     const { name, uid } = vm.metadata;
     const pool = this.#poolOf(vm);
     if (this.#isReady(name)) this.#broken('G5', `${name} is deleted as sick, and is ready`);
-    if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] === 'true') this.#broken('G5', `${name} is deleted as sick, and its owner asked not to`);
+    if (vm.metadata.annotations?.['drover.dev/do-not-disrupt'] === 'true')
+      this.#broken('G5', `${name} is deleted as sick, and its owner asked not to`);
     const known = this.#vms.get(uid)!;
     if (pool !== undefined) this.#wasHealed.add(`${pool.metadata.uid}/${name}`);
-    if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false) this.#world.say(`${name} is deleted as sick; its guests ran for ${known.longestRunMs} ms at most`);
+    if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false)
+      this.#world.say(`${name} is deleted as sick; its guests ran for ${known.longestRunMs} ms at most`);
   }
 
   #changedByWorker(before: Stored, after: Stored): void {
@@ -247,9 +313,15 @@ export class Guarantees implements Onlooker {
     const halted = status?.rollout?.halted?.kind;
     const isUndo = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
     // The writer may have asked just before the template went back to an earlier one.
-    const revisions = (this.#limits.get(pool.metadata.uid) ?? []).filter(({ at }) => at <= this.#now - CALL_MS).map(({ revision }) => revision);
+    const revisions = (this.#limits.get(pool.metadata.uid) ?? [])
+      .filter(({ at }) => at <= this.#now - CALL_MS)
+      .map(({ revision }) => revision);
     const isOlder = from !== undefined && revisions.lastIndexOf(to) < revisions.lastIndexOf(from);
-    if (!isUndo && isOlder) this.#broken('G8', `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(pool.spec.template)}`);
+    if (!isUndo && isOlder)
+      this.#broken(
+        'G8',
+        `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(pool.spec.template)}`,
+      );
   }
 
   // Guests.
@@ -266,7 +338,14 @@ export class Guarantees implements Onlooker {
       if (isReady && known.downSince !== null) known.readyAt = this.#now;
       known.downSince = isReady ? null : (known.downSince ?? this.#now);
     }
-    if (isWorker && before !== undefined && !isGoing(before) && (after === undefined || isGoing(after)) && vm !== undefined) this.#takenDown(vm, before);
+    if (
+      isWorker &&
+      before !== undefined &&
+      !isGoing(before) &&
+      (after === undefined || isGoing(after)) &&
+      vm !== undefined
+    )
+      this.#takenDown(vm, before);
     if (before === undefined && after !== undefined) this.#checkSharing(after as Stored<VirtualMachineInstance>);
   }
 
@@ -275,9 +354,15 @@ export class Guarantees implements Onlooker {
     const claims = new Set(claimsOf(vmi.spec));
     if (claims.size === 0) return;
     for (const other of this.#world.server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
-      if (other.metadata.name === vmi.metadata.name || other.status?.phase === 'Succeeded' || other.status?.phase === 'Failed') continue;
+      if (
+        other.metadata.name === vmi.metadata.name ||
+        other.status?.phase === 'Succeeded' ||
+        other.status?.phase === 'Failed'
+      )
+        continue;
       const shared = claimsOf(other.spec).find((claim) => claims.has(claim));
-      if (shared !== undefined) this.#broken('G6', `${vmi.metadata.name} is started on disk ${shared}, which ${other.metadata.name} uses`);
+      if (shared !== undefined)
+        this.#broken('G6', `${vmi.metadata.name} is started on disk ${shared}, which ${other.metadata.name} uses`);
     }
   }
 
@@ -287,17 +372,25 @@ export class Guarantees implements Onlooker {
     if (pool === undefined || isGoing(pool) || !runs(vm)) return;
     const { name, uid } = vm.metadata;
     const known = this.#vms.get(uid);
-    const wasDown = known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
+    const wasDown =
+      known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
     this.#down.set(uid, { pool: pool.metadata.uid, name, guest: vmi?.metadata.uid });
     // Its place was claimed when it was down, a moment ago.
     if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
     this.#forgetThoseBack();
-    const names = new Set([...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name));
+    const names = new Set(
+      [...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name),
+    );
     const since = Math.min(this.#readingOf(pool.metadata.uid)?.at ?? Infinity, this.#now - KNOWN_AFTER_MS);
     const lately = this.#lately(pool, since);
     const most = Math.max(...lately.map((limit) => limit.most));
-    for (const other of this.#world.vmsOf(pool.metadata.uid)) if (isStaying(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
-    if (names.size > most) this.#broken('G9', `${name} is taken down, and with it ${[...names].toSorted().join(', ')} are (${names.size}), of at most ${most}`);
+    for (const other of this.#world.vmsOf(pool.metadata.uid))
+      if (isStaying(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
+    if (names.size > most)
+      this.#broken(
+        'G9',
+        `${name} is taken down, and with it ${[...names].toSorted().join(', ')} are (${names.size}), of at most ${most}`,
+      );
   }
 
   /** The write that took it down may be this very one. */
@@ -309,11 +402,26 @@ export class Guarantees implements Onlooker {
     for (const [uid, { pool, name, guest }] of this.#down) {
       const vm = this.#world.vm(name);
       const owner = vm === undefined ? undefined : controllerOf(vm)?.uid;
-      const isBack = vm !== undefined && this.#isReady(name) && this.#world.vmi(name)?.metadata.uid !== guest && (guest !== undefined || vm.metadata.uid !== uid);
-      const hasLeft = vm !== undefined && (owner !== pool || !runs(vm) || isRemoved(vm) || (guest !== undefined && isGoing(vm)) || (guest !== undefined && vm.metadata.uid !== uid));
+      const isBack =
+        vm !== undefined &&
+        this.#isReady(name) &&
+        this.#world.vmi(name)?.metadata.uid !== guest &&
+        (guest !== undefined || vm.metadata.uid !== uid);
+      const hasLeft =
+        vm !== undefined &&
+        (owner !== pool ||
+          !runs(vm) ||
+          isRemoved(vm) ||
+          (guest !== undefined && isGoing(vm)) ||
+          (guest !== undefined && vm.metadata.uid !== uid));
       const isOver = vm === undefined && guest !== undefined;
-      const live = this.#world.server.all(VirtualMachinePools).find((one) => one.metadata.uid === pool) as Pool | undefined;
-      const isUnwanted = live === undefined || isGoing(live) || (vm === undefined && this.#world.vmsOf(pool).filter(isStaying).length >= live.spec.replicas);
+      const live = this.#world.server.all(VirtualMachinePools).find((one) => one.metadata.uid === pool) as
+        | Pool
+        | undefined;
+      const isUnwanted =
+        live === undefined ||
+        isGoing(live) ||
+        (vm === undefined && this.#world.vmsOf(pool).filter(isStaying).length >= live.spec.replicas);
       if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
     }
   }
@@ -329,16 +437,27 @@ export class Guarantees implements Onlooker {
     for (const vmi of this.#world.server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
       const isOther = vm === undefined || vmi.metadata.name !== vm.name;
       const isLive = vmi.status?.phase !== 'Succeeded' && vmi.status?.phase !== 'Failed' && !isGoing(vmi);
-      if (isOther && isLive && resource === DataVolumes && claimsOf(vmi.spec).includes(name)) this.#broken('G6', `disk ${name} is deleted with ${vm?.name ?? 'somebody'}, and ${vmi.metadata.name} runs on it`);
+      if (isOther && isLive && resource === DataVolumes && claimsOf(vmi.spec).includes(name))
+        this.#broken(
+          'G6',
+          `disk ${name} is deleted with ${vm?.name ?? 'somebody'}, and ${vmi.metadata.name} runs on it`,
+        );
     }
     if (vm === undefined) return;
-    const pool = vm.pool === null ? undefined : (this.#world.server.all(VirtualMachinePools).find(({ metadata }) => metadata.uid === vm.pool) as Pool | undefined);
+    const pool =
+      vm.pool === null
+        ? undefined
+        : (this.#world.server.all(VirtualMachinePools).find(({ metadata }) => metadata.uid === vm.pool) as
+            | Pool
+            | undefined);
     const rules = pool?.spec.autohealing;
     // A guest that ends sooner counts as a start that failed.
     const hasRun = vm.longestRunMs > (pool?.spec.rollout?.minReadySeconds ?? 0) * 1000;
-    if (vm.deletedBy === 'removeSickVm' && hasRun && rules?.preserveStorage !== false) this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
+    if (vm.deletedBy === 'removeSickVm' && hasRun && rules?.preserveStorage !== false)
+      this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
     const isOffline = pool?.spec.scaleInStrategy?.proactive?.statePreservation === 'Offline';
-    if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool)) this.#broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
+    if (isOffline && (vm.deletedBy === 'deleteVms' || vm.deletedBy === 'haltVms') && !isGoing(pool))
+      this.#broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
   }
 
   // By the clock.
@@ -350,12 +469,21 @@ export class Guarantees implements Onlooker {
       const pool = object as Pool;
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
-      const isTold = (pool.status?.conditions ?? []).some(({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '));
+      const isTold = (pool.status?.conditions ?? []).some(
+        ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '),
+      );
       const isFine = !some || isGoing(pool) || isTold || this.#world.vmsOf(uid).length + held >= pool.spec.replicas;
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.#now);
       const since = this.#missingSince.get(uid);
-      if (since !== undefined && this.#now - Math.max(since, this.#meddled.get(uid) ?? 0, this.#changed.get(uid) ?? 0) > MADE_WITHIN_MS) this.#broken('G11', `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`);
+      if (
+        since !== undefined &&
+        this.#now - Math.max(since, this.#meddled.get(uid) ?? 0, this.#changed.get(uid) ?? 0) > MADE_WITHIN_MS
+      )
+        this.#broken(
+          'G11',
+          `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`,
+        );
     }
   }
 

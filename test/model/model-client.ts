@@ -1,7 +1,16 @@
-import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
-import type { CallOptions, DeleteOptions, KubeClient, ListOptions, ObjectKey, PatchType, WatchEvent, WriteOptions } from '../../kubernetes/client.ts';
 import type { KubeList, KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
+import type {
+  CallOptions,
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ObjectKey,
+  PatchType,
+  WatchEvent,
+  WriteOptions,
+} from '../../kubernetes/client.ts';
+import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../kubernetes/transport.ts';
 import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
 import { timeNow, type Process } from './virtual-time.ts';
@@ -30,7 +39,10 @@ export interface ModelClientOptions {
 const GIVES_UP_MS = 10_000;
 const BOOKMARK_MS = 60_000;
 
-/** The API server's verbs for one process, each call with a way there and back that takes its time, and watches that may be late. */
+/**
+ * The API server's verbs for one process, each call with a way there and back that takes its time, and watches that may
+ * be late.
+ */
 export class ModelClient {
   readonly #in: ModelClientOptions;
   readonly server = 'https://model';
@@ -62,18 +74,39 @@ export class ModelClient {
   create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
     return this.#call('create', resource, object.metadata, options, () => {
       if (resource.plural === 'events') return withoutUndefined(object) as Stored<T>;
-      if (resource.plural === 'selfsubjectaccessreviews') return { ...object, status: { allowed: true } } as unknown as Stored<T>;
-      if (options.dryRun === true) return { ...object, metadata: { ...object.metadata, uid: 'dry-run', resourceVersion: '', creationTimestamp: '' } };
+      if (resource.plural === 'selfsubjectaccessreviews')
+        return { ...object, status: { allowed: true } } as unknown as Stored<T>;
+      if (options.dryRun === true)
+        return {
+          ...object,
+          metadata: { ...object.metadata, uid: 'dry-run', resourceVersion: '', creationTimestamp: '' },
+        };
       return this.#in.server.create(resource, object) as Stored<T>;
     });
   }
 
-  update<T extends KubeObject>(resource: Resource, object: T, { subresource, ...options }: WriteOptions = {}): Promise<Stored<T>> {
+  update<T extends KubeObject>(
+    resource: Resource,
+    object: T,
+    { subresource, ...options }: WriteOptions = {},
+  ): Promise<Stored<T>> {
     const written = withoutUndefined(object);
-    return this.#call('update', resource, object.metadata, options, () => this.#in.server.write(resource, object.metadata, () => written, subresource) as Stored<T>);
+    return this.#call(
+      'update',
+      resource,
+      object.metadata,
+      options,
+      () => this.#in.server.write(resource, object.metadata, () => written, subresource) as Stored<T>,
+    );
   }
 
-  patch<T extends KubeObject>(resource: Resource, key: ObjectKey, type: PatchType, patch: unknown, { subresource, dryRun, ...options }: WriteOptions = {}): Promise<Stored<T>> {
+  patch<T extends KubeObject>(
+    resource: Resource,
+    key: ObjectKey,
+    type: PatchType,
+    patch: unknown,
+    { subresource, dryRun, ...options }: WriteOptions = {},
+  ): Promise<Stored<T>> {
     const sent = withoutUndefined(patch);
     return this.#call('patch', resource, key, options, () => {
       if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
@@ -82,7 +115,13 @@ export class ModelClient {
   }
 
   delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
-    return this.#call('delete', resource, key, options, () => this.#in.server.delete(resource, key, options) as Stored<T>);
+    return this.#call(
+      'delete',
+      resource,
+      key,
+      options,
+      () => this.#in.server.delete(resource, key, options) as Stored<T>,
+    );
   }
 
   async request<T>(request: HttpRequest): Promise<T> {
@@ -90,7 +129,10 @@ export class ModelClient {
     return (await this.#call('request', null, { name: request.path }, request, () => perform(request))) as T;
   }
 
-  async *watch<T extends KubeObject>(resource: Resource, options: { namespace?: string; query: Record<string, string>; signal: AbortSignal; onOpen?: () => void }): AsyncGenerator<WatchEvent<T>> {
+  async *watch<T extends KubeObject>(
+    resource: Resource,
+    options: { namespace?: string; query: Record<string, string>; signal: AbortSignal; onOpen?: () => void },
+  ): AsyncGenerator<WatchEvent<T>> {
     const { server, process, lag } = this.#in;
     const { signal, query, namespace } = options;
     const time = timeNow();
@@ -98,7 +140,10 @@ export class ModelClient {
     options.onOpen?.();
     const kind = server.kind(resource);
     const selector = query['labelSelector'];
-    const selected = { ...(namespace === undefined ? {} : { namespace }), ...(selector === undefined ? {} : { labelSelector: selector }) };
+    const selected = {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(selector === undefined ? {} : { labelSelector: selector }),
+    };
     let version = Number(query['resourceVersion'] ?? 0);
     let cursor = kind.events.length;
     while (cursor > 0 && kind.events[cursor - 1]!.version > version) cursor--;
@@ -173,7 +218,13 @@ export class ModelClient {
     return Promise.resolve();
   }
 
-  async #call<T>(verb: Call['verb'], resource: Resource | null, key: Call['key'], { signal, deadlineMs = GIVES_UP_MS }: CallOptions, act: () => T): Promise<T> {
+  async #call<T>(
+    verb: Call['verb'],
+    resource: Resource | null,
+    key: Call['key'],
+    { signal, deadlineMs = GIVES_UP_MS }: CallOptions,
+    act: () => T,
+  ): Promise<T> {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
     if (verb !== 'get' && verb !== 'list') await beforeWrite?.();
     await this.#way(signal, true, deadlineMs);
@@ -191,8 +242,8 @@ export class ModelClient {
   }
 
   /**
-   * One way takes a moment, and as long as the caller is willing to wait if the server can't be reached. What is on its way to the server
-   * arrives there, whatever becomes of its sender.
+   * One way takes a moment, and as long as the caller is willing to wait if the server can't be reached. What is on its
+   * way to the server arrives there, whatever becomes of its sender.
    */
   #way(signal: AbortSignal | undefined, isThere = true, deadlineMs = GIVES_UP_MS): Promise<void> {
     const { process } = this.#in;
@@ -220,12 +271,16 @@ function patched(before: Stored, type: PatchType, patch: unknown): KubeObject {
   return mergePatch({ ...before, metadata }, patch) as KubeObject;
 }
 
-function isSelected({ metadata }: Stored, { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string }): boolean {
+function isSelected(
+  { metadata }: Stored,
+  { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string },
+): boolean {
   if (namespace !== undefined && metadata.namespace !== namespace) return false;
   if (labelSelector === undefined) return true;
   return labelSelector.split(',').every((term) => {
     const [key = '', value] = term.split('=');
-    if (term.includes(' ') || term.includes('!')) throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
+    if (term.includes(' ') || term.includes('!'))
+      throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
     const label = metadata.labels?.[key];
     return value === undefined ? label !== undefined : label === value;
   });

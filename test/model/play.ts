@@ -1,7 +1,7 @@
-import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
-import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { Guarantees } from './guarantees.ts';
 import { aTemplate } from './pools.ts';
@@ -16,7 +16,10 @@ const OLD_TYPE = 'pc-q35-rhel8.6.0';
 /** No transition may touch it. */
 export const EXCLUDED = 'lone-1';
 
-/** Plays a scenario, ends all its faults, and sees whether every pool then gets as it is wanted. Throws `Broken` if a guarantee is. */
+/**
+ * Plays a scenario, ends all its faults, and sees whether every pool then gets as it is wanted. Throws `Broken` if a
+ * guarantee is.
+ */
 export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
   const { seed, lag, longHistory, delays, specs, ownerless, happenings } = scenario;
   const world = new World({ seed, lag, longHistory, delays });
@@ -60,7 +63,11 @@ async function happen(world: World, names: readonly string[], happening: Happeni
   }
 }
 
-async function happenToPool(world: World, name: string, happening: Extract<Happening, { pool: number }>): Promise<void> {
+async function happenToPool(
+  world: World,
+  name: string,
+  happening: Extract<Happening, { pool: number }>,
+): Promise<void> {
   const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
   if (pool === undefined) return;
   const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
@@ -69,7 +76,9 @@ async function happenToPool(world: World, name: string, happening: Extract<Happe
       return world.changePool(name, { replicas: happening.replicas });
     case 'template': {
       const { version, neverReady } = happening;
-      return world.changePool(name, { template: aTemplate({ version, neverReady, ...(disk === undefined ? {} : { disk }) }) });
+      return world.changePool(name, {
+        template: aTemplate({ version, neverReady, ...(disk === undefined ? {} : { disk }) }),
+      });
     }
     case 'rules':
       return world.changePool(name, happening.spec);
@@ -77,14 +86,30 @@ async function happenToPool(world: World, name: string, happening: Extract<Happe
       await world.deletePool(name, happening.isOrphaned);
       const isGone = await world.until(() => world.pool(name) === undefined, 600_000);
       if (isGone) await world.createPool(name, pool.spec);
-      else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff)) world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
+      else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff))
+        world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
       return;
     }
     case 'restarts': {
-      const chosen = Object.fromEntries(world.vmsOf(pool.metadata.uid).flatMap(({ metadata }) => (world.vmi(metadata.name) === undefined ? [] : [[metadata.name, world.vmi(metadata.name)!.metadata.uid]])));
+      const chosen = Object.fromEntries(
+        world
+          .vmsOf(pool.metadata.uid)
+          .flatMap(({ metadata }) =>
+            world.vmi(metadata.name) === undefined ? [] : [[metadata.name, world.vmi(metadata.name)!.metadata.uid]],
+          ),
+      );
       const { maxUnavailable } = happening;
       world.say(`-- all VMs of ${name} are to be restarted, ${maxUnavailable} at a time`);
-      world.temporal.start('restartVms', `restart/model/${world.time.now}`, [{ chosen: { [NAMESPACE]: chosen }, maxUnavailable, maxFailures: 2, deadlineMs: 60_000, askedBy: 'ann', reason: null }]);
+      world.temporal.start('restartVms', `restart/model/${world.time.now}`, [
+        {
+          chosen: { [NAMESPACE]: chosen },
+          maxUnavailable,
+          maxFailures: 2,
+          deadlineMs: 60_000,
+          askedBy: 'ann',
+          reason: null,
+        },
+      ]);
       return;
     }
     case 'promote':
@@ -100,12 +125,24 @@ async function happenToPool(world: World, name: string, happening: Extract<Happe
 
 function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {
   const { glob, to, restartNow, maxRestarts } = happening;
-  const scope = { glob, namespaces: null, labelSelector: null, names: [], exclude: [EXCLUDED], only: null, undoes: null };
+  const scope = {
+    glob,
+    namespaces: null,
+    labelSelector: null,
+    names: [],
+    exclude: [EXCLUDED],
+    only: null,
+    undoes: null,
+  };
   const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
   world.startTransition({ scope, to, restartNow, maxRestarts, ...how, askedBy: 'ann', reason: null });
 }
 
-async function happenToVm(world: World, names: readonly string[], { what, vm: number }: Extract<Happening, { vm: number }>): Promise<void> {
+async function happenToVm(
+  world: World,
+  names: readonly string[],
+  { what, vm: number }: Extract<Happening, { vm: number }>,
+): Promise<void> {
   const all = world.server.all(VirtualMachines);
   if (all.length === 0) return;
   const { name } = all[number % all.length]!.metadata;
@@ -115,7 +152,12 @@ async function happenToVm(world: World, names: readonly string[], { what, vm: nu
     case 'detach':
       return world.detach(name);
     case 'adopt': {
-      for (const { metadata } of all) if (metadata.ownerReferences === undefined) await world.adopt(metadata.name, names.find((pool) => metadata.name.startsWith(`${pool}-`))!);
+      for (const { metadata } of all)
+        if (metadata.ownerReferences === undefined)
+          await world.adopt(
+            metadata.name,
+            names.find((pool) => metadata.name.startsWith(`${pool}-`))!,
+          );
       return;
     }
     case 'stop':
@@ -132,22 +174,34 @@ async function happenToVm(world: World, names: readonly string[], { what, vm: nu
 }
 
 async function corrupt(world: World, name: string): Promise<void> {
-  const templates = (world.vm(name)?.['spec'] as { dataVolumeTemplates?: { metadata: { name: string } }[] } | undefined)?.dataVolumeTemplates ?? [];
+  const templates =
+    (world.vm(name)?.['spec'] as { dataVolumeTemplates?: { metadata: { name: string } }[] } | undefined)
+      ?.dataVolumeTemplates ?? [];
   for (const { metadata } of templates) await corruptDisk(world, metadata.name, true);
 }
 
 /** Guests that boot from the disk fail to start, from now on or no more. */
 export async function corruptDisk(world: World, name: string, isCorrupt = true): Promise<void> {
   if (isCorrupt) world.say(`-- disk ${name} is corrupt`);
-  await world.client.patch(DataVolumes, { namespace: NAMESPACE, name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': isCorrupt ? 'true' : null } } }).catch(() => {});
+  await world.client
+    .patch(DataVolumes, { namespace: NAMESPACE, name }, 'merge', {
+      metadata: { annotations: { 'sim.drover.dev/corrupt': isCorrupt ? 'true' : null } },
+    })
+    .catch(() => {});
 }
 
 async function optOut(world: World, name: string, isOut: boolean): Promise<void> {
   if (isOut) world.say(`-- ${name} is not to be disrupted`);
-  await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } } }).catch(() => {});
+  await world.client
+    .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', {
+      metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } },
+    })
+    .catch(() => {});
 }
 
-/** All faults end, nobody holds anything back any more, and the template is a good one: every pool gets as it is wanted. */
+/**
+ * All faults end, nobody holds anything back any more, and the template is a good one: every pool gets as it is wanted.
+ */
 async function settle(world: World, names: readonly string[]): Promise<void> {
   world.say('-- all faults end');
   for (const worker of world.workers) {
@@ -177,14 +231,25 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     world.signal(name, 'healResume', { by: 'ann' });
   }
   // Their owners restart no VM here.
-  for (const { id, args } of openTransitions(world)) if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  for (const { id, args } of openTransitions(world))
+    if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
   for (const name of names) {
-    if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS))) world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
+    if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS)))
+      world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
   }
   // A cycle whose VM's disk another pool has by now waits for that.
-  const isHeldUp = (id: string): boolean => names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world, name));
-  const running = [...world.temporal.runs.values()].filter(({ isOpen, type, id }) => isOpen && type !== 'watch' && type !== 'pool' && !isHeldUp(id));
-  if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS))) world.break(`G12: workflows do not end: ${running.filter(({ isOpen }) => isOpen).map(({ id }) => id).join(', ')}`);
+  const isHeldUp = (id: string): boolean =>
+    names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world, name));
+  const running = [...world.temporal.runs.values()].filter(
+    ({ isOpen, type, id }) => isOpen && type !== 'watch' && type !== 'pool' && !isHeldUp(id),
+  );
+  if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS)))
+    world.break(
+      `G12: workflows do not end: ${running
+        .filter(({ isOpen }) => isOpen)
+        .map(({ id }) => id)
+        .join(', ')}`,
+    );
 }
 
 const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
@@ -197,18 +262,41 @@ function isAsWanted(world: World, name: string): boolean {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return pool === undefined;
   const { status, spec } = pool;
   const { replicas } = spec;
-  return world.vmsOf(pool.metadata.uid).length === replicas && status?.readyReplicas === replicas && status.updatedReplicas === replicas && status.replicas === replicas;
+  return (
+    world.vmsOf(pool.metadata.uid).length === replicas &&
+    status?.readyReplicas === replicas &&
+    status.updatedReplicas === replicas &&
+    status.replicas === replicas
+  );
 }
 
 function inWords(world: World, name: string): string {
   const pool = world.pool(name);
   const { replicas, readyReplicas, updatedReplicas, conditions, healing } = (pool?.['status'] ?? {}) as PoolStatus;
-  const vms = pool === undefined ? [] : world.vmsOf(pool.metadata.uid).map((vm) => `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`);
-  return JSON.stringify({ wanted: (pool?.['spec'] as PoolSpec | undefined)?.replicas, replicas, readyReplicas, updatedReplicas, conditions: conditions?.map(({ type, status, reason, message }) => `${type}=${status}/${reason}: ${message}`), cycles: healing?.cycles, vms });
+  const vms =
+    pool === undefined
+      ? []
+      : world
+          .vmsOf(pool.metadata.uid)
+          .map(
+            (vm) =>
+              `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`,
+          );
+  return JSON.stringify({
+    wanted: (pool?.['spec'] as PoolSpec | undefined)?.replicas,
+    replicas,
+    readyReplicas,
+    updatedReplicas,
+    conditions: conditions?.map(({ type, status, reason, message }) => `${type}=${status}/${reason}: ${message}`),
+    cycles: healing?.cycles,
+    vms,
+  });
 }
 
 /** Another pool has the disks that its VMs would run on, and its status says so. */
 function lacksDisks(world: World, name: string): boolean {
   const { status } = (world.pool(name) ?? {}) as { status?: { conditions?: { type: string; message?: string }[] } };
-  return (status?.conditions ?? []).some(({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '));
+  return (status?.conditions ?? []).some(
+    ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '),
+  );
 }

@@ -16,7 +16,14 @@ export interface Shape {
 }
 
 /** A template of VMs that boot in a second. */
-export function aTemplate({ version = 1, bootMs = 1_000, neverReady = false, failsToStart = false, disk, machineType }: Shape = {}): VmTemplate {
+export function aTemplate({
+  version = 1,
+  bootMs = 1_000,
+  neverReady = false,
+  failsToStart = false,
+  disk,
+  machineType,
+}: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
     'sim.drover.dev/stop-time': '100ms',
@@ -29,8 +36,20 @@ export function aTemplate({ version = 1, bootMs = 1_000, neverReady = false, fai
   return {
     spec: {
       runStrategy: 'Always',
-      ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: disk }, spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } } }] }),
-      template: { metadata: { annotations }, spec: { domain: { cpu: { cores: version }, ...machine, ...disks }, ...volumes } },
+      ...(disk === undefined
+        ? {}
+        : {
+            dataVolumeTemplates: [
+              {
+                metadata: { name: disk },
+                spec: { storage: { resources: { requests: { storage: '1Gi' } } }, source: { blank: {} } },
+              },
+            ],
+          }),
+      template: {
+        metadata: { annotations },
+        spec: { domain: { cpu: { cores: version }, ...machine, ...disks }, ...volumes },
+      },
     },
   };
 }

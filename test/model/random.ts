@@ -3,7 +3,10 @@ import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } 
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 
-/** What happens to an installation; VMs, workers and pools are named by any number, of which the remainder by their count is taken. */
+/**
+ * What happens to an installation; VMs, workers and pools are named by any number, of which the remainder by their
+ * count is taken.
+ */
 export type Happening =
   | { what: 'scale'; pool: number; replicas: number }
   | { what: 'template'; pool: number; version: number; neverReady: boolean }
@@ -29,9 +32,12 @@ export interface Scenario {
 }
 
 /** Absent as a rule. */
-const seldom = <T>(value: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T | undefined> => fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
+const seldom = <T>(value: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
 const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
 
 const anyMax = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.constantFrom('25%', '50%'));
 
@@ -41,7 +47,10 @@ const anyRollout: fc.Arbitrary<Rollout> = fc
     minReadySeconds: seldom(fc.constant(3)),
     onFailure: seldom(fc.constantFrom('Pause', 'Undo', 'Continue'), 1),
     maxFailures: seldom(fc.integer({ min: 0, max: 3 })),
-    steps: seldom(fc.constantFrom<NonNullable<Rollout['steps']>>([aStep(1, { approval: {} })], [aStep(2, { wait: '30s' })]), 4),
+    steps: seldom(
+      fc.constantFrom<NonNullable<Rollout['steps']>>([aStep(1, { approval: {} })], [aStep(2, { wait: '30s' })]),
+      4,
+    ),
   })
   .map(seen);
 
@@ -55,8 +64,16 @@ const anyHealing: fc.Arbitrary<Autohealing> = fc
   })
   .map(seen);
 
-const anyScaleIn = fc.constantFrom<ScaleInStrategy>({ opportunistic: {} }, { proactive: { statePreservation: 'Offline' } }, { proactive: { statePreservation: 'Offline' } });
-const anyUpdate = fc.constantFrom<UpdateStrategy>({ proactive: { disruption: 'Replace' } }, { proactive: { disruption: 'Live' } }, { opportunistic: {} });
+const anyScaleIn = fc.constantFrom<ScaleInStrategy>(
+  { opportunistic: {} },
+  { proactive: { statePreservation: 'Offline' } },
+  { proactive: { statePreservation: 'Offline' } },
+);
+const anyUpdate = fc.constantFrom<UpdateStrategy>(
+  { proactive: { disruption: 'Replace' } },
+  { proactive: { disruption: 'Live' } },
+  { opportunistic: {} },
+);
 
 const anySpec: fc.Arbitrary<PoolSpec> = fc
   .record({
@@ -69,7 +86,10 @@ const anySpec: fc.Arbitrary<PoolSpec> = fc
     disk: seldom(fc.constant('root'), 1),
     bootMs: fc.constantFrom(500, 4_000),
   })
-  .map(({ disk, bootMs, ...spec }): PoolSpec => ({ ...seen(spec), template: aTemplate({ bootMs, ...(disk === undefined ? {} : { disk }) }) }));
+  .map(({ disk, bootMs, ...spec }): PoolSpec => ({
+    ...seen(spec),
+    template: aTemplate({ bootMs, ...(disk === undefined ? {} : { disk }) }),
+  }));
 
 const pool = fc.nat(1);
 const vm = fc.nat(9);
@@ -77,9 +97,22 @@ const worker = fc.nat(2);
 
 const wishes: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constant('scale'), pool, replicas: fc.integer({ min: 0, max: 8 }) }),
-  fc.record({ what: fc.constant('template'), pool, version: fc.integer({ min: 2, max: 6 }), neverReady: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }) }),
+  fc.record({
+    what: fc.constant('template'),
+    pool,
+    version: fc.integer({ min: 2, max: 6 }),
+    neverReady: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
+  }),
 );
-const rules: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('rules'), pool, spec: fc.oneof(fc.record({ maxUnavailable: anyMax }), fc.record({ paused: fc.boolean() }), fc.record({ rollout: anyRollout })) });
+const rules: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('rules'),
+  pool,
+  spec: fc.oneof(
+    fc.record({ maxUnavailable: anyMax }),
+    fc.record({ paused: fc.boolean() }),
+    fc.record({ rollout: anyRollout }),
+  ),
+});
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
@@ -102,7 +135,20 @@ const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew')
 /** Close together, or far apart. */
 const anyGap = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(40_000));
 const anyDelays: fc.Arbitrary<Record<string, number>> = fc
-  .tuple(fc.constantFrom('deleteVms', 'haltVms', 'createVms', 'updateVms', 'removeSickVm', 'removeVms', 'beginRestarts', 'patchMachineTypes', 'beginTransitionRestarts'), fc.constantFrom(0, 0, 5_000, 30_000))
+  .tuple(
+    fc.constantFrom(
+      'deleteVms',
+      'haltVms',
+      'createVms',
+      'updateVms',
+      'removeSickVm',
+      'removeVms',
+      'beginRestarts',
+      'patchMachineTypes',
+      'beginTransitionRestarts',
+    ),
+    fc.constantFrom(0, 0, 5_000, 30_000),
+  )
   .map(([activity, ms]) => ({ [activity]: ms }));
 
 const kinds = { wishes, rules, people, transitions, accidents, faults, renewals };

@@ -1,8 +1,8 @@
 import { asyncLocalStorage } from '@temporalio/activity';
-import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import type { RestartVmsInput } from '../../workflows/restarts/restart-vms.ts';
 import type { Write } from './api-server.ts';
@@ -21,7 +21,10 @@ interface Down {
   vmi: string;
 }
 
-/** Says at each write of a worker which guarantee it breaks about runs that people start: restarts, and machine type transitions. */
+/**
+ * Says at each write of a worker which guarantee it breaks about runs that people start: restarts, and machine type
+ * transitions.
+ */
 export class RunGuarantees implements Onlooker {
   readonly #world: World;
   readonly #off: ReadonlySet<string>;
@@ -57,7 +60,8 @@ export class RunGuarantees implements Onlooker {
     const run = runNow();
     const transition = run === undefined ? undefined : (this.#argsOf(run) as MachineTypeTransitionInput).transition;
     if (activity !== null && OF_TRANSITIONS.includes(activity)) {
-      if (transition?.scope.exclude.includes(name) === true) this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
+      if (transition?.scope.exclude.includes(name) === true)
+        this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
     } else if (activity !== OF_RESTARTS && controllerOf(vm) === undefined) {
       this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
@@ -68,7 +72,8 @@ export class RunGuarantees implements Onlooker {
     if (activityNow() !== 'beginTransitionRestarts') return;
     const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
     const type = vmi.status?.machine?.type;
-    if (type === wanted) this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its guest has ${type} already`);
+    if (type === wanted)
+      this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its guest has ${type} already`);
   }
 
   /** VMs that one run has taken down, and that are not back, are no more than were asked for. */
@@ -79,13 +84,15 @@ export class RunGuarantees implements Onlooker {
     this.#forgetThoseBack();
     this.#down.set(vm.metadata.uid, { run, name: vm.metadata.name, vmi });
     const names = [...this.#down.values()].filter((down) => down.run === run).map(({ name }) => name);
-    if (names.length > most) this.#broken('G9', `${run} has taken down ${names.toSorted().join(', ')}, of at most ${most}`);
+    if (names.length > most)
+      this.#broken('G9', `${run} has taken down ${names.toSorted().join(', ')}, of at most ${most}`);
   }
 
   #limitOf(run: string): number | undefined {
     const activity = activityNow();
     if (activity === OF_RESTARTS) return (this.#argsOf(run) as RestartVmsInput).maxUnavailable;
-    if (activity === 'beginTransitionRestarts') return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
+    if (activity === 'beginTransitionRestarts')
+      return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
     return undefined;
   }
 

@@ -1,8 +1,8 @@
 import { RawValue } from '@temporalio/common';
 import { msToNumber, type Duration } from '@temporalio/common/lib/time.js';
-import { timeNow } from './virtual-time.ts';
-import type { Run} from './temporal.ts';
+import type { Run } from './temporal.ts';
 import { ContinueAsNew, Scope, workflowNow, type ActivityOptions, type Temporal } from './temporal.ts';
+import { timeNow } from './virtual-time.ts';
 
 /** Handlers of signals take payloads as they come. */
 const encoded = (payload: unknown): RawValue | undefined => (payload === undefined ? undefined : new RawValue(payload));
@@ -61,7 +61,15 @@ const handleOf = (temporal: Temporal, workflowId: string) => {
       new Promise((resolve, reject) => {
         timeNow().in(timeNow().between(1, 15), () => {
           const isThere = temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args);
-          temporal.enter(sender, () => (isThere ? resolve() : reject(Object.assign(new Error(`no workflow ${workflowId} runs`), { name: 'ExternalWorkflowExecutionNotFound' }))));
+          temporal.enter(sender, () =>
+            isThere
+              ? resolve()
+              : reject(
+                  Object.assign(new Error(`no workflow ${workflowId} runs`), {
+                    name: 'ExternalWorkflowExecutionNotFound',
+                  }),
+                ),
+          );
         });
       }),
     cancel: (): Promise<void> => Promise.resolve(),
@@ -75,15 +83,27 @@ export const workflowApi = {
   proxyActivities: (options: ActivityOptions) => activities(options, false),
   proxyLocalActivities: (options: ActivityOptions) => activities(options, true),
   sleep: async (duration: Duration): Promise<void> => void (await condition(() => false, duration)),
-  setHandler(definition: { type: 'signal' | 'query' | 'update'; name: string }, handler: (...args: unknown[]) => unknown): void {
+  setHandler(
+    definition: { type: 'signal' | 'query' | 'update'; name: string },
+    handler: (...args: unknown[]) => unknown,
+  ): void {
     const { run, temporal } = here();
     const isSignal = definition.type === 'signal';
-    run.handlers.set(`${definition.type} ${definition.name}`, isSignal ? (payload) => handler(encoded(payload)) : handler);
+    run.handlers.set(
+      `${definition.type} ${definition.name}`,
+      isSignal ? (payload) => handler(encoded(payload)) : handler,
+    );
     temporal.redeliver(run);
   },
   continueAsNew: (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args)),
-  makeContinueAsNewFunc: ({ workflowType }: { workflowType?: string } = {}) => (...args: unknown[]): Promise<never> => Promise.reject(new ContinueAsNew(args, workflowType)),
-  startChild: (type: string | { name: string }, { workflowId, args = [] }: { workflowId: string; args?: unknown[] }): Promise<unknown> => {
+  makeContinueAsNewFunc:
+    ({ workflowType }: { workflowType?: string } = {}) =>
+    (...args: unknown[]): Promise<never> =>
+      Promise.reject(new ContinueAsNew(args, workflowType)),
+  startChild: (
+    type: string | { name: string },
+    { workflowId, args = [] }: { workflowId: string; args?: unknown[] },
+  ): Promise<unknown> => {
     const { run, temporal } = here();
     return new Promise((resolve, reject) => {
       timeNow().in(timeNow().between(1, 15), () => {
@@ -106,7 +126,19 @@ export const workflowApi = {
   getExternalWorkflowHandle: (workflowId: string) => handleOf(here().temporal, workflowId),
   workflowInfo: () => {
     const { run, temporal } = here();
-    return { workflowId: run.id, runId: run.runId, workflowType: run.type, taskQueue: 'model', historyLength: run.events, continueAsNewSuggested: temporal.isLong(run), memo: {}, searchAttributes: {}, unsafe: { isReplaying: false }, startTime: new Date(0), attempt: 1 };
+    return {
+      workflowId: run.id,
+      runId: run.runId,
+      workflowType: run.type,
+      taskQueue: 'model',
+      historyLength: run.events,
+      continueAsNewSuggested: temporal.isLong(run),
+      memo: {},
+      searchAttributes: {},
+      unsafe: { isReplaying: false },
+      startTime: new Date(0),
+      attempt: 1,
+    };
   },
   setCurrentDetails() {},
   getCurrentDetails: () => '',
@@ -116,6 +148,9 @@ export const workflowApi = {
   patched: () => true,
   deprecatePatch() {},
   inWorkflowContext: () => workflowNow.getStore() !== undefined,
-  uuid4: () => `00000000-0000-4000-8000-${Math.floor(Math.random() * 2 ** 40).toString(16).padStart(12, '0')}`,
+  uuid4: () =>
+    `00000000-0000-4000-8000-${Math.floor(Math.random() * 2 ** 40)
+      .toString(16)
+      .padStart(12, '0')}`,
   log: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
 };

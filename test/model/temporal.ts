@@ -1,8 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { ActivityCancelledError, ActivityNotFoundError } from '@temporalio/client';
-import { ActivityFailure, ApplicationFailure, CancelledFailure, defaultFailureConverter, defaultPayloadConverter, RetryState, TimeoutFailure, toPayloads, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  defaultFailureConverter,
+  defaultPayloadConverter,
+  RetryState,
+  TimeoutFailure,
+  toPayloads,
+  WorkflowExecutionAlreadyStartedError,
+} from '@temporalio/common';
 import { msOptionalToNumber, type Duration } from '@temporalio/common/lib/time.js';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Process, runAs, timeNow } from './virtual-time.ts';
 
 type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
@@ -13,7 +23,13 @@ export interface ActivityOptions {
   scheduleToStartTimeout?: Duration;
   scheduleToCloseTimeout?: Duration;
   heartbeatTimeout?: Duration;
-  retry?: { initialInterval?: Duration; maximumInterval?: Duration; maximumAttempts?: number; backoffCoefficient?: number; nonRetryableErrorTypes?: string[] };
+  retry?: {
+    initialInterval?: Duration;
+    maximumInterval?: Duration;
+    maximumAttempts?: number;
+    backoffCoefficient?: number;
+    nonRetryableErrorTypes?: string[];
+  };
   cancellationType?: string;
 }
 
@@ -116,7 +132,10 @@ export class Run {
   }
 }
 
-/** A Temporal server in memory: workflows, signals, activities with their time-outs and retries, as far as drover uses them. */
+/**
+ * A Temporal server in memory: workflows, signals, activities with their time-outs and retries, as far as drover uses
+ * them.
+ */
 export class Temporal {
   readonly runs = new Map<string, Run>();
   /** Everything that was ever run, oldest first. */
@@ -147,7 +166,8 @@ export class Temporal {
 
   start(type: string, id: string, args: unknown[], signal?: { name: string; args: unknown[] }): Run {
     const known = this.runs.get(id);
-    if (known?.isOpen === true) throw new WorkflowExecutionAlreadyStartedError('Workflow execution already started', id, type);
+    if (known?.isOpen === true)
+      throw new WorkflowExecutionAlreadyStartedError('Workflow execution already started', id, type);
     const run = this.#begin(type, id, args);
     if (signal !== undefined) run.buffered.push(signal);
     return run;
@@ -170,7 +190,9 @@ export class Temporal {
   /** What a query answers; undefined if nothing of that id runs. */
   query(id: string, name: string): unknown {
     const run = this.runs.get(id);
-    return run?.isOpen === true ? json(workflowNow.run({ run, scope: run.root }, () => run.handlers.get(`query ${name}`)?.())) : undefined;
+    return run?.isOpen === true
+      ? json(workflowNow.run({ run, scope: run.root }, () => run.handlers.get(`query ${name}`)?.()))
+      : undefined;
   }
 
   terminate(id: string): void {
@@ -237,7 +259,11 @@ export class Temporal {
       const next = this.#begin(error.type ?? run.type, run.id, error.args);
       next.buffered.push(...run.buffered.splice(0));
       next.result.promise.then(run.result.resolve, run.result.reject);
-    } else if (error instanceof ApplicationFailure || error instanceof CancelledFailure || error instanceof ActivityFailure) {
+    } else if (
+      error instanceof ApplicationFailure ||
+      error instanceof CancelledFailure ||
+      error instanceof ActivityFailure
+    ) {
       this.#close(run, 'FAILED', () => run.result.reject(error));
     } else this.stuck ??= { run, error };
   }
@@ -262,12 +288,27 @@ export class Temporal {
   }
 
   /** What a workflow is given for an activity. */
-  async activity({ run, scope }: { run: Run; scope: Scope }, type: string, options: ActivityOptions & { isLocal: boolean }, args: unknown[]): Promise<unknown> {
+  async activity(
+    { run, scope }: { run: Run; scope: Scope },
+    type: string,
+    options: ActivityOptions & { isLocal: boolean },
+    args: unknown[],
+  ): Promise<unknown> {
     if (scope.consideredCancelled) throw new CancelledFailure('Cancellation scope cancelled');
     const { isLocal } = options;
     const done = Promise.withResolvers<unknown>();
-    const task = new ActivityTask({ temporal: this, run, type, options, args: args.map(json), isLocal, id: String(++this.#activities), delayMs: isLocal ? 0 : this.#timing.delayOf(type) }, (settle) =>
-      this.enter(run, () => settle(done), isLocal ? 0 : undefined),
+    const task = new ActivityTask(
+      {
+        temporal: this,
+        run,
+        type,
+        options,
+        args: args.map(json),
+        isLocal,
+        id: String(++this.#activities),
+        delayMs: isLocal ? 0 : this.#timing.delayOf(type),
+      },
+      (settle) => this.enter(run, () => settle(done), isLocal ? 0 : undefined),
     );
     scope.cancelRequested.catch((error: unknown) => {
       task.cancel();
@@ -290,14 +331,23 @@ export class Temporal {
       },
     },
     workflow: {
-      signalWithStart: async (type: string, { workflowId, args = [], signal, signalArgs = [] }: { workflowId: string; args?: unknown[]; signal: { name: string }; signalArgs?: unknown[] }) => {
+      signalWithStart: async (
+        type: string,
+        {
+          workflowId,
+          args = [],
+          signal,
+          signalArgs = [],
+        }: { workflowId: string; args?: unknown[]; signal: { name: string }; signalArgs?: unknown[] },
+      ) => {
         await this.#way();
         this.signalWithStart(type, workflowId, args, signal.name, signalArgs);
       },
       getHandle: (workflowId: string) => ({
         signal: async (signal: { name: string } | string, ...args: unknown[]) => {
           await this.#way();
-          if (!this.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args)) throw this.#notFound(workflowId);
+          if (!this.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args))
+            throw this.#notFound(workflowId);
         },
         describe: async () => {
           await this.#way();
@@ -311,10 +361,27 @@ export class Temporal {
       getWorkflowExecutionHistory: async ({ execution }: { execution: { runId: string } }) => {
         await this.#way();
         const run = this.past.find(({ runId }) => runId === execution.runId)!;
-        return { history: { events: [{ workflowExecutionStartedEventAttributes: { input: { payloads: toPayloads(defaultPayloadConverter, ...run.args) } } }] } };
+        return {
+          history: {
+            events: [
+              {
+                workflowExecutionStartedEventAttributes: {
+                  input: { payloads: toPayloads(defaultPayloadConverter, ...run.args) },
+                },
+              },
+            ],
+          },
+        };
       },
     },
-    options: { namespace: 'default', loadedDataConverter: { payloadConverter: defaultPayloadConverter, failureConverter: defaultFailureConverter, payloadCodecs: [] } },
+    options: {
+      namespace: 'default',
+      loadedDataConverter: {
+        payloadConverter: defaultPayloadConverter,
+        failureConverter: defaultFailureConverter,
+        payloadCodecs: [],
+      },
+    },
   };
 
   #way(): Promise<void> {
@@ -367,11 +434,19 @@ class ActivityTask {
   dispatch(afterMs = this.#in.isLocal ? 0 : timeNow().between(1, 15) + this.#in.delayMs): void {
     timeNow().in(afterMs, () => {
       if (this.#isOver) return;
-      if (this.#isCancelled && !this.#in.isLocal) return this.#settle((done) => done.reject(failureOf(this.#in.type, new CancelledFailure('CANCELLED'))));
-      const workers = [...this.#in.temporal.workers].filter(({ process, activities }) => process.state === 'running' && activities[this.#in.type] !== undefined);
+      if (this.#isCancelled && !this.#in.isLocal)
+        return this.#settle((done) => done.reject(failureOf(this.#in.type, new CancelledFailure('CANCELLED'))));
+      const workers = [...this.#in.temporal.workers].filter(
+        ({ process, activities }) => process.state === 'running' && activities[this.#in.type] !== undefined,
+      );
       // It stands in its queue until a worker takes it.
       if (workers.length === 0) return this.dispatch(200);
-      this.#current = new Attempt(this.#in, workers[timeNow().between(0, workers.length - 1)]!, ++this.#attempt, (attempt, ended) => this.#ended(attempt, ended));
+      this.#current = new Attempt(
+        this.#in,
+        workers[timeNow().between(0, workers.length - 1)]!,
+        ++this.#attempt,
+        (attempt, ended) => this.#ended(attempt, ended),
+      );
     });
   }
 
@@ -385,23 +460,32 @@ class ActivityTask {
     if ('result' in ended) return this.#settle((done) => done.resolve(json(ended.result)));
     const { type, options, isLocal } = this.#in;
     const { error } = ended;
-    if (error instanceof CancelledFailure && this.#isCancelled) return this.#settle((done) => done.reject(failureOf(type, error)));
+    if (error instanceof CancelledFailure && this.#isCancelled)
+      return this.#settle((done) => done.reject(failureOf(type, error)));
     const retry = options.retry ?? {};
     const failure = error instanceof ApplicationFailure ? error : null;
-    const isLast = failure?.nonRetryable === true || retry.nonRetryableErrorTypes?.includes(failure?.type ?? '') === true || (retry.maximumAttempts ?? 0) === this.#attempt;
+    const isLast =
+      failure?.nonRetryable === true ||
+      retry.nonRetryableErrorTypes?.includes(failure?.type ?? '') === true ||
+      (retry.maximumAttempts ?? 0) === this.#attempt;
     if (isLast || (this.#isCancelled && !isLocal)) return this.#settle((done) => done.reject(failureOf(type, error)));
     const first = msOptionalToNumber(retry.initialInterval) ?? 1_000;
     const most = msOptionalToNumber(retry.maximumInterval) ?? first * 100;
-    const wait = msOptionalToNumber(failure?.nextRetryDelay) ?? Math.min(first * (retry.backoffCoefficient ?? 2) ** (this.#attempt - 1), most);
+    const wait =
+      msOptionalToNumber(failure?.nextRetryDelay) ??
+      Math.min(first * (retry.backoffCoefficient ?? 2) ** (this.#attempt - 1), most);
     const toClose = msOptionalToNumber(options.scheduleToCloseTimeout);
-    if (toClose !== undefined && timeNow().now + wait > this.#scheduledAt + toClose) return this.#settle((done) => done.reject(failureOf(type, error)));
+    if (toClose !== undefined && timeNow().now + wait > this.#scheduledAt + toClose)
+      return this.#settle((done) => done.reject(failureOf(type, error)));
     this.dispatch(wait);
   }
 
   #timedOut(what: string): void {
     if (this.#isOver) return;
     this.#current?.askToCancel('TIMED_OUT');
-    this.#settle((done) => done.reject(failureOf(this.#in.type, new TimeoutFailure(`activity ${what} timeout`, undefined, what as never))));
+    this.#settle((done) =>
+      done.reject(failureOf(this.#in.type, new TimeoutFailure(`activity ${what} timeout`, undefined, what as never))),
+    );
   }
 
   #settle(settle: Settle): void {
@@ -421,7 +505,12 @@ class Attempt {
   /** What its next heartbeat is answered with. */
   #toBeCancelled: string | null = null;
 
-  constructor({ temporal, run, type, options, args, isLocal, id }: ActivityInput, worker: ModelWorker, attempt: number, done: Attempt['_done']) {
+  constructor(
+    { temporal, run, type, options, args, isLocal, id }: ActivityInput,
+    worker: ModelWorker,
+    attempt: number,
+    done: Attempt['_done'],
+  ) {
     this.worker = worker;
     this.#done = done;
     this.#cancelled.promise.catch(() => {});
@@ -449,13 +538,24 @@ class Attempt {
       priority: undefined,
     } as unknown as Info;
     const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} };
-    const context = new Context(info, this.#cancelled.promise, this.#abort.signal, () => this.#beat(), temporal.client as never, quiet, undefined as never, [] as never);
-    runAs(worker.process, () => asyncLocalStorage.run(context, () => {
-      worker.activities[type]!(...(json(args) as never[])).then(
-        (result) => this.#answer({ result }),
-        (error: unknown) => this.#answer({ error: asSent(error) }),
-      );
-    }));
+    const context = new Context(
+      info,
+      this.#cancelled.promise,
+      this.#abort.signal,
+      () => this.#beat(),
+      temporal.client as never,
+      quiet,
+      undefined as never,
+      [] as never,
+    );
+    runAs(worker.process, () =>
+      asyncLocalStorage.run(context, () => {
+        worker.activities[type]!(...(json(args) as never[])).then(
+          (result) => this.#answer({ result }),
+          (error: unknown) => this.#answer({ error: asSent(error) }),
+        );
+      }),
+    );
     // A worker that dies with a workflow task in its hands is missed when that is.
     const heartbeatMs = isLocal ? undefined : msOptionalToNumber(options.heartbeatTimeout);
     if (heartbeatMs !== undefined) this.#miss(heartbeatMs);
@@ -534,4 +634,13 @@ function asSent(error: unknown): unknown {
 }
 
 const failureOf = (type: string, error: unknown): unknown =>
-  error instanceof CancelledFailure ? error : new ActivityFailure(`Activity task failed`, type, undefined, RetryState.MAXIMUM_ATTEMPTS_REACHED, undefined, error as Error);
+  error instanceof CancelledFailure
+    ? error
+    : new ActivityFailure(
+        `Activity task failed`,
+        type,
+        undefined,
+        RetryState.MAXIMUM_ATTEMPTS_REACHED,
+        undefined,
+        error as Error,
+      );

@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Clock } from '../decisions/model/clock.ts';
 
-/** Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun goes on only while it runs. */
+/**
+ * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun goes on
+ * only while it runs.
+ */
 export class Process {
   readonly name: string;
   state: 'running' | 'frozen' | 'dead' = 'running';
@@ -29,9 +32,21 @@ export class Process {
 
 const running = new AsyncLocalStorage<Process>();
 const inContext = (): (<T>(act: () => T) => T) => AsyncLocalStorage.snapshot();
-const { setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval, setImmediate: realSetImmediate } = globalThis;
+const {
+  setTimeout: realSetTimeout,
+  setInterval: realSetInterval,
+  clearTimeout: realClearTimeout,
+  clearInterval: realClearInterval,
+  setImmediate: realSetImmediate,
+} = globalThis;
 const RealDate = Date;
-const real = { Date: RealDate, setTimeout: realSetTimeout, setInterval: realSetInterval, clearTimeout: realClearTimeout, clearInterval: realClearInterval };
+const real = {
+  Date: RealDate,
+  setTimeout: realSetTimeout,
+  setInterval: realSetInterval,
+  clearTimeout: realClearTimeout,
+  clearInterval: realClearInterval,
+};
 const processNowMs = performance.now.bind(performance);
 const { random } = Math;
 const realTimeout = (ms: number): AbortSignal => timeout.call(AbortSignal, ms);
@@ -51,8 +66,9 @@ class Timer {
 }
 
 /**
- * Time that moves from one due moment to the next, for everything that runs within `simulate`: timers, the clock, and chance. Whatever was
- * begun by a process goes on in that process, so that one can be frozen or killed with all that it has under way.
+ * Time that moves from one due moment to the next, for everything that runs within `simulate`: timers, the clock, and
+ * chance. Whatever was begun by a process goes on in that process, so that one can be frozen or killed with all that it
+ * has under way.
  */
 export class VirtualTime extends Clock {
   /** Told after each moment, once everything has come to rest; true if that has set off more. */
@@ -110,15 +126,17 @@ export class VirtualTime extends Clock {
   }
 
   #install(): void {
-    const setTimeout = (act: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): Timer => this.later(ms, processNow(), () => act(...args));
+    const setTimeout = (act: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): Timer =>
+      this.later(ms, processNow(), () => act(...args));
     const setInterval = (act: () => void, ms: number): Timer => {
       const process = processNow();
       const whole = new Timer();
-      const again = (): void => void this.later(ms, process, () => {
-        if (whole.isOver) return;
-        again();
-        act();
-      });
+      const again = (): void =>
+        void this.later(ms, process, () => {
+          if (whole.isOver) return;
+          again();
+          act();
+        });
       again();
       return whole;
     };
@@ -137,7 +155,13 @@ export class VirtualTime extends Clock {
         return clock();
       }
     }
-    Object.assign(globalThis, { Date: VirtualDate, setTimeout, setInterval, clearTimeout: clear, clearInterval: clear });
+    Object.assign(globalThis, {
+      Date: VirtualDate,
+      setTimeout,
+      setInterval,
+      clearTimeout: clear,
+      clearInterval: clear,
+    });
     Object.assign(performance, { now: () => this.now });
     Object.assign(Math, { random: () => this.chance() });
     Object.assign(AbortSignal, { timeout: timeoutOf });
@@ -176,4 +200,8 @@ export const sleeping = {
   },
 };
 
-const abortError = (signal: AbortSignal): Error => Object.assign(new Error('The operation was aborted', { cause: signal.reason }), { name: 'AbortError', code: 'ABORT_ERR' });
+const abortError = (signal: AbortSignal): Error =>
+  Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
+    name: 'AbortError',
+    code: 'ABORT_ERR',
+  });

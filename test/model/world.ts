@@ -1,45 +1,50 @@
-import { ensureCurrentAttempt } from '../../activities/lib/attempt.ts';
-import { createAwaitActivities } from '../../activities/rollout/await-vms.ts';
-import { ChosenGuests } from '../../activities/restarts/chosen-vmis.ts';
-import { withFailures } from '../../activities/lib/temporal-failure.ts';
 import { Fleet } from '../../activities/cache/cluster-cache.ts';
 import { Places } from '../../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../../activities/healing/replace-vm.ts';
+import { ensureCurrentAttempt } from '../../activities/lib/attempt.ts';
+import { withFailures } from '../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../../activities/pool/pool.ts';
+import { ChosenGuests } from '../../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../../activities/restarts/restarts.ts';
+import { createAwaitActivities } from '../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../activities/watch/watch.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
+import {
+  CustomResourceDefinitions,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
+import type { Transition } from '../../decisions/machine-types/transition.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { HttpRequest } from '../../kubernetes/transport.ts';
 import { admitInstance, admitMachine } from '../../simulator/api/admission.ts';
-import { ClaimController } from '../../simulator/controllers/pvc-controller.ts';
-import { Cluster } from '../../simulator/store/cluster.ts';
+import { perform } from '../../simulator/api/subresources.ts';
 import { DataVolumeController } from '../../simulator/controllers/data-volume-controller.ts';
 import { GarbageCollector } from '../../simulator/controllers/garbage-collector.ts';
-import { InstanceController } from '../../simulator/controllers/vmi-controller.ts';
-import { MachineController } from '../../simulator/controllers/vm-controller.ts';
 import { MigrationController } from '../../simulator/controllers/migration-controller.ts';
 import { NodeController } from '../../simulator/controllers/node-controller.ts';
-import { OwnedKinds } from '../../simulator/store/owned-kinds.ts';
-import { Refusal } from '../../simulator/vm/power.ts';
-import { perform } from '../../simulator/api/subresources.ts';
-import type { VirtualMachineInstance } from '../../simulator/types.ts';
+import { ClaimController } from '../../simulator/controllers/pvc-controller.ts';
+import { MachineController } from '../../simulator/controllers/vm-controller.ts';
+import { InstanceController } from '../../simulator/controllers/vmi-controller.ts';
 import { WorkloadUpdates } from '../../simulator/controllers/workload-updates.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import type { HttpRequest } from '../../kubernetes/transport.ts';
+import { Cluster } from '../../simulator/store/cluster.ts';
+import { OwnedKinds } from '../../simulator/store/owned-kinds.ts';
+import type { VirtualMachineInstance } from '../../simulator/types.ts';
+import { Refusal } from '../../simulator/vm/power.ts';
 import { nudgePool, tellGone } from '../../workers/watch/signal-pool.ts';
 import * as workflows from '../../workflows/index.ts';
-import type { Transition } from '../../decisions/machine-types/transition.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf, watchIdOf, type PoolRef } from '../../workflows/messages.ts';
 import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
 import { ModelClient, type Call } from './model-client.ts';
-import { Temporal, type ModelWorker } from './temporal.ts';
-import { serve } from './temporal-workflow.ts';
 import { aTemplate } from './pools.ts';
+import { serve } from './temporal-workflow.ts';
+import { Temporal, type ModelWorker } from './temporal.ts';
 import { Process, processNow, runAs, VirtualTime } from './virtual-time.ts';
 
 export const NAMESPACE = 'shop';
@@ -70,8 +75,8 @@ export interface Worker extends ModelWorker {
 }
 
 /**
- * A whole installation in one process and in virtual time. Everything of drover's is its own code, and so are the simulator's controllers;
- * of the model are the API server, Temporal, the ways between them, and people.
+ * A whole installation in one process and in virtual time. Everything of drover's is its own code, and so are the
+ * simulator's controllers; of the model are the API server, Temporal, the ways between them, and people.
  */
 export class World {
   readonly time: VirtualTime;
@@ -95,7 +100,11 @@ export class World {
     this.#options = { lag: 20, workers: 2, burst: 250, delays: {}, longHistory: 400, ...options };
     this.time = new VirtualTime(BEGINNING, options.seed);
     this.server = new ApiServer(() => this.time.now);
-    this.temporal = new Temporal(workflows, { delayOf: (activity) => this.#options.delays[activity] ?? 0 }, this.#options.longHistory);
+    this.temporal = new Temporal(
+      workflows,
+      { delayOf: (activity) => this.#options.delays[activity] ?? 0 },
+      this.#options.longHistory,
+    );
     this.time.afterEach = this.temporal.checkConditions;
     this.server.onWrite = (write) => {
       for (const onlooker of this.onlookers) onlooker.onWrite?.(write, this.#call);
@@ -118,12 +127,19 @@ export class World {
       });
     };
     const end = BEGINNING + ms;
-    await this.time.simulate(begin, () => hasEnded || this.time.now > end || this.broken.length > 0 || this.temporal.stuck !== null);
+    await this.time.simulate(
+      begin,
+      () => hasEnded || this.time.now > end || this.broken.length > 0 || this.temporal.stuck !== null,
+    );
     const { stuck } = this.temporal;
-    if (stuck !== null) this.broken.push(`workflow ${stuck.run.id} is stuck: ${(stuck.error as Error).stack ?? String(stuck.error)}`);
+    if (stuck !== null)
+      this.broken.push(`workflow ${stuck.run.id} is stuck: ${(stuck.error as Error).stack ?? String(stuck.error)}`);
     if (failure !== undefined && this.broken.length === 0) throw failure;
     if (!hasEnded && this.broken.length === 0) this.broken.push('it does not end');
-    if (this.broken.length > 0) throw new Broken(`${this.broken.join('\n')}\n${this.trail.slice(-(Number(process.env['MODEL_TELLS'] ?? 0) || 60)).join('\n')}`);
+    if (this.broken.length > 0)
+      throw new Broken(
+        `${this.broken.join('\n')}\n${this.trail.slice(-(Number(process.env['MODEL_TELLS'] ?? 0) || 60)).join('\n')}`,
+      );
   }
 
   say(words: string): void {
@@ -178,7 +194,14 @@ export class World {
       const fleet = new Fleet({ client });
       const revisions = new Revisions({ client, fleet });
       const stopping = new AbortController();
-      const common = { client, fleet, places: new Places(client, fleet), revisions, concurrency: 3, stopping: stopping.signal };
+      const common = {
+        client,
+        fleet,
+        places: new Places(client, fleet),
+        revisions,
+        concurrency: 3,
+        stopping: stopping.signal,
+      };
       const activities = withFailures({
         ...createPoolActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),
@@ -253,12 +276,17 @@ export class World {
   /** A VM that no pool owns. */
   async createVm(name: string, machineType: string): Promise<void> {
     this.say(`-- VM ${name} of ${machineType}`);
-    await this.#client.create(VirtualMachines, { metadata: { name, namespace: NAMESPACE }, spec: aTemplate({ machineType }).spec });
+    await this.#client.create(VirtualMachines, {
+      metadata: { name, namespace: NAMESPACE },
+      spec: aTemplate({ machineType }).spec,
+    });
   }
 
   startTransition(transition: Transition): void {
     const id = (++this.#transitions).toString(16).padStart(8, '0');
-    this.say(`-- machine types ${transition.scope.glob} are to be ${transition.to}, transition ${id}, ${JSON.stringify(transition).slice(0, 200)}`);
+    this.say(
+      `-- machine types ${transition.scope.glob} are to be ${transition.to}, transition ${id}, ${JSON.stringify(transition).slice(0, 200)}`,
+    );
     const input: MachineTypeTransitionInput = { ref: { cluster: CLUSTER, id }, transition };
     this.temporal.start('machineTypeTransition', transitionIdOf(CLUSTER, id), [input]);
   }
@@ -271,7 +299,9 @@ export class World {
   /** Takes the VM out of its pool. */
   async detach(name: string): Promise<void> {
     this.say(`-- ${name} is detached`);
-    await this.#client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: null } }).catch(ignored);
+    await this.#client
+      .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: null } })
+      .catch(ignored);
   }
 
   /** Puts a detached VM back into its pool. */
@@ -280,20 +310,45 @@ export class World {
     const vm = this.vm(name);
     if (pool === undefined || vm === undefined || vm.metadata.ownerReferences !== undefined) return;
     this.say(`-- ${name} is adopted`);
-    const owner = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: poolName, uid: pool.metadata.uid, controller: true, blockOwnerDeletion: true };
-    await this.#client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: [owner] } }).catch(ignored);
+    const owner = {
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      name: poolName,
+      uid: pool.metadata.uid,
+      controller: true,
+      blockOwnerDeletion: true,
+    };
+    await this.#client
+      .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: [owner] } })
+      .catch(ignored);
   }
 
   async power(name: string, action: 'start' | 'stop' | 'restart'): Promise<void> {
     this.say(`-- ${name}: ${action}`);
-    await this.#client.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines/${name}/${action}`, body: {} }).catch(ignored);
+    await this.#client
+      .request({
+        method: 'PUT',
+        path: `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines/${name}/${action}`,
+        body: {},
+      })
+      .catch(ignored);
   }
 
   /** Its guest ends as a crash does. */
   crash(name: string): void {
     if (this.vmi(name)?.status?.phase !== 'Running') return;
     this.say(`-- ${name} crashes`);
-    this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({ ...vmi, metadata: { ...vmi.metadata, annotations: { ...vmi.metadata.annotations, 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } }));
+    this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+      ...vmi,
+      metadata: {
+        ...vmi.metadata,
+        annotations: {
+          ...vmi.metadata.annotations,
+          'sim.drover.dev/run-time': '0s',
+          'sim.drover.dev/run-end': 'Failed',
+        },
+      },
+    }));
   }
 
   signal(name: string, signal: string, ...args: unknown[]): void {
@@ -316,7 +371,12 @@ export class World {
   }
 
   vmsOf(uid: string): Stored[] {
-    return this.server.all(VirtualMachines).filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller === true) === true);
+    return this.server
+      .all(VirtualMachines)
+      .filter(
+        ({ metadata }) =>
+          metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller === true) === true,
+      );
   }
 
   // The cluster.
@@ -324,7 +384,12 @@ export class World {
   async #begin(): Promise<void> {
     this.server.create(CustomResourceDefinitions, {
       metadata: { name: 'virtualmachinepools.drover.dev' },
-      spec: { group: 'drover.dev', scope: 'Namespaced', names: { plural: 'virtualmachinepools', kind: 'VirtualMachinePool' }, versions: [{ name: 'v1alpha1', served: true, storage: true }] },
+      spec: {
+        group: 'drover.dev',
+        scope: 'Namespaced',
+        names: { plural: 'virtualmachinepools', kind: 'VirtualMachinePool' },
+        versions: [{ name: 'v1alpha1', served: true, storage: true }],
+      },
       status: { conditions: [{ type: 'Established', status: 'True' }] },
     });
     await runAs(this.#kubevirt, () => this.#beginKubeVirt());
@@ -356,19 +421,44 @@ export class World {
   /** What KubeVirt's and Kubernetes' admission does. */
   #admit(plural: string, object: KubeObject, before: Stored | undefined): KubeObject {
     const isKubeVirt = processNow() === this.#kubevirt;
-    const request = { uid: object.metadata.uid!, operation: before === undefined ? 'CREATE' : 'UPDATE', object, oldObject: before };
-    if (plural === 'virtualmachines' && !isKubeVirt) return jsonPatch(object, admitMachine({ request }, undefined) as JsonPatch);
-    if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt) return jsonPatch(object, admitInstance({ request }) as JsonPatch);
-    if (plural === 'persistentvolumeclaims' && before === undefined) return { ...object, metadata: { ...object.metadata, finalizers: [...(object.metadata.finalizers ?? []), 'kubernetes.io/pvc-protection'] } };
+    const request = {
+      uid: object.metadata.uid!,
+      operation: before === undefined ? 'CREATE' : 'UPDATE',
+      object,
+      oldObject: before,
+    };
+    if (plural === 'virtualmachines' && !isKubeVirt)
+      return jsonPatch(object, admitMachine({ request }, undefined) as JsonPatch);
+    if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt)
+      return jsonPatch(object, admitInstance({ request }) as JsonPatch);
+    if (plural === 'persistentvolumeclaims' && before === undefined)
+      return {
+        ...object,
+        metadata: {
+          ...object.metadata,
+          finalizers: [...(object.metadata.finalizers ?? []), 'kubernetes.io/pvc-protection'],
+        },
+      };
     return object;
   }
 
   async #request({ path, body }: HttpRequest): Promise<unknown> {
-    const found = /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/(virtualmachines|virtualmachineinstances)\/([^/]+)\/(\w+)$/.exec(path);
+    const found =
+      /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/(virtualmachines|virtualmachineinstances)\/([^/]+)\/(\w+)$/.exec(
+        path,
+      );
     if (found === null) return {};
     const [, namespace = '', resource, name = '', action = ''] = found;
     try {
-      await runAs(this.#kubevirt, () => perform(this.#cluster, { resource: resource as 'virtualmachines', action, namespace, name, body: (body ?? {}) as Record<string, unknown> }));
+      await runAs(this.#kubevirt, () =>
+        perform(this.#cluster, {
+          resource: resource as 'virtualmachines',
+          action,
+          namespace,
+          name,
+          body: (body ?? {}) as Record<string, unknown>,
+        }),
+      );
     } catch (error) {
       if (error instanceof Refusal) throw new KubeError(error.code, error.reason, error.message);
       throw error;

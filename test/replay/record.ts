@@ -1,20 +1,27 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { setup } from '../../clients/setup/setup.ts';
+import type { KubeObject } from '../../api/objects.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import {
+  KubeVirts,
+  ResourceQuotas,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
 import { connectTemporal } from '../../clients/session/temporal.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { KubeObject } from '../../api/objects.ts';
-import { KubeVirts, ResourceQuotas, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import {
   healVmIdOf,
   pause,
@@ -29,7 +36,6 @@ import {
   updateBatchIdOf,
   watchIdOf,
 } from '../../workflows/messages.ts';
-import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import type { restartVms } from '../../workflows/restarts/restart-vms.ts';
 
 /**
@@ -63,13 +69,20 @@ const status = async (): Promise<Partial<PoolStatus>> =>
   (await kube.get<KubeObject & { status?: PoolStatus }>(VirtualMachinePools, key)).status ?? {};
 /** Puts whole fields in the place of those that are there. */
 const change = (spec: Partial<PoolSpec>): Promise<unknown> =>
-  kube.patch(VirtualMachinePools, key, 'json', Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value })));
+  kube.patch(
+    VirtualMachinePools,
+    key,
+    'json',
+    Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value })),
+  );
 /** A template whose VMs boot in no time, with a mark that makes a revision of it. */
 const template = (mark: string, annotations: Record<string, string> = {}): PoolSpec['template'] => ({
   spec: {
     runStrategy: 'Always',
     template: {
-      metadata: { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations } },
+      metadata: {
+        annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
+      },
       spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, hostname: mark },
     },
   },
@@ -85,7 +98,13 @@ const quota = async (hard: string): Promise<void> => {
   const vms = { 'count/virtualmachines.kubevirt.io': hard };
   const name = { namespace: 'default', name: 'vms' };
   await kube.patch(ResourceQuotas, name, 'apply', { metadata: name, spec: { hard: vms } }, { force: true });
-  await kube.patch(ResourceQuotas, name, 'merge', { status: { hard: vms, used: { 'count/virtualmachines.kubevirt.io': '0' } } }, { subresource: 'status' });
+  await kube.patch(
+    ResourceQuotas,
+    name,
+    'merge',
+    { status: { hard: vms, used: { 'count/virtualmachines.kubevirt.io': '0' } } },
+    { subresource: 'status' },
+  );
 };
 
 try {
@@ -128,19 +147,36 @@ try {
   await until(async () => (await status()).currentRevision === revisionOf(template('five')));
   await scale(2);
   // A VM that never starts, until it is replaced.
-  await kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } } });
-  await change({ autohealing: { startupFailureThreshold: 2, backoff: { initial: '1s', jitter: 0 }, maxUnhealthy: '100%', preserveStorage: false } });
+  await kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+    metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } },
+  });
+  await change({
+    autohealing: {
+      startupFailureThreshold: 2,
+      backoff: { initial: '1s', jitter: 0 },
+      maxUnhealthy: '100%',
+      preserveStorage: false,
+    },
+  });
   const [sick] = (await kube.list(VirtualMachines, { namespace: key.namespace })).items;
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await kube.patch(VirtualMachines, sick!.metadata, 'merge', { spec: { template: { metadata } } });
   await kube.delete(VirtualMachineInstances, sick!.metadata);
   await until(async () => (await status()).healing?.spent.length === 1);
-  // A restart of VMs that nobody owns: with a pause, and with a VM that does not come back, so that one is left as it is.
+  // A restart of VMs that nobody owns: with a pause, and with a VM that does not come back, so that one is left as it
+  // is.
   const names = ['one', 'two', 'three'];
-  for (const name of names) await kube.create(VirtualMachines, { metadata: at(name), spec: template('six', { 'sim.drover.dev/boot-time': '1s' }).spec });
-  const isReady = async (name: string): Promise<boolean> => (await kube.get<Vm>(VirtualMachines, at(name))).status?.ready === true;
+  for (const name of names)
+    await kube.create(VirtualMachines, {
+      metadata: at(name),
+      spec: template('six', { 'sim.drover.dev/boot-time': '1s' }).spec,
+    });
+  const isReady = async (name: string): Promise<boolean> =>
+    (await kube.get<Vm>(VirtualMachines, at(name))).status?.ready === true;
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
-  const guests = await Promise.all(names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const));
+  const guests = await Promise.all(
+    names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const),
+  );
   const chosen = { default: Object.fromEntries(guests) };
   const restart = await client.workflow.start<typeof restartVms>('restartVms', {
     workflowId: restartIdOf('default', 'recorded'),
@@ -154,8 +190,16 @@ try {
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await restart.signal(resume);
   await restart.result();
-  // A machine type transition of those, of one that is off and of the pool: with a pause in which another VM comes, and a VM that does not come back.
-  const typed = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': null } }, spec: { domain: { machine: { type: 'pc-q35-rhel8.6.0' } } } } } };
+  // A machine type transition of those, of one that is off and of the pool: with a pause in which another VM comes, and
+  // a VM that does not come back.
+  const typed = {
+    spec: {
+      template: {
+        metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
+        spec: { domain: { machine: { type: 'pc-q35-rhel8.6.0' } } },
+      },
+    },
+  };
   for (const name of names) {
     await kube.patch(VirtualMachines, at(name), 'merge', typed);
     await kube.delete(VirtualMachineInstances, at(name));
@@ -168,11 +212,27 @@ try {
   await until(async () => (await Promise.all(names.map(guestType))).every((type) => type === 'pc-q35-rhel8.6.0'));
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
   const { spec: six } = template('six');
-  const old = { spec: { ...six, template: { ...(six.template as object), spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' } } } } } };
+  const old = {
+    spec: {
+      ...six,
+      template: {
+        ...(six.template as object),
+        spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' } } },
+      },
+    },
+  };
   await change({ template: old });
   await until(async () => (await status()).currentRevision === revisionOf(old));
   const transition = {
-    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    scope: {
+      glob: '*rhel8.*',
+      namespaces: null,
+      labelSelector: null,
+      names: [],
+      exclude: [],
+      only: null,
+      undoes: null,
+    },
     to: null,
     restartNow: true,
     maxRestarts: 1,
@@ -191,7 +251,11 @@ try {
   await until(async () => (await types.query(transitionProgress)).inHand.length === 1);
   await types.signal(pause, { by: 'a test' });
   await until(async () => (await types.query(transitionProgress)).restarted === 1);
-  const later = { ...template('six').spec, runStrategy: 'Halted', template: { spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.4.0' } } } } };
+  const later = {
+    ...template('six').spec,
+    runStrategy: 'Halted',
+    template: { spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.4.0' } } } },
+  };
   await kube.create(VirtualMachines, { metadata: at('later'), spec: later });
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await types.signal(resume);

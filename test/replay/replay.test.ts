@@ -7,8 +7,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as workflows from '../../workflows/index.ts';
 
 /**
- * Histories of workflows that ran, kept by `node test/replay/record.ts`: today's code must still walk through each of them,
- * or it would break the workflows that run while drover is upgraded. They are only ever added to.
+ * Histories of workflows that ran, kept by `node test/replay/record.ts`: today's code must still walk through each of
+ * them, or it would break the workflows that run while drover is upgraded. They are only ever added to.
  */
 const FOLDER = join(import.meta.dirname, 'histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
@@ -20,22 +20,27 @@ interface History {
   }[];
 }
 const read = (file: string): History => JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString()) as History;
-const typeOf = (history: History): string => history.events[0]!.workflowExecutionStartedEventAttributes!.workflowType.name;
+const typeOf = (history: History): string =>
+  history.events[0]!.workflowExecutionStartedEventAttributes!.workflowType.name;
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
   // What a broken replay logs is what the tests look for.
   Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
-  workflowBundle = await bundleWorkflowCode({ workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)), logger: quiet });
+  workflowBundle = await bundleWorkflowCode({
+    workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
+    logger: quiet,
+  });
 }, 60_000);
 
-const replay = (history: History, id: string): Promise<void> => Worker.runReplayHistory({ workflowBundle }, history, id);
+const replay = (history: History, id: string): Promise<void> =>
+  Worker.runReplayHistory({ workflowBundle }, history, id);
 
 test('there is a history of every workflow type', () => {
   expect([...new Set(files.map((file) => typeOf(read(file))))].toSorted()).toEqual(Object.keys(workflows).toSorted());
 });
 
-describe('today\'s code replays', () => {
+describe("today's code replays", () => {
   test.each(files)('%s', async (file) => {
     await expect(replay(read(file), file)).resolves.toBeUndefined();
   });

@@ -4,7 +4,8 @@ import { parseDuration } from '../../simulator/knobs.ts';
 import { amountOf } from '../../simulator/quantity.ts';
 import { instance, machine } from './simulated.ts';
 
-const failing = (failStarts: string) => instance('Scheduled', {}, { annotations: { 'sim.drover.dev/fail-starts': failStarts } });
+const failing = (failStarts: string) =>
+  instance('Scheduled', {}, { annotations: { 'sim.drover.dev/fail-starts': failStarts } });
 const after = (consecutiveFailCount: number, annotations = {}) =>
   machine(undefined, { startFailure: { consecutiveFailCount } }, { annotations });
 

@@ -3,7 +3,9 @@ import { Lag } from '../../simulator/lag.ts';
 import { machine, NOW } from './simulated.ts';
 
 const at = (generation: number) => machine(undefined, undefined, { generation });
-const lagging = (text: string) => ({ metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-lag': text } } });
+const lagging = (text: string) => ({
+  metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-lag': text } },
+});
 
 test('a changed spec is seen later, where the cluster says so, and when is said at each look', () => {
   const lag = new Lag();

@@ -2,11 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import { startStack } from '../../dev/stack.ts';
-import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
-import { KubeClient } from '../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
 import {
   DataVolumes,
@@ -17,6 +12,11 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
+import { startStack } from '../../dev/stack.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 
 const FAST = { 'sim.drover.dev/boot-time': '50ms', 'sim.drover.dev/stop-time': '50ms' };
 
@@ -55,7 +55,10 @@ export class SimulatedCluster {
   /** Creates a VM that always runs, boots and stops at once, unless `wanted` says otherwise. */
   createMachine(name: string, { spec, metadata, annotations, guest }: Wanted = {}): Promise<Stored<VirtualMachine>> {
     const domain = { devices: {}, cpu: { sockets: 1 }, memory: { guest: '2Gi' } };
-    const template = { metadata: { labels: { vm: name }, annotations: { ...FAST, ...annotations } }, spec: { domain, ...guest } };
+    const template = {
+      metadata: { labels: { vm: name }, annotations: { ...FAST, ...annotations } },
+      spec: { domain, ...guest },
+    };
     return this.kube.create<VirtualMachine>(VirtualMachines, {
       metadata: { name, namespace: 'default', ...metadata },
       spec: { ...(spec?.running === undefined ? { runStrategy: 'Always' } : {}), template, ...spec },
@@ -68,7 +71,8 @@ export class SimulatedCluster {
     this.kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace: 'default', name });
   dataVolume = (name: string): Promise<Stored<DataVolume>> =>
     this.kube.get<DataVolume>(DataVolumes, { namespace: 'default', name });
-  claim = (name: string): Promise<Stored<Claim>> => this.kube.get<Claim>(PersistentVolumeClaims, { namespace: 'default', name });
+  claim = (name: string): Promise<Stored<Claim>> =>
+    this.kube.get<Claim>(PersistentVolumeClaims, { namespace: 'default', name });
 
   /** Resolves with the VM once it shows the status. */
   shows(name: string, printableStatus: string): Promise<Stored<VirtualMachine>> {
@@ -91,14 +95,20 @@ export class SimulatedCluster {
     return { machine, instance: await this.instance(name) };
   }
 
-  patch<T extends KubeObject>(resource: Resource, name: string, patch: object, namespace = 'default'): Promise<Stored<T>> {
+  patch<T extends KubeObject>(
+    resource: Resource,
+    name: string,
+    patch: object,
+    namespace = 'default',
+  ): Promise<Stored<T>> {
     return this.kube.patch<T>(resource, { namespace, name }, 'merge', patch);
   }
 
   changeGuest = (name: string, spec: object): Promise<Stored<VirtualMachine>> =>
     this.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { spec } } });
 
-  configure = (patch: object): Promise<Stored<KubeVirt>> => this.patch<KubeVirt>(KubeVirts, 'kubevirt', patch, 'kubevirt');
+  configure = (patch: object): Promise<Stored<KubeVirt>> =>
+    this.patch<KubeVirt>(KubeVirts, 'kubevirt', patch, 'kubevirt');
 
   delete = (
     resource: Resource,
@@ -121,7 +131,11 @@ export class SimulatedCluster {
   /** Calls a subresource as virtctl does; `ok`, or the code and message of the refusal. */
   async call(path: string, body: object = {}): Promise<string> {
     try {
-      await this.kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/default/${path}`, body });
+      await this.kube.request({
+        method: 'PUT',
+        path: `/apis/subresources.kubevirt.io/v1/namespaces/default/${path}`,
+        body,
+      });
       return 'ok';
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
@@ -130,4 +144,5 @@ export class SimulatedCluster {
   }
 }
 
-export const eventually = <T>(check: () => Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 60_000, interval: 50 });
+export const eventually = <T>(check: () => Promise<T>): Promise<T> =>
+  vi.waitFor(check, { timeout: 60_000, interval: 50 });

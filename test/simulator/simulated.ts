@@ -1,5 +1,4 @@
 import type { ObjectMeta, Stored } from '../../api/objects.ts';
-import type { Surroundings } from '../../simulator/vmi/lifecycle.ts';
 import type {
   InstanceSpec,
   InstanceStatus,
@@ -9,6 +8,7 @@ import type {
   VirtualMachineInstance,
   VirtualMachineStatus,
 } from '../../simulator/types.ts';
+import type { Surroundings } from '../../simulator/vmi/lifecycle.ts';
 
 /** Objects as the API server would hand them to the simulator. */
 
@@ -25,7 +25,13 @@ const stored = (name: string, uid: string, metadata: Partial<ObjectMeta>): Store
 });
 
 export const guestSpec = (spec: Partial<InstanceSpec> = {}): InstanceSpec => ({
-  domain: { devices: {}, machine: { type: 'q35' }, cpu: { sockets: 1 }, memory: { guest: '2Gi' }, firmware: { uuid: 'f-1' } },
+  domain: {
+    devices: {},
+    machine: { type: 'q35' },
+    cpu: { sockets: 1 },
+    memory: { guest: '2Gi' },
+    firmware: { uuid: 'f-1' },
+  },
   ...spec,
 });
 
@@ -77,7 +83,11 @@ export const condition = (type: string, status: 'True' | 'False', reason?: strin
   lastTransitionTime: at(-30),
 });
 
-export const node = (name: string, labels: Record<string, string> = {}, metadata: Partial<ObjectMeta> = {}): Stored<Node> => ({
+export const node = (
+  name: string,
+  labels: Record<string, string> = {},
+  metadata: Partial<ObjectMeta> = {},
+): Stored<Node> => ({
   metadata: {
     ...stored(name, name, {}),
     labels: { 'kubevirt.io/schedulable': 'true', 'machine-type.node.kubevirt.io/q35': 'true', ...labels },

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { conditionOf } from '../../simulator/store/conditions.ts';
-import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
-import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { conditionOf } from '../../simulator/store/conditions.ts';
+import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from './simulated-cluster.ts';
 
 const kubevirtCrds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
@@ -88,7 +88,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       const { instance } = await cluster.running('power');
       expect(await cluster.call('virtualmachines/power/start')).toMatch(/^409 Conflict: .*VM is already running/);
       expect(await cluster.call('virtualmachines/power/restart')).toBe('ok');
-      await eventually(async () => expect((await cluster.instance('power')).metadata.uid).not.toBe(instance.metadata.uid));
+      await eventually(async () =>
+        expect((await cluster.instance('power')).metadata.uid).not.toBe(instance.metadata.uid),
+      );
       const restarted = await cluster.shows('power', 'Running');
       expect(restarted.status?.stateChangeRequests ?? []).toEqual([]);
       expect(await cluster.call('virtualmachines/power/stop')).toBe('ok');
@@ -104,7 +106,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     test('starts a VM again whose VMI was deleted, where it always runs', async () => {
       const { instance } = await cluster.running('again');
       await cluster.delete(VirtualMachineInstances, 'again');
-      await eventually(async () => expect((await cluster.instance('again')).metadata.uid).not.toBe(instance.metadata.uid));
+      await eventually(async () =>
+        expect((await cluster.instance('again')).metadata.uid).not.toBe(instance.metadata.uid),
+      );
     });
 
     test('pauses and migrates a guest', async () => {
@@ -130,7 +134,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       expect(failed.status).toMatchObject({
         startFailure: { consecutiveFailCount: 1, lastFailedVMIUID: expect.any(String) },
       });
-      await eventually(async () => expect((await cluster.machine('fails')).status?.startFailure?.consecutiveFailCount).toBe(2));
+      await eventually(async () =>
+        expect((await cluster.machine('fails')).status?.startFailure?.consecutiveFailCount).toBe(2),
+      );
       const up = await cluster.shows('fails', 'Running');
       expect(up.status?.startFailure ?? undefined).toBeUndefined();
       const { uid } = (await cluster.instance('fails')).metadata;
@@ -150,7 +156,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.shows('nowhere', 'Running');
       const { machine } = await cluster.running('sick', { annotations: { 'sim.drover.dev/never-ready': 'true' } });
       expect(machine.status?.ready).toBeUndefined();
-      await cluster.patch(VirtualMachineInstances, 'sick', { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+      await cluster.patch(VirtualMachineInstances, 'sick', {
+        metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
+      });
       await eventually(async () => expect((await cluster.machine('sick')).status?.ready).toBe(true));
     });
 
@@ -158,8 +166,13 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       const crash = { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' };
       const { instance } = await cluster.running('crashes');
       await cluster.patch(VirtualMachineInstances, 'crashes', { metadata: { annotations: crash } });
-      await eventually(async () => expect((await cluster.instance('crashes')).metadata.uid).not.toBe(instance.metadata.uid));
-      await cluster.createMachine('once', { spec: { runStrategy: 'Once' }, annotations: { 'sim.drover.dev/run-time': '0s' } });
+      await eventually(async () =>
+        expect((await cluster.instance('crashes')).metadata.uid).not.toBe(instance.metadata.uid),
+      );
+      await cluster.createMachine('once', {
+        spec: { runStrategy: 'Once' },
+        annotations: { 'sim.drover.dev/run-time': '0s' },
+      });
       expect((await cluster.shows('once', 'Stopped')).status?.created).toBe(true);
       expect((await cluster.instance('once')).status?.phase).toBe('Succeeded');
       await cluster.createMachine('reruns', { spec: { runStrategy: 'RerunOnFailure' } });
@@ -188,7 +201,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await eventually(async () => expect(await required()).toMatchObject({ status: 'True' }));
       expect((await cluster.instance('changes')).metadata.uid).toBe(instance.metadata.uid);
       expect(await cluster.call('virtualmachines/changes/restart')).toBe('ok');
-      await eventually(async () => expect((await cluster.instance('changes')).status?.machine?.type).toBe('pc-q35-rhel9.4.0'));
+      await eventually(async () =>
+        expect((await cluster.instance('changes')).status?.machine?.type).toBe('pc-q35-rhel9.4.0'),
+      );
       await eventually(async () => expect(await required()).toBeUndefined());
     });
 
@@ -215,7 +230,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       const mark = (lost: string | null) =>
         cluster.kube.patch(Nodes, { name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost } } });
       await mark('true');
-      await eventually(async () => expect(conditionOf(await cluster.instance('lost'), 'Ready')?.reason).toBe('PodTerminating'));
+      await eventually(async () =>
+        expect(conditionOf(await cluster.instance('lost'), 'Ready')?.reason).toBe('PodTerminating'),
+      );
       // Told before that, as Kubernetes does.
       expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
         conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
@@ -226,7 +243,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       expect(elsewhere.status?.nodeName).not.toBe(name);
       expect((await cluster.instance('lost')).metadata.uid).toBe(instance.metadata.uid);
       await mark(null);
-      await eventually(async () => expect((await cluster.instance('lost')).metadata.uid).not.toBe(instance.metadata.uid));
+      await eventually(async () =>
+        expect((await cluster.instance('lost')).metadata.uid).not.toBe(instance.metadata.uid),
+      );
       await cluster.shows('lost', 'Running');
     });
 
@@ -250,7 +269,9 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
         /update of VMI object is restricted/,
       );
       const both = { spec: { running: true, runStrategy: 'Always' as const } };
-      await expect(cluster.createMachine('both', both)).rejects.toThrow(/Running and RunStrategy are mutually exclusive/);
+      await expect(cluster.createMachine('both', both)).rejects.toThrow(
+        /Running and RunStrategy are mutually exclusive/,
+      );
       const unheardOf = { spec: { runStrategy: 'Sometimes' as RunStrategy } };
       await expect(cluster.createMachine('unheard-of', unheardOf)).rejects.toThrow(/runStrategy must be one of/);
       const { status } = await cluster.machine('runs');
@@ -297,13 +318,21 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     test('empties a namespace that is deleted', async () => {
       const namespace = 'leaving';
       await cluster.kube.create(Namespaces, { metadata: { name: namespace } });
-      await cluster.createMachine('inside', { metadata: { namespace }, annotations: { 'sim.drover.dev/stop-time': '1s' } });
+      await cluster.createMachine('inside', {
+        metadata: { namespace },
+        annotations: { 'sim.drover.dev/stop-time': '1s' },
+      });
       await eventually(async () => {
-        const inside = await cluster.kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name: 'inside' });
+        const inside = await cluster.kube.get<VirtualMachineInstance>(VirtualMachineInstances, {
+          namespace,
+          name: 'inside',
+        });
         expect(inside.status?.phase).toBe('Running');
       });
       await cluster.kube.delete(Namespaces, { name: namespace });
-      await eventually(() => expect(cluster.kube.get(Namespaces, { name: namespace })).rejects.toMatchObject({ status: 404 }));
+      await eventually(() =>
+        expect(cluster.kube.get(Namespaces, { name: namespace })).rejects.toMatchObject({ status: 404 }),
+      );
       expect((await cluster.kube.list(VirtualMachines, { namespace })).items).toEqual([]);
     });
   });

@@ -1,27 +1,44 @@
 import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startStorage } from '../../simulator/storage.ts';
-import type { Claim, DataVolume } from '../../simulator/types.ts';
+import {
+  CustomResourceDefinitions,
+  DataVolumes,
+  Nodes,
+  PersistentVolumeClaims,
+  type Resource,
+} from '../../api/resources.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { orNothing } from '../../kubernetes/errors.ts';
-import { CustomResourceDefinitions, DataVolumes, Nodes, PersistentVolumeClaims, type Resource } from '../../api/resources.ts';
+import { startStorage } from '../../simulator/storage.ts';
+import type { Claim, DataVolume } from '../../simulator/types.ts';
 import { eventually } from './simulated-cluster.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
 
-const StorageClasses: Resource = { group: 'storage.k8s.io', version: 'v1', plural: 'storageclasses', kind: 'StorageClass', namespaced: false };
+const StorageClasses: Resource = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  plural: 'storageclasses',
+  kind: 'StorageClass',
+  namespaced: false,
+};
 const run = promisify(execFile);
 const log = { info: () => {}, warn: () => {} };
 
 let stack: Stack;
 let kube: KubeClient;
 beforeAll(async () => {
-  stack = await startStack({ state: mkdtempSync(join(tmpdir(), 'drover-storage-')), ephemeral: true, simulator: false, worker: false });
+  stack = await startStack({
+    state: mkdtempSync(join(tmpdir(), 'drover-storage-')),
+    ephemeral: true,
+    simulator: false,
+    worker: false,
+  });
   kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
 });
 afterAll(async () => {
@@ -46,7 +63,11 @@ test('storage alone fills disks, lets claims go, brings the kinds that KubeVirt 
   await eventually(async () => expect(await orNothing(kube.get(PersistentVolumeClaims, disk))).toBeUndefined());
   const { items } = await kube.list(CustomResourceDefinitions);
   expect(items.map(({ metadata }) => metadata.name)).toEqual(
-    expect.arrayContaining(['datavolumes', 'datasources', 'cdis', 'cdiconfigs', 'storageprofiles'].map((plural) => `${plural}.cdi.kubevirt.io`)),
+    expect.arrayContaining(
+      ['datavolumes', 'datasources', 'cdis', 'cdiconfigs', 'storageprofiles'].map(
+        (plural) => `${plural}.cdi.kubevirt.io`,
+      ),
+    ),
   );
   expect((await kube.list(Nodes)).items).toEqual([]);
 });
@@ -56,6 +77,8 @@ test('storage alone refuses a cluster that has storage of its own', async () => 
   onTestFinished(async () => void (await kube.delete(StorageClasses, { name: 'fast' })));
   const main = resolve(import.meta.dirname, '../../simulator/main.ts');
   const env = { ...process.env, KUBECONFIG: stack.kubeconfig };
-  const told = await run(process.execPath, [main, '--only', 'storage'], { env }).catch((error: { stderr: string }) => error);
+  const told = await run(process.execPath, [main, '--only', 'storage'], { env }).catch(
+    (error: { stderr: string }) => error,
+  );
   expect(told.stderr).toMatch(/has storage of its own \(StorageClass fast\): it can't be simulated there/);
 });

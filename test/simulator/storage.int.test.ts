@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { conditionOf } from '../../simulator/store/conditions.ts';
-import { BACKOFF_ANNOTATION } from '../../simulator/vm/start-failure.ts';
 import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import {
   DataVolumes,
@@ -11,6 +9,8 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
+import { conditionOf } from '../../simulator/store/conditions.ts';
+import { BACKOFF_ANNOTATION } from '../../simulator/vm/start-failure.ts';
 import { eventually, SimulatedCluster, type Wanted } from './simulated-cluster.ts';
 
 const ReplicaSets: Resource = {
@@ -44,7 +44,9 @@ const claim = (name: string) => ({
 });
 const ownedBy = ({ metadata }: KubeObject, kind: string, apiVersion = 'kubevirt.io/v1') => ({
   metadata: {
-    ownerReferences: [{ apiVersion, kind, name: metadata.name, uid: metadata.uid!, controller: true, blockOwnerDeletion: true }],
+    ownerReferences: [
+      { apiVersion, kind, name: metadata.name, uid: metadata.uid!, controller: true, blockOwnerDeletion: true },
+    ],
   },
 });
 
@@ -99,14 +101,18 @@ test('a guest on a corrupt disk fails to start, and one on a fresh disk does not
   await cluster.patch(DataVolumes, 'corrupt-root', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
   await cluster.shows('corrupt', 'Running');
   await cluster.delete(VirtualMachineInstances, 'corrupt');
-  await eventually(async () => expect((await cluster.machine('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1));
+  await eventually(async () =>
+    expect((await cluster.machine('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1),
+  );
   await cluster.delete(VirtualMachines, 'corrupt', 'Foreground');
   await cluster.gone(VirtualMachines, 'corrupt');
   await cluster.running('corrupt', withDisk('corrupt-root'));
 });
 
 test('a VM waits for a claim that is not there', async () => {
-  await cluster.createMachine('waits', { guest: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] } });
+  await cluster.createMachine('waits', {
+    guest: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] },
+  });
   await cluster.shows('waits', 'ErrorPvcNotFound');
   await cluster.kube.create(PersistentVolumeClaims, claim('later'));
   await cluster.shows('waits', 'Running');
@@ -120,7 +126,9 @@ test('a VM waits for a claim that is not there', async () => {
 });
 
 test('a VM waits for a Secret that is not there', async () => {
-  await cluster.createMachine('mounts', { guest: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] } });
+  await cluster.createMachine('mounts', {
+    guest: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] },
+  });
   await eventually(async () => expect((await cluster.instance('mounts')).status?.phase).toBe('Scheduling'));
   await cluster.shows('mounts', 'Starting');
   await cluster.kube.create(Secrets, { metadata: { name: 'seed', namespace: 'default' } });
@@ -141,7 +149,10 @@ test('a VM that is deleted alone leaves its guest running, and a VM of its name 
 });
 
 test('a VM that is deleted in the foreground goes after what it owns', async () => {
-  await cluster.running('foreground', { ...withDisk('foreground-root'), annotations: { 'sim.drover.dev/stop-time': '300ms' } });
+  await cluster.running('foreground', {
+    ...withDisk('foreground-root'),
+    annotations: { 'sim.drover.dev/stop-time': '300ms' },
+  });
   await cluster.delete(VirtualMachines, 'foreground', 'Foreground');
   expect((await cluster.machine('foreground')).metadata.finalizers).toContain('foregroundDeletion');
   await cluster.gone(VirtualMachines, 'foreground');

@@ -8,7 +8,12 @@ test('without a variable, the defaults; an empty one is as good as none', () => 
 });
 
 test('what is set is taken', () => {
-  const env = { DROVER_CLUSTER: 'east', DROVER_BURST: '100', DROVER_HEALTH_PORT: '0', DROVER_HEALTH_ADDRESS: '0.0.0.0' };
+  const env = {
+    DROVER_CLUSTER: 'east',
+    DROVER_BURST: '100',
+    DROVER_HEALTH_PORT: '0',
+    DROVER_HEALTH_ADDRESS: '0.0.0.0',
+  };
   expect(readConfig(env)).toMatchObject({ cluster: 'east', burst: 100, health: { address: '0.0.0.0', port: 0 } });
 });
 

@@ -13,12 +13,19 @@ test('an error that nobody has caught is logged and counted; the worker drains o
   endOnFault({ logger, onFault: (kind) => faults.push(kind), drain: () => drains++, process: proc });
   proc.emit('uncaughtException', new Error('one'));
   proc.emit('unhandledRejection', 'two');
-  expect({ faults, drains, exitCode: proc.exitCode }).toEqual({ faults: ['exception', 'rejection'], drains: 1, exitCode: 1 });
+  expect({ faults, drains, exitCode: proc.exitCode }).toEqual({
+    faults: ['exception', 'rejection'],
+    drains: 1,
+    exitCode: 1,
+  });
   expect(told).toHaveLength(2);
 });
 
 test('metrics that can not be told are an answer of 500, and no rejection that would end the worker', async () => {
-  const server = await serveHealth({ address: '127.0.0.1', port: 0 }, { isReady: () => true, metrics: () => Promise.reject(new Error('no metrics')) });
+  const server = await serveHealth(
+    { address: '127.0.0.1', port: 0 },
+    { isReady: () => true, metrics: () => Promise.reject(new Error('no metrics')) },
+  );
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`);

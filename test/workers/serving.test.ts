@@ -38,19 +38,29 @@ const aWorker = (): Promise<Worker> => {
   made.push(worker);
   return Promise.resolve(worker as unknown as Worker);
 };
-const servingOf = (fields: Partial<ServingOptions> & Pick<ServingOptions, 'create'>): { serving: Serving; stop: AbortController; troubles: string[]; served: Promise<void> } => {
+const servingOf = (
+  fields: Partial<ServingOptions> & Pick<ServingOptions, 'create'>,
+): { serving: Serving; stop: AbortController; troubles: string[]; served: Promise<void> } => {
   made.length = 0;
   const stop = new AbortController();
   const troubles: string[] = [];
   const served = Promise.withResolvers<void>();
   const fleet = { lost: new AbortController().signal };
   const onTrouble = ({ message }: Error): void => void troubles.push(message);
-  return { serving: new Serving({ fleet, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }), stop, troubles, served: served.promise };
+  return {
+    serving: new Serving({ fleet, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }),
+    stop,
+    troubles,
+    served: served.promise,
+  };
 };
 
 test('workers that Temporal does not take are created again, and none of the others is left behind', async () => {
   let attempt = 0;
-  const create = (): Promise<Worker>[] => [aWorker(), attempt++ === 0 ? Promise.reject(new Error('deadline exceeded')) : aWorker()];
+  const create = (): Promise<Worker>[] => [
+    aWorker(),
+    attempt++ === 0 ? Promise.reject(new Error('deadline exceeded')) : aWorker(),
+  ];
   const { serving, troubles, served } = servingOf({ create });
   const run = serving.run();
   await served;

@@ -4,7 +4,10 @@ import { Trouble, whyUnreached } from '../../workers/trouble.ts';
 test('what lasts is told once, and again each minute; another trouble at once', () => {
   const told: string[] = [];
   let now = 0;
-  const trouble = new Trouble((words) => told.push(`${now / 1000}: ${words}`), () => now);
+  const trouble = new Trouble(
+    (words) => told.push(`${now / 1000}: ${words}`),
+    () => now,
+  );
   for (; now < 130_000; now += 1000) trouble.lasts('refused');
   trouble.lasts('no such host');
   trouble.lasts('no such host');
@@ -21,6 +24,11 @@ test.each([
     'tonic::transport::Error(Transport, ConnectError(ConnectError("dns error", Custom { kind: Uncategorized, error: "failed to lookup address information: Name or service not known" })))',
     'failed to lookup address information: Name or service not known',
   ],
-  ['Failed to call GetSystemInfo: code: \'Unknown error\', message: "transport error", source: tonic::transport::Error(…)', 'transport error'],
+  [
+    'Failed to call GetSystemInfo: code: \'Unknown error\', message: "transport error", source: tonic::transport::Error(…)',
+    'transport error',
+  ],
   ['anything else', 'anything else'],
-])("of what Temporal's core tells of a connection, the words are kept: %s", (message, words) => expect(whyUnreached(new Error(message))).toBe(words));
+])("of what Temporal's core tells of a connection, the words are kept: %s", (message, words) =>
+  expect(whyUnreached(new Error(message))).toBe(words),
+);

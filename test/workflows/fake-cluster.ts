@@ -1,17 +1,17 @@
 import { Context } from '@temporalio/activity';
-import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { Done } from '../../activities/pool/types.ts';
+import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import { planPool } from '../../decisions/pool/plan.ts';
+import { vmName } from '../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../decisions/model/fleets.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
-import type { Done } from '../../activities/pool/types.ts';
 
 /** One call of drover's that changes something. */
 export interface Act {
@@ -27,8 +27,8 @@ const BURST = 250;
 type Activities = PoolActivities & UpdateActivities & AwaitActivities & Partial<HealActivities>;
 
 /**
- * One pool and its VMs in memory, where all that is asked for is done in no time; what a pool's workflow decides comes from
- * drover's own plan. Time is the workflows' alone.
+ * One pool and its VMs in memory, where all that is asked for is done in no time; what a pool's workflow decides comes
+ * from drover's own plan. Time is the workflows' alone.
  */
 export class FakeCluster {
   pool: StoredPool;
@@ -42,7 +42,10 @@ export class FakeCluster {
   refusal: string | null = null;
   /** What an update of VMs waits for before it does anything; null where nothing is in its way. */
   inTheWay: Promise<void> | null = null;
-  /** Told when something has changed, as a watch tells it: before the act is over that changed it, for else time would pass between. */
+  /**
+   * Told when something has changed, as a watch tells it: before the act is over that changed it, for else time would
+   * pass between.
+   */
   onChange: () => Promise<void> = () => Promise.resolve();
   readonly #templates = new Map<string, VmTemplate>();
   #uids = 0;
@@ -51,13 +54,18 @@ export class FakeCluster {
   constructor(spec: Partial<PoolSpec>, now: number) {
     this.pool = aPool(spec);
     this.#keep();
-    for (let number = 1; number <= this.pool.spec.replicas; number++) this.#create(vmName(this.pool.metadata.name, number), revisionOf(this.pool.spec.template), now);
+    for (let number = 1; number <= this.pool.spec.replicas; number++)
+      this.#create(vmName(this.pool.metadata.name, number), revisionOf(this.pool.spec.template), now);
   }
 
   /** Changes fields of the pool's spec, as a person does. */
   change(spec: Partial<PoolSpec>): void {
     const { metadata } = this.pool;
-    this.pool = { ...this.pool, metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 }, spec: { ...this.pool.spec, ...spec } };
+    this.pool = {
+      ...this.pool,
+      metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
+      spec: { ...this.pool.spec, ...spec },
+    };
   }
 
   /** When drover asked for this, of the workflows' clock. */
@@ -69,7 +77,12 @@ export class FakeCluster {
     plan: async ({ namespace, name, seen, allowance, ...asked }) => {
       this.plans++;
       const { pool, vms, vmis } = this;
-      const revisions = [...this.#templates].map(([revision, template], index) => ({ name: `${name}-${revision}`, revision, number: index + 1, template }));
+      const revisions = [...this.#templates].map(([revision, template], index) => ({
+        name: `${name}-${revision}`,
+        revision,
+        number: index + 1,
+        template,
+      }));
       const plan = planPool({
         ...quiet,
         pool,
@@ -80,7 +93,13 @@ export class FakeCluster {
         burst: BURST,
         allowance: allowance ?? BURST,
       });
-      return { gone: false, key: { namespace, name, uid: pool.metadata.uid }, generation: pool.metadata.generation ?? 0, seen, ...plan };
+      return {
+        gone: false,
+        key: { namespace, name, uid: pool.metadata.uid },
+        generation: pool.metadata.generation ?? 0,
+        seen,
+        ...plan,
+      };
     },
     createVms: async (key, numbers, revision) => {
       const names = numbers.map((number) => vmName(key.name, number));
@@ -92,7 +111,10 @@ export class FakeCluster {
       return { ...nothing, count: names.length };
     },
     deleteVms: async (_, vms) => {
-      this.#act('delete', vms.map(({ name }) => name));
+      this.#act(
+        'delete',
+        vms.map(({ name }) => name),
+      );
       for (const { name } of vms) this.#delete(name);
       await this.onChange();
       return { ...nothing, count: vms.length };
@@ -100,7 +122,10 @@ export class FakeCluster {
     discardDisks: async () => nothing,
     unmarkDisks: async () => undefined,
     updateVms: async ({ revision, vms }) => {
-      this.#act('update', vms.map(({ name }) => name));
+      this.#act(
+        'update',
+        vms.map(({ name }) => name),
+      );
       if (this.inTheWay !== null) await Promise.race([this.inTheWay, Context.current().cancelled]);
       this.#keep();
       for (const { name } of vms) this.#start({ ...this.vms.get(name)!, revision }, now());

@@ -23,12 +23,34 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
   };
 
   test('whatever is sent is read, or refused with its place', () => {
-    fc.assert(fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => void readOrRefuse(value)));
+    fc.assert(
+      fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => void readOrRefuse(value)),
+    );
   });
 
   test('fields of its own with whatever in them are read, or refused', () => {
-    const word = fc.constantFrom('vm', 'by', 'why', 'n', 'outcomes', 'seen', 'pools', 'verdict', 'hold', 'report', 'news', 'phase', 'attempt', 'uid', 'rules', 'full');
-    const value = fc.oneof(fc.jsonValue(), fc.constantFrom('Stands', 'Waiting', 'Ended', 'Sick', 'Gone', 'Left', 'None', 'web-1', 1, '1', true));
+    const word = fc.constantFrom(
+      'vm',
+      'by',
+      'why',
+      'n',
+      'outcomes',
+      'seen',
+      'pools',
+      'verdict',
+      'hold',
+      'report',
+      'news',
+      'phase',
+      'attempt',
+      'uid',
+      'rules',
+      'full',
+    );
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom('Stands', 'Waiting', 'Ended', 'Sick', 'Gone', 'Left', 'None', 'web-1', 1, '1', true),
+    );
     fc.assert(fc.property(fc.dictionary(word, value), (sent) => void readOrRefuse(sent)));
   });
 
@@ -48,7 +70,8 @@ test('a pause says who and why, as far as that was told, and is one in any case'
   const { read } = messages.pause;
   expect(read({ by: 'ada', why: 'lunch' }, 'pause')).toEqual({ by: 'ada', why: 'lunch' });
   expect(read('lunch', 'pause')).toEqual({ why: 'lunch' });
-  for (const value of [null, undefined, 5, [], {}, { by: 5, why: { no: 'words' } }]) expect(read(value, 'pause')).toEqual({});
+  for (const value of [null, undefined, 5, [], {}, { by: 5, why: { no: 'words' } }])
+    expect(read(value, 'pause')).toEqual({});
 });
 
 test('what can not be read is told with its place and what would be right', () => {
@@ -58,7 +81,9 @@ test('what can not be read is told with its place and what would be right', () =
   );
   const { rules } = healVerdict;
   const verdict = { ...healVerdict, rules: { ...rules, backoff: { ...rules.backoff, initial: 'soon' } } };
-  expect(() => messages.verdict.read(verdict, 'verdict')).toThrow('verdict.rules.backoff.initial is "soon", and must be a duration such as 30s');
+  expect(() => messages.verdict.read(verdict, 'verdict')).toThrow(
+    'verdict.rules.backoff.initial is "soon", and must be a duration such as 30s',
+  );
 });
 
 function deep(depth: number): object {
@@ -70,6 +95,14 @@ function deep(depth: number): object {
 const reading = (value: unknown) => () => messages.batchEnded.read(value, 'batchEnded');
 
 test('the end of a cycle whose VM is gone, and has no UID, is heard', () => {
-  const news = { news: 'Ended', end: 'Skipped', vm: 'web-1', pool: 'pool-uid', attempt: 1, uid: '', why: 'skipped by ada' } as const;
+  const news = {
+    news: 'Ended',
+    end: 'Skipped',
+    vm: 'web-1',
+    pool: 'pool-uid',
+    attempt: 1,
+    uid: '',
+    why: 'skipped by ada',
+  } as const;
   expect(cycleTold(news, 'cycleNews')).toEqual(news);
 });

@@ -2,7 +2,14 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../api/pool/pool.ts';
-import { changed, poolIdOf, progress, taskQueueOf, updateBatchIdOf, type PoolProgress } from '../../workflows/messages.ts';
+import {
+  changed,
+  poolIdOf,
+  progress,
+  taskQueueOf,
+  updateBatchIdOf,
+  type PoolProgress,
+} from '../../workflows/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import { FakeCluster } from './fake-cluster.ts';
 import { soon, type TimeSkippingServer } from './time-skipping.ts';
@@ -58,7 +65,10 @@ export class TimedPool {
     return soon(async () => expect((await this.rollout()).completedAt).toBeDefined());
   }
 
-  /** Begins a rollout whose first batch has touched no VM yet: `goOn` lets it, `fail` ends its workflow without a word to the pool's. */
+  /**
+   * Begins a rollout whose first batch has touched no VM yet: `goOn` lets it, `fail` ends its workflow without a word
+   * to the pool's.
+   */
   async heldBatch(): Promise<{ workflow: WorkflowHandle; goOn: () => void; fail: () => void }> {
     const { cluster } = this;
     const way = Promise.withResolvers<void>();
@@ -101,7 +111,10 @@ export class TimedPool {
   }
 }
 
-/** A pool whose VMs are all there and well, with its workflow. `others`: activities in the place of the cluster's, or beside them. */
+/**
+ * A pool whose VMs are all there and well, with its workflow. `others`: activities in the place of the cluster's, or
+ * beside them.
+ */
 export async function aTimedPool(
   server: TimeSkippingServer,
   spec: Partial<PoolSpec> = {},
@@ -109,7 +122,11 @@ export async function aTimedPool(
 ): Promise<TimedPool> {
   const cluster = new FakeCluster({ replicas: 4, template: template('one'), ...spec }, await server.now());
   await server.startWorker({ ...cluster.activities, ...others(cluster) });
-  await server.client.workflow.start<typeof pool>('pool', { workflowId: poolIdOf(ref), taskQueue: taskQueueOf('default'), args: [ref] });
+  await server.client.workflow.start<typeof pool>('pool', {
+    workflowId: poolIdOf(ref),
+    taskQueue: taskQueueOf('default'),
+    args: [ref],
+  });
   const timed = new TimedPool(server, cluster);
   await timed.completed();
   return timed;

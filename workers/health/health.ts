@@ -1,5 +1,5 @@
-import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 
 export interface Health {
   /** True while the worker takes work. */
@@ -8,8 +8,13 @@ export interface Health {
   metrics: () => Promise<string>;
 }
 
-/** Answers `/healthz` while the process lives, `/readyz` while it takes work, and `/metrics` in Prometheus' text format. */
-export async function serveHealth({ address, port }: { address: string; port: number }, health: Health): Promise<Server> {
+/**
+ * Answers `/healthz` while the process lives, `/readyz` while it takes work, and `/metrics` in Prometheus' text format.
+ */
+export async function serveHealth(
+  { address, port }: { address: string; port: number },
+  health: Health,
+): Promise<Server> {
   const bodyOf = async (path: string | undefined): Promise<[number, string]> => {
     if (path === '/healthz') return [200, 'ok\n'];
     if (path === '/readyz') return health.isReady() ? [200, 'ok\n'] : [503, 'not ready\n'];
@@ -17,7 +22,8 @@ export async function serveHealth({ address, port }: { address: string; port: nu
     return [404, 'there are /healthz, /readyz and /metrics\n'];
   };
   const server = createServer((request, response) => {
-    const answer = ([status, body]: [number, string]): void => void response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
+    const answer = ([status, body]: [number, string]): void =>
+      void response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
     // A metric that can't be told is the asker's trouble, and ends no worker.
     bodyOf(request.url).then(answer, (error: unknown) => answer([500, `${(error as Error).message}\n`]));
   });

@@ -41,7 +41,9 @@ export class HealingGauges {
         this.#cycles.set({ ...labels, phase }, cycles.filter((one) => one.phase === phase).length);
       }
       this.#givenUp.set(labels, spent.filter(({ end }) => end === 'GivenUp').length);
-      const suspended = status.conditions?.find((condition) => condition.type === 'HealingSuspended' && condition.status === 'True');
+      const suspended = status.conditions?.find(
+        (condition) => condition.type === 'HealingSuspended' && condition.status === 'True',
+      );
       if (suspended !== undefined) this.#suspended.set({ ...labels, reason: suspended.reason ?? 'Unknown' }, 1);
     }
   }

@@ -13,9 +13,23 @@ export function createMetrics() {
   collectDefaultMetrics({ register: registry });
   return {
     registry,
-    objects: new Gauge({ name: 'drover_cached_objects', help: 'Objects in the watch cache.', labelNames: ['resource'], registers }),
-    watchErrors: new Counter({ name: 'drover_watch_errors_total', help: 'Watches that broke and were made again.', labelNames: ['resource'], registers }),
-    serverLost: new Gauge({ name: 'drover_api_server_lost', help: '1 while this worker takes no work, for the API server does not answer it.', registers }),
+    objects: new Gauge({
+      name: 'drover_cached_objects',
+      help: 'Objects in the watch cache.',
+      labelNames: ['resource'],
+      registers,
+    }),
+    watchErrors: new Counter({
+      name: 'drover_watch_errors_total',
+      help: 'Watches that broke and were made again.',
+      labelNames: ['resource'],
+      registers,
+    }),
+    serverLost: new Gauge({
+      name: 'drover_api_server_lost',
+      help: '1 while this worker takes no work, for the API server does not answer it.',
+      registers,
+    }),
     missedEvents: new Counter({
       name: 'drover_missed_events_total',
       help: 'Changes that a relist found and no watch event had told.',
@@ -50,12 +64,20 @@ export function createMetrics() {
       registers,
     }),
     machineTypes: new TransitionGauge(registry),
-    machineTypesPatched: new Counter({ name: 'drover_machine_types_patched_total', help: 'VMs whose machine type this worker has changed.', registers }),
+    machineTypesPatched: new Counter({
+      name: 'drover_machine_types_patched_total',
+      help: 'VMs whose machine type this worker has changed.',
+      registers,
+    }),
     machineTypesRestarted: new Counter({
       name: 'drover_machine_types_restarted_total',
       help: 'VMs that this worker has restarted for their new machine type.',
       registers,
     }),
-    failedNudges: new Counter({ name: 'drover_failed_nudges_total', help: 'Nudges that did not reach Temporal.', registers }),
+    failedNudges: new Counter({
+      name: 'drover_failed_nudges_total',
+      help: 'Nudges that did not reach Temporal.',
+      registers,
+    }),
   };
 }

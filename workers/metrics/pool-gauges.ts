@@ -2,11 +2,17 @@ import { Gauge, type Registry } from 'prom-client';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 
-type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> & { availableReplicas?: number; unavailableReplicas?: number };
+type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> & {
+  availableReplicas?: number;
+  unavailableReplicas?: number;
+};
 
 /** How pools stand, as their specs and their status tell it; every worker tells of all of them. */
 export class PoolGauges {
-  readonly #counts: Record<'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable', Gauge<'namespace' | 'pool'>>;
+  readonly #counts: Record<
+    'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable',
+    Gauge<'namespace' | 'pool'>
+  >;
   readonly #rollout: Gauge<'namespace' | 'pool' | 'state'>;
   readonly #stalled: Gauge<'namespace' | 'pool' | 'reason'>;
 
@@ -14,7 +20,12 @@ export class PoolGauges {
     const registers = [registry];
     const everyWorker = 'Every worker tells of all pools.';
     const gauge = (name: string, help: string): Gauge<'namespace' | 'pool'> =>
-      new Gauge({ name: `drover_pool_${name}_vms`, help: `${help} ${everyWorker}`, labelNames: ['namespace', 'pool'], registers });
+      new Gauge({
+        name: `drover_pool_${name}_vms`,
+        help: `${help} ${everyWorker}`,
+        labelNames: ['namespace', 'pool'],
+        registers,
+      });
     this.#counts = {
       desired: gauge('desired', 'VMs that the spec of a pool asks for.'),
       current: gauge('current', 'VMs that a pool has.'),
@@ -41,7 +52,12 @@ export class PoolGauges {
     for (const gauge of [...Object.values(this.#counts), this.#rollout, this.#stalled]) gauge.reset();
     for (const { metadata, spec, status } of pools) {
       const labels = { namespace: metadata.namespace, pool: metadata.name };
-      const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, availableReplicas = readyReplicas }: Partial<Told> = status ?? {};
+      const {
+        replicas = 0,
+        readyReplicas = 0,
+        updatedReplicas = 0,
+        availableReplicas = readyReplicas,
+      }: Partial<Told> = status ?? {};
       this.#counts.desired.set(labels, spec.replicas);
       this.#counts.current.set(labels, replicas);
       this.#counts.ready.set(labels, readyReplicas);

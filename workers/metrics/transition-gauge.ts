@@ -1,7 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 
-/** Longer than a worker that follows a transition leaves it unlooked at: after that another follows it, or it has ended. */
+/**
+ * Longer than a worker that follows a transition leaves it unlooked at: after that another follows it, or it has ended.
+ */
 const STALE_MS = 90_000;
 
 /** How the machine type transitions stand that this worker follows. */
@@ -19,7 +21,9 @@ export class TransitionGauge {
         this.reset();
         for (const [transition, { counts, at }] of looks) {
           if (at + STALE_MS < Date.now()) looks.delete(transition);
-          else for (const [state, count] of Object.entries(counts) as [string, number][]) this.set({ transition, state }, count);
+          else
+            for (const [state, count] of Object.entries(counts) as [string, number][])
+              this.set({ transition, state }, count);
         }
       },
     });

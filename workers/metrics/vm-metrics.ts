@@ -14,7 +14,10 @@ export interface VmiChange {
   after: VmiView | undefined;
 }
 
-/** Starts and stops of the VMs of pools, and how long their VMIs take from phase to phase; every worker tells of all of them. */
+/**
+ * Starts and stops of the VMs of pools, and how long their VMIs take from phase to phase; every worker tells of all of
+ * them.
+ */
 export class VmMetrics {
   readonly #starts: Counter<'namespace' | 'pool'>;
   readonly #stops: Counter<'namespace' | 'pool'>;
@@ -27,8 +30,18 @@ export class VmMetrics {
     const registers = [registry];
     const labelNames = ['namespace', 'pool'] as const;
     const everyWorker = 'Every worker tells of all pools.';
-    this.#starts = new Counter({ name: 'drover_vm_starts_total', help: `VMs of a pool that began to run. ${everyWorker}`, labelNames, registers });
-    this.#stops = new Counter({ name: 'drover_vm_stops_total', help: `VMs of a pool that ran and stopped, whatever the reason. ${everyWorker}`, labelNames, registers });
+    this.#starts = new Counter({
+      name: 'drover_vm_starts_total',
+      help: `VMs of a pool that began to run. ${everyWorker}`,
+      labelNames,
+      registers,
+    });
+    this.#stops = new Counter({
+      name: 'drover_vm_stops_total',
+      help: `VMs of a pool that ran and stopped, whatever the reason. ${everyWorker}`,
+      labelNames,
+      registers,
+    });
     this.#transitions = new Histogram({
       name: 'drover_vmi_phase_transition_seconds',
       help: `How long VMIs of a pool took from one phase to the next. ${everyWorker}`,
@@ -70,7 +83,11 @@ export class VmMetrics {
   #time(pool: PoolLabels, last: VmiView | undefined, { phase, phaseSince, createdAt }: VmiView): void {
     if (phaseSince === null || phase === '') return;
     this.#sinceCreation.observe({ ...pool, phase }, seconds(createdAt, phaseSince));
-    if (last !== undefined && last.phase !== '') this.#transitions.observe({ ...pool, last_phase: last.phase, phase }, seconds(last.phaseSince ?? createdAt, phaseSince));
+    if (last !== undefined && last.phase !== '')
+      this.#transitions.observe(
+        { ...pool, last_phase: last.phase, phase },
+        seconds(last.phaseSince ?? createdAt, phaseSince),
+      );
   }
 }
 

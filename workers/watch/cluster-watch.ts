@@ -15,7 +15,10 @@ export class ClusterNameTaken extends Error {
 
   constructor({ cluster, uid }: ClusterIdentity, watched: string | null) {
     const id = watchIdOf(cluster);
-    const whose = watched === null ? 'does not say which cluster it watches' : `watches the cluster whose kube-system namespace has the UID ${watched}`;
+    const whose =
+      watched === null
+        ? 'does not say which cluster it watches'
+        : `watches the cluster whose kube-system namespace has the UID ${watched}`;
     super(
       `this cluster (kube-system has the UID ${uid}) can't be called ${JSON.stringify(cluster)}: workflow ${id} ${whose}. ` +
         `Give one of them another name with --cluster and DROVER_CLUSTER; if the other cluster is gone, terminate ${id} in Temporal`,
@@ -23,7 +26,10 @@ export class ClusterNameTaken extends Error {
   }
 }
 
-/** The UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if none runs. */
+/**
+ * The UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if none
+ * runs.
+ */
 export async function watchedCluster(client: Client, cluster: string): Promise<string | null | undefined> {
   try {
     const { status, memo } = await client.workflow.getHandle(watchIdOf(cluster)).describe();

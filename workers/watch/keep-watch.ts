@@ -3,8 +3,8 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '@temporalio/worker';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
-import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 import { Trouble } from '../trouble.ts';
+import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
 /** After this long the worker starts a watch again that somebody has terminated. */
 const LOOK_AGAIN_MS = 15_000;
@@ -21,14 +21,16 @@ export interface KeepWatchOptions {
 }
 
 /**
- * Resolves once the workflow runs that watches this cluster, and no other of the same name, or once the process is asked to end.
- * Returns the cluster's UID, which is asked for if it isn't `known`. Throws `ClusterNameTaken`; waits for servers that don't
- * answer, and for `drover setup`.
+ * Resolves once the workflow runs that watches this cluster, and no other of the same name, or once the process is
+ * asked to end. Returns the cluster's UID, which is asked for if it isn't `known`. Throws `ClusterNameTaken`; waits for
+ * servers that don't answer, and for `drover setup`.
  */
 export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
   let uid = known;
-  const trouble = new Trouble((error) => logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error }));
+  const trouble = new Trouble((error) =>
+    logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error }),
+  );
   while (!stop.aborted) {
     try {
       uid ??= await clusterUidOf(kube, stop);
@@ -44,7 +46,9 @@ export async function untilWatched(options: KeepWatchOptions, known?: string): P
   return uid;
 }
 
-/** Starts the watch again when somebody has terminated it, until the process is asked to end. Throws `ClusterNameTaken`. */
+/**
+ * Starts the watch again when somebody has terminated it, until the process is asked to end. Throws `ClusterNameTaken`.
+ */
 export async function keepWatch(options: KeepWatchOptions, uid: string | undefined): Promise<void> {
   for (;;) {
     await pause(LOOK_AGAIN_MS, options.stop);

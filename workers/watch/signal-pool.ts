@@ -1,7 +1,12 @@
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import {
+  WorkflowIdConflictPolicy,
+  WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
+  type Client,
+} from '@temporalio/client';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import type { pool } from '../../workflows/pool/pool.ts';
 import { changed, poolIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
+import type { pool } from '../../workflows/pool/pool.ts';
 import { DroverCluster, DroverNamespace, DroverPool } from '../../workflows/search-attributes.ts';
 
 /** Tells the pool's workflow to look again, and starts it where it doesn't run. */

@@ -1,14 +1,31 @@
-import { CancellationScope, condition, continueAsNew, getExternalWorkflowHandle, isCancellation, log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  isCancellation,
+  log,
+  proxyActivities,
+  setCurrentDetails,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { PoolKey } from '../../activities/pool/types.ts';
 import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../../decisions/healing/attempt.ts';
-import { replacementsInWords, type CycleNews, type Hold, type SickVm, type Spent, type Verdict } from '../../decisions/healing/state.ts';
+import {
+  replacementsInWords,
+  type CycleNews,
+  type Hold,
+  type SickVm,
+  type Spent,
+  type Verdict,
+} from '../../decisions/healing/state.ts';
 import { asWritten } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { onSignal } from '../handlers.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type PoolRef } from '../messages.ts';
-import { DroverPhase } from '../search-attributes.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
 import type { Asking } from '../payloads.ts';
+import { DroverPhase } from '../search-attributes.ts';
 
 export interface HealVmInput {
   ref: PoolRef;
@@ -34,14 +51,17 @@ const { removeSickVm } = proxyActivities<HealActivities>({
   // Tried until it is done: the cycle can't go on without.
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
-const { recordHealing } = proxyActivities<HealActivities>({ startToCloseTimeout: '30s', retry: { maximumAttempts: 4 } });
+const { recordHealing } = proxyActivities<HealActivities>({
+  startToCloseTimeout: '30s',
+  retry: { maximumAttempts: 4 },
+});
 
 const PAST_KEPT = 50;
 
 /**
- * One healing cycle of one VM: replaces it and its disks, and again after a longer delay for as long as the new one is sick as
- * well. The pool's workflow makes the new VM and watches it; it tells this one what becomes of it. Each attempt is a run of its
- * own, so that the history stays short however long the VM stays sick.
+ * One healing cycle of one VM: replaces it and its disks, and again after a longer delay for as long as the new one is
+ * sick as well. The pool's workflow makes the new VM and watches it; it tells this one what becomes of it. Each attempt
+ * is a run of its own, so that the history stays short however long the VM stays sick.
  */
 export const healVm = (input: HealVmInput): Promise<CycleEnd> => new Cycle(input).run();
 
@@ -55,17 +75,28 @@ class Cycle {
     const { key, sick, hold, verdicts = [] } = input;
     this.#past = [...(input.past ?? [])];
     this.#note(`attempt ${sick.attempt}: ${sick.why}`);
-    const attempt = new HealingAttempt({ pool: key.uid, sick, hold, verdicts, now: () => Date.now(), chance: () => Math.random() });
+    const attempt = new HealingAttempt({
+      pool: key.uid,
+      sick,
+      hold,
+      verdicts,
+      now: () => Date.now(),
+      chance: () => Math.random(),
+    });
     this.#attempt = attempt;
     onSignal(verdict, 'What has become of the VM.', (told) => attempt.tell(told));
     onSignal(healHold, 'What of healing the pool allows now.', ({ hold: newer, report = false }) => {
       attempt.hold = newer;
       if (report) attempt.ask();
     });
-    onSignal(healNow, 'Do not wait, whatever it waits for: not for the rest of the delay, and not for healing to go on.', (asked) => {
-      attempt.hurry();
-      this.#note(`${words(asked)} asked not to wait`);
-    });
+    onSignal(
+      healNow,
+      'Do not wait, whatever it waits for: not for the rest of the delay, and not for healing to go on.',
+      (asked) => {
+        attempt.hurry();
+        this.#note(`${words(asked)} asked not to wait`);
+      },
+    );
     onSignal(healSkip, 'Leave the VM as it is.', (asked) => attempt.skip(`skipped by ${words(asked)}`));
   }
 
@@ -79,7 +110,13 @@ class Cycle {
       await CancellationScope.nonCancellable(() => this.#end(attempt.skipped('its workflow was cancelled')));
       throw error;
     }
-    const next: HealVmInput = { ...this.#in, sick: attempt.next, hold: attempt.hold, past: this.#past, verdicts: attempt.later };
+    const next: HealVmInput = {
+      ...this.#in,
+      sick: attempt.next,
+      hold: attempt.hold,
+      past: this.#past,
+      verdicts: attempt.later,
+    };
     return continueAsNew<typeof healVm>(next);
   }
 
@@ -107,7 +144,10 @@ class Cycle {
 
   async #wait(holds: () => boolean, until: number | null): Promise<void> {
     if (until === null) await condition(holds);
-    else await condition(holds, Math.max(until - Date.now(), 1), { summary: summary(`the delay before replacement ${this.#in.sick.attempt}`) });
+    else
+      await condition(holds, Math.max(until - Date.now(), 1), {
+        summary: summary(`the delay before replacement ${this.#in.sick.attempt}`),
+      });
   }
 
   async #tell(news: CycleNews): Promise<void> {
@@ -125,7 +165,10 @@ class Cycle {
     const tellEnd = (): Promise<void> => this.#tell(attempt.ended(ended));
     await tellEnd();
     const event = eventOf(attempt.sick.name, attempt.made, ended);
-    if (event !== null) await recordHealing(this.#in.key, event).catch((error: unknown) => log.warn('an Event was not written', { error: String(error) }));
+    if (event !== null)
+      await recordHealing(this.#in.key, event).catch((error: unknown) =>
+        log.warn('an Event was not written', { error: String(error) }),
+      );
     // The pool may have a next cycle to begin, and takes this one for it as long as it has not closed.
     while (attempt.isAsked) await tellEnd();
     return { end, attempts: attempt.made, why };
@@ -139,14 +182,28 @@ class Cycle {
   #show(): void {
     const { sick, doing, rules } = this.#attempt;
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
-    setCurrentDetails([`**${sick.name}** is sick: ${asWritten(sick.why)}`, `Replacement ${sick.attempt}${most}: ${asWritten(doing)}`, ...this.#past.toReversed().map((line) => `- ${asWritten(line)}`)].join('\n\n'));
+    setCurrentDetails(
+      [
+        `**${sick.name}** is sick: ${asWritten(sick.why)}`,
+        `Replacement ${sick.attempt}${most}: ${asWritten(doing)}`,
+        ...this.#past.toReversed().map((line) => `- ${asWritten(line)}`),
+      ].join('\n\n'),
+    );
   }
 }
 
-function eventOf(vm: string, made: number, { end, why }: AttemptEnd): { type: 'Normal' | 'Warning'; reason: string; note: string } | null {
+function eventOf(
+  vm: string,
+  made: number,
+  { end, why }: AttemptEnd,
+): { type: 'Normal' | 'Warning'; reason: string; note: string } | null {
   if (end === 'GivenUp') return { type: 'Warning', reason: 'HealingGivenUp', note: `${vm}: ${why}` };
-  if (end === 'Refused') return { type: 'Warning', reason: 'HealingRefused', note: `${vm} is sick and could not be deleted: ${why}` };
-  if (end === 'Healed') return made === 0 ? null : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${replacementsInWords(made)}` };
+  if (end === 'Refused')
+    return { type: 'Warning', reason: 'HealingRefused', note: `${vm} is sick and could not be deleted: ${why}` };
+  if (end === 'Healed')
+    return made === 0
+      ? null
+      : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${replacementsInWords(made)}` };
   return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }
 

@@ -1,17 +1,38 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { getExternalWorkflowHandle, log, ParentClosePolicy, startChild } from '@temporalio/workflow';
-import { beginningOf, underWay as cyclesUnderWay, unblocked, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type Hold, type SickVm } from '../../decisions/healing/state.ts';
+import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import {
+  beginningOf,
+  underWay as cyclesUnderWay,
+  unblocked,
+  withNews,
+  withoutBeginning,
+  withoutCycle,
+  type CycleNews,
+  type HealingState,
+  type Hold,
+  type SickVm,
+} from '../../decisions/healing/state.ts';
+import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { actOf } from '../../decisions/rollout/state.ts';
-import { summary } from '../../decisions/lib/summary.ts';
-import type { healVm } from './heal-vm.ts';
 import { onSignal } from '../handlers.ts';
-import { cycleNews, healHold, healNow, healPause, healResume, healSkip, healVmIdOf, verdict, type PoolRef } from '../messages.ts';
+import {
+  cycleNews,
+  healHold,
+  healNow,
+  healPause,
+  healResume,
+  healSkip,
+  healVmIdOf,
+  verdict,
+  type PoolRef,
+} from '../messages.ts';
+import type { AskingOf } from '../payloads.ts';
+import type { UnderWay } from '../pool/in-flight.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
-import type { UnderWay } from '../pool/in-flight.ts';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
-import type { AskingOf } from '../payloads.ts';
+import type { healVm } from './heal-vm.ts';
 
 type Ask = (state: HealingState) => HealingState;
 type CycleHandle = ReturnType<typeof getExternalWorkflowHandle>;
@@ -25,7 +46,10 @@ export interface HealingsOptions {
   onChange: () => void;
 }
 
-/** What a pool's workflow knows of the healing of its VMs: each has a cycle of its own, a workflow that outlives its runs. */
+/**
+ * What a pool's workflow knows of the healing of its VMs: each has a cycle of its own, a workflow that outlives its
+ * runs.
+ */
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
@@ -43,7 +67,11 @@ export class Healings {
       this.#ask((state) => ({ ...state, paused: actOf(asked, new Date(Date.now()).toISOString()) })),
     );
     onSignal(healResume, 'Replace sick VMs again.', () => this.#ask(({ paused: _paused, ...state }) => state));
-    onSignal(healNow, 'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.', (asked) => this.#healNow(asked));
+    onSignal(
+      healNow,
+      'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.',
+      (asked) => this.#healNow(asked),
+    );
     onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', (asked) => this.#healSkip(asked));
     onSignal(cycleNews, 'The healing of a VM has come further.', (news) => this.#heard(news));
   }
@@ -74,7 +102,8 @@ export class Healings {
 
   /** The pool is another one of its name: cycles of the one before end. What was asked for since then stays. */
   reset(pool: string): void {
-    for (const { vm } of this.state?.cycles ?? []) this.#send(vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
+    for (const { vm } of this.state?.cycles ?? [])
+      this.#send(vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
     this.#pool = pool;
     this.state = null;
   }
@@ -99,9 +128,10 @@ export class Healings {
         });
         child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
       } catch (error) {
-        // One that has told its end and closes in a moment; or that an earlier workflow of this pool began, or an earlier pool of this name:
-        // it tells which.
-        if (error instanceof WorkflowExecutionAlreadyStartedError) this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }), withoutBeginning);
+        // One that has told its end and closes in a moment; or that an earlier workflow of this pool began, or an
+        // earlier pool of this name: it tells which.
+        if (error instanceof WorkflowExecutionAlreadyStartedError)
+          this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }), withoutBeginning);
         else this.#lost(name, startedAt, error);
       }
     });
@@ -110,7 +140,8 @@ export class Healings {
   #heard(news: CycleNews): void {
     if (this.#pool === null || news.pool === this.#pool) return this.#ask((state) => withNews(state, news, Date.now()));
     // Of an earlier pool of this name.
-    if (news.news === 'Ended') this.#ask((state) => ({ ...state, cycles: state.cycles.filter(({ vm }) => vm !== news.vm) }));
+    if (news.news === 'Ended')
+      this.#ask((state) => ({ ...state, cycles: state.cycles.filter(({ vm }) => vm !== news.vm) }));
     else this.#send(news.vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
   }
 
@@ -129,7 +160,8 @@ export class Healings {
   #tellHold(before: Hold, hold: Hold, ask: readonly string[], begun: ReadonlySet<string>): void {
     for (const { vm } of this.state!.cycles) {
       const report = ask.includes(vm);
-      if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, (cycle) => cycle.signal(healHold, { hold, report }));
+      if ((report || hold !== before) && !begun.has(vm))
+        this.#send(vm, (cycle) => cycle.signal(healHold, { hold, report }));
     }
   }
 
@@ -142,7 +174,9 @@ export class Healings {
           : null;
     if (event === null) return;
     void this.#options.underWay.run({ kind: 'telling', reason: event.reason }, () =>
-      recordHealing(key, event).catch((error: unknown) => log.warn('an Event was not written', { error: String(error) })),
+      recordHealing(key, event).catch((error: unknown) =>
+        log.warn('an Event was not written', { error: String(error) }),
+      ),
     );
   }
 
@@ -150,7 +184,9 @@ export class Healings {
   #send(vm: string, send: (cycle: CycleHandle) => Promise<void>, forget = withoutCycle): void {
     const startedAt = beginningOf(this.state, vm);
     this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
-      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) => this.#lost(vm, startedAt, error, forget)),
+      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) =>
+        this.#lost(vm, startedAt, error, forget),
+      ),
     );
   }
 

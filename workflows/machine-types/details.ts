@@ -1,31 +1,58 @@
-import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { asCode, asWritten } from '../../decisions/lib/markdown.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
+import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 
 const FAILURES_SHOWN = 20;
 const RESULTS_SHOWN = 20;
 
-/** What the Web UI shows of a transition in this moment, as Markdown: what went wrong first, since it cuts the end off. */
+/**
+ * What the Web UI shows of a transition in this moment, as Markdown: what went wrong first, since it cuts the end off.
+ */
 export function transitionDetails(progress: TransitionProgress): string {
-  const { phase, transition, results, counts, patched, restarted, failed, failures, inHand, passedOver, full, maxRestarts, paused, aborted } = progress;
+  const {
+    phase,
+    transition,
+    results,
+    counts,
+    patched,
+    restarted,
+    failed,
+    failures,
+    inHand,
+    passedOver,
+    full,
+    maxRestarts,
+    paused,
+    aborted,
+  } = progress;
   const { scope, to, restartNow, askedBy, reason } = transition;
   const { toPatch, toRestart, waiting, inPools, parked, restarting, left, done } = counts;
   const undone = toPatch + toRestart + waiting + inPools + parked;
-  const what = scope.undoes === null ? `machine types like ${asCode(scope.glob)}, to ${to ?? "the cluster's default"}` : `undoes ${scope.undoes}`;
+  const what =
+    scope.undoes === null
+      ? `machine types like ${asCode(scope.glob)}, to ${to ?? "the cluster's default"}`
+      : `undoes ${scope.undoes}`;
   return [
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
-    `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |`
-      + `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, parked, left, done].join(' | ')} |`,
+    `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |` +
+      `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, parked, left, done].join(' | ')} |`,
     `Asked for by ${asWritten(askedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
     paused === null ? '' : `Paused by ${asWritten(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${asWritten(aborted.by)}${because(aborted.why)}`,
-    phase === 'Failed' && undone > 0 ? `Ended early, with ${undone} VMs not done: too many have failed (at most ${transition.maxFailures} restarts may)` : '',
+    phase === 'Failed' && undone > 0
+      ? `Ended early, with ${undone} VMs not done: too many have failed (at most ${transition.maxFailures} restarts may)`
+      : '',
     ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
     failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
     inHand.length === 0 ? '' : `In progress: ${namesInWords(inHand)}`,
     full.length === 0 ? '' : `The others wait: ${asWritten(full.join(', '))}`,
-    ...passedOver.map(({ why, isWish, count, vms }) => `- ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`),
-    ...results.slice(0, RESULTS_SHOWN).map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${because(fault)}`),
+    ...passedOver.map(
+      ({ why, isWish, count, vms }) =>
+        `- ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`,
+    ),
+    ...results
+      .slice(0, RESULTS_SHOWN)
+      .map(({ from, to, vms, fault }) => `- ${from} becomes ${to} (${vms} VMs)${because(fault)}`),
     results.length <= RESULTS_SHOWN ? '' : `${results.length} kinds of VMs in all`,
   ]
     .filter((line) => line !== '')

@@ -11,23 +11,28 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { MachineTypeActivities, TransitionLook } from '../../activities/machine-types/machine-types.ts';
 import type { Preflight } from '../../activities/machine-types/check.ts';
+import type { MachineTypeActivities, TransitionLook } from '../../activities/machine-types/machine-types.ts';
 import type { Unpatched } from '../../activities/machine-types/patch-vms.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
-import type { Transition, TransitionCounts, TransitionPhase, TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
-import type { PassedOver } from '../../decisions/runs/skipped.ts';
-import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
+import type {
+  Transition,
+  TransitionCounts,
+  TransitionPhase,
+  TransitionProgress,
+} from '../../decisions/machine-types/transition.ts';
+import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { PassedOver } from '../../decisions/runs/skipped.ts';
 import { onQuery } from '../handlers.ts';
-import { transitionDetails } from './details.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
-import { DroverCluster, DroverPhase } from '../search-attributes.ts';
 import { steered, Steering } from '../runs/steering.ts';
+import { DroverCluster, DroverPhase } from '../search-attributes.ts';
+import { transitionDetails } from './details.ts';
 
 /** Of a transition: `id` is 8 hex digits. */
 export interface TransitionRef {
@@ -38,7 +43,10 @@ export interface TransitionRef {
 export interface MachineTypeTransitionInput {
   ref: TransitionRef;
   transition: Transition;
-  /** What who asks for it has read of the cluster: the preflight looks at nothing older. Without, the worker reads all of it anew. */
+  /**
+   * What who asks for it has read of the cluster: the preflight looks at nothing older. Without, the worker reads all
+   * of it anew.
+   */
   seen?: Seen;
   /** What a run hands to the next when its history has grown long. */
   carried?: TransitionState;
@@ -46,10 +54,23 @@ export interface MachineTypeTransitionInput {
 
 type Kept = Pick<
   TransitionProgress,
-  'results' | 'counts' | 'patched' | 'restarted' | 'failures' | 'passedOver' | 'full' | 'maxRestarts' | 'paused' | 'aborted' | 'startedAt'
+  | 'results'
+  | 'counts'
+  | 'patched'
+  | 'restarted'
+  | 'failures'
+  | 'passedOver'
+  | 'full'
+  | 'maxRestarts'
+  | 'paused'
+  | 'aborted'
+  | 'startedAt'
 >;
 
-/** Plain data: a run hands it to the next. Of VMs it holds those in hand and those that failed; all else stands in the cluster. */
+/**
+ * Plain data: a run hands it to the next. Of VMs it holds those in hand and those that failed; all else stands in the
+ * cluster.
+ */
 export interface TransitionState extends Kept {
   inHand: HeldGuest[];
   failed: TransitionProgress['failed'];
@@ -67,18 +88,27 @@ export interface TransitionState extends Kept {
   seen: Seen;
 }
 
-const awaiting = () => proxyActivities<MachineTypeActivities>({
-  taskQueue: waitQueue(),
-  startToCloseTimeout: '24h',
+const awaiting = () =>
+  proxyActivities<MachineTypeActivities>({
+    taskQueue: waitQueue(),
+    startToCloseTimeout: '24h',
+    heartbeatTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    // It changes nothing: nobody waits for its end.
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
+const untilDone = {
+  startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '10s' },
-  // It changes nothing: nobody waits for its end.
+  retry: { initialInterval: '500ms', maximumInterval: '10s' },
+} as const;
+const { preflightTransition } = proxyActivities<MachineTypeActivities>({
+  ...untilDone,
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
-const untilDone = { startToCloseTimeout: '30m', heartbeatTimeout: '10s', retry: { initialInterval: '500ms', maximumInterval: '10s' } } as const;
-const { preflightTransition } = proxyActivities<MachineTypeActivities>({ ...untilDone, cancellationType: ActivityCancellationType.TRY_CANCEL });
 // Tried until it is done: what can't be done at all comes back as an outcome.
-const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } = proxyActivities<MachineTypeActivities>(untilDone);
+const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } =
+  proxyActivities<MachineTypeActivities>(untilDone);
 
 /** More VMs than that can't be changed: it ends, for what it says of them and hands on would grow without bounds. */
 const MOST_FAILURES = 1_000;
@@ -87,10 +117,12 @@ const CHANGED_TOLD = 100;
 const WHY_LENGTH = 300;
 
 /**
- * Changes the machine type of VMs of any owner, and follows each until its guest has the new one: restarted here, within a budget,
- * or by its owner. It keeps no list of VMs: each turn the cluster itself says what is still to be done, in a few hundred names at most.
+ * Changes the machine type of VMs of any owner, and follows each until its guest has the new one: restarted here,
+ * within a budget, or by its owner. It keeps no list of VMs: each turn the cluster itself says what is still to be
+ * done, in a few hundred names at most.
  */
-export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> => steered(() => carryOut(input));
+export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> =>
+  steered(() => carryOut(input));
 
 async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionProgress> {
   const { ref, transition } = input;
@@ -102,10 +134,28 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   const isEnding = (): boolean => state.aborted !== null || isTripped();
   const takes = (): boolean => state.paused === null && !isEnding();
   const progress = (): TransitionProgress => {
-    const { results, counts, patched, restarted, failed, failures, full, maxRestarts, paused, aborted, startedAt } = state;
+    const { results, counts, patched, restarted, failed, failures, full, maxRestarts, paused, aborted, startedAt } =
+      state;
     const passedOver = [...state.passedOver, ...changedMeanwhile(state.changed)];
     const inHand = state.inHand.map(({ vm }) => vm);
-    return { id, phase, transition, results, counts, patched, restarted, failed, failures, inHand, passedOver, full, maxRestarts, paused, aborted, startedAt };
+    return {
+      id,
+      phase,
+      transition,
+      results,
+      counts,
+      patched,
+      restarted,
+      failed,
+      failures,
+      inHand,
+      passedOver,
+      full,
+      maxRestarts,
+      paused,
+      aborted,
+      startedAt,
+    };
   };
   const show = (now: TransitionPhase): void => {
     if (now !== phase) upsertSearchAttributes([{ key: DroverPhase, value: now }]);
@@ -126,7 +176,8 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   else showCurrent();
   for (;;) {
     // Nothing is in flight here: what a wait has found and nobody has heard of is found again.
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof machineTypeTransition>({ ...input, carried: state });
+    if (workflowInfo().continueAsNewSuggested)
+      await continueAsNew<typeof machineTypeTransition>({ ...input, carried: state });
     const found = await next();
     if (found === null) continue;
     settle(found);
@@ -148,14 +199,18 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     try {
       const request = { ref, transition, ...(input.seen === undefined ? {} : { seen: input.seen }) };
       // It changes nothing, and may be tried for long: what is asked for meanwhile is heard.
-      for (let found: Preflight | null = null; found === null && state.aborted === null; ) {
+      for (let found: Preflight | null = null; found === null && state.aborted === null;) {
         found = await steering.look(() => preflightTransition(request));
-        if (found !== null) Object.assign(state, { results: found.results, maxRestarts: found.maxRestarts, seen: found.seen });
+        if (found !== null)
+          Object.assign(state, { results: found.results, maxRestarts: found.maxRestarts, seen: found.seen });
       }
     } catch (error) {
       if (isCancellation(error)) throw error;
       show('Refused');
-      throw ApplicationFailure.nonRetryable(error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error), 'Refused');
+      throw ApplicationFailure.nonRetryable(
+        error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error),
+        'Refused',
+      );
     }
     showCurrent();
   }
@@ -163,7 +218,19 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   /** Null where somebody has asked for something meanwhile. */
   function next(): Promise<TransitionLook | null> {
     const { inHand, failedVms, results, maxRestarts, seen, notBefore, told } = state;
-    const request = { ref, transition, results, maxRestarts, inHand: [...inHand], failed: [...failedVms], seen, notBefore, told, takes: takes(), isEnding: isEnding() };
+    const request = {
+      ref,
+      transition,
+      results,
+      maxRestarts,
+      inHand: [...inHand],
+      failed: [...failedVms],
+      seen,
+      notBefore,
+      told,
+      takes: takes(),
+      isEnding: isEnding(),
+    };
     return steering.look(() => awaiting().awaitTransition(request));
   }
 
@@ -172,22 +239,34 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     end(settled, seen);
   }
 
-  /** All that a look has found, one after the other: each takes its time, and the next look waits for what it has done. */
+  /**
+   * All that a look has found, one after the other: each takes its time, and the next look waits for what it has done.
+   */
   async function act({ check, patch, pools, unmark, take }: TransitionLook): Promise<void> {
     if (check.length > 0 && takes()) {
-      const { results, seen } = await checkMachineTypes({ ref, transition, results: state.results, wanted: check, seen: state.seen });
+      const { results, seen } = await checkMachineTypes({
+        ref,
+        transition,
+        results: state.results,
+        wanted: check,
+        seen: state.seen,
+      });
       state.results.push(...results);
       learn(seen);
     }
     const { results } = state;
     if (unmark.length > 0) {
-      const { kept, seen } = await clearMarks.executeWithOptions(named('clear the mark of', unmark), [{ id, vms: unmark, seen: state.seen }]);
+      const { kept, seen } = await clearMarks.executeWithOptions(named('clear the mark of', unmark), [
+        { id, vms: unmark, seen: state.seen },
+      ]);
       for (const one of kept) fail(one, { wasWell: false, keepsMark: true });
       learn(seen);
     }
     if (pools.length > 0 && takes()) {
       const request = { ref, transition, results, pools, seen: state.seen };
-      const { outcomes, seen } = await changePools.executeWithOptions(named('change the templates of', pools), [request]);
+      const { outcomes, seen } = await changePools.executeWithOptions(named('change the templates of', pools), [
+        request,
+      ]);
       unpatched(outcomes);
       learn(seen);
     }
@@ -207,7 +286,11 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     const takenAt = Date.now();
     state.inHand.push(...taken.map((one) => ({ ...one, takenAt })));
     const { toRestart, restarting } = state.counts;
-    state.counts = { ...state.counts, toRestart: Math.max(toRestart - taken.length, 0), restarting: restarting + taken.length };
+    state.counts = {
+      ...state.counts,
+      toRestart: Math.max(toRestart - taken.length, 0),
+      restarting: restarting + taken.length,
+    };
     showCurrent();
     const vms = taken.map(({ vm }) => vm);
     const { inHand, failedVms, maxRestarts, results, seen } = state;
@@ -253,7 +336,16 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   }
 }
 
-const NONE: TransitionCounts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: 0 };
+const NONE: TransitionCounts = {
+  toPatch: 0,
+  toRestart: 0,
+  waiting: 0,
+  inPools: 0,
+  parked: 0,
+  restarting: 0,
+  left: 0,
+  done: 0,
+};
 
 const begun = (): TransitionState => ({
   results: [],
@@ -279,10 +371,14 @@ const begun = (): TransitionState => ({
 });
 
 const changedMeanwhile = (vms: readonly string[]): PassedOver[] =>
-  vms.length === 0 ? [] : [{ why: 'somebody has changed its machine type meanwhile', isWish: true, count: vms.length, vms: [...vms] }];
+  vms.length === 0
+    ? []
+    : [{ why: 'somebody has changed its machine type meanwhile', isWish: true, count: vms.length, vms: [...vms] }];
 
 /** Not where all that is left waits for others: owners, pools, a budget or a window. */
 const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
   told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 
-const named = (what: string, names: readonly string[]): { summary: string } => ({ summary: summary(`${what} ${namesInWords(names)}`) });
+const named = (what: string, names: readonly string[]): { summary: string } => ({
+  summary: summary(`${what} ${namesInWords(names)}`),
+});

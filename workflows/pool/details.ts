@@ -1,12 +1,17 @@
+import type { Planned } from '../../activities/pool/types.ts';
 import { underWay } from '../../decisions/healing/state.ts';
 import { asWritten } from '../../decisions/lib/markdown.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
-import type { Planned } from '../../activities/pool/types.ts';
 
 /** What the Web UI shows of a pool in this moment, as Markdown: what went wrong first, since it cuts the end off. */
-export function poolDetails(planned: Planned, doing: readonly string[], { troubles, retryAt }: SetbacksState, { batches }: RolloutsState): string {
+export function poolDetails(
+  planned: Planned,
+  doing: readonly string[],
+  { troubles, retryAt }: SetbacksState,
+  { batches }: RolloutsState,
+): string {
   if (planned.gone) return 'The pool is gone.';
   const { counts, phase } = planned;
   const states = Object.entries(counts.byState).map(([state, count]) => `${count} ${state}`);
@@ -31,7 +36,9 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
     `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${asWritten(paused.by)}${because(paused.why)}`}`,
     halted === undefined ? '' : `${halted.kind} by ${asWritten(halted.by)}${because(halted.why)}`,
     ...waits.map(({ words }) => `- ${words}`),
-    ...batches.map(({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`),
+    ...batches.map(
+      ({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`,
+    ),
     ...failures.map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
   ];
 }
@@ -41,9 +48,16 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, waits } = healing;
   const cycles = underWay(state.cycles);
   return [
-    state.paused === undefined ? '' : `**Healing** is paused by ${asWritten(state.paused.by)}${because(state.paused.why)}`,
+    state.paused === undefined
+      ? ''
+      : `**Healing** is paused by ${asWritten(state.paused.by)}${because(state.paused.why)}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
-    ...cycles.slice(0, CYCLES_TOLD).map(({ vm, attempt, phase, nextAt, why }) => `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${asWritten(why)}`),
+    ...cycles
+      .slice(0, CYCLES_TOLD)
+      .map(
+        ({ vm, attempt, phase, nextAt, why }) =>
+          `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${asWritten(why)}`,
+      ),
     cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
     ...waits.map((words) => `- ${words}`),
   ];

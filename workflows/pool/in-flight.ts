@@ -1,11 +1,17 @@
-/** What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each holds. */
+/**
+ * What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each
+ * holds.
+ */
 export class UnderWay {
   readonly #lanes = new Map<number, { kind: LaneKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<LaneKind>();
   #next = 0;
 
   /** Holds `names` for as long as `run` takes, whatever becomes of it. */
-  async run(lane: { kind: LaneKind; names?: readonly string[]; reason: string }, run: () => Promise<void>): Promise<void> {
+  async run(
+    lane: { kind: LaneKind; names?: readonly string[]; reason: string },
+    run: () => Promise<void>,
+  ): Promise<void> {
     const id = this.#next++;
     this.#lanes.set(id, { names: [], ...lane });
     try {
@@ -43,6 +49,15 @@ export class UnderWay {
   }
 }
 
-export type LaneKind = 'creating' | 'deleting' | 'finalizer' | 'status' | 'batch' | 'disks' | 'revisions' | 'notes' | 'telling';
+export type LaneKind =
+  | 'creating'
+  | 'deleting'
+  | 'finalizer'
+  | 'status'
+  | 'batch'
+  | 'disks'
+  | 'revisions'
+  | 'notes'
+  | 'telling';
 
 const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'telling']);

@@ -13,38 +13,49 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import { backoffMs } from '../../decisions/lib/backoff.ts';
+import type { Planned, PlanRequest } from '../../activities/pool/types.ts';
 import { toldWhole } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
-import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import { inProgress } from '../../decisions/pool/in-progress.ts';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { inProgress } from '../../decisions/pool/in-progress.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { onQuery, onSignal } from '../handlers.ts';
-import { changed, progress, type PoolRef } from '../messages.ts';
-import { poolDetails } from './details.ts';
-import { begin } from './steps.ts';
 import { Healings } from '../healing/healings.ts';
+import { changed, progress, type PoolRef } from '../messages.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { DroverPhase, DroverRevision } from '../search-attributes.ts';
+import { poolDetails } from './details.ts';
+import { UnderWay } from './in-flight.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
 import { StatusWriter } from './status-writer.ts';
-import { UnderWay } from './in-flight.ts';
-import type { Planned, PlanRequest } from '../../activities/pool/types.ts';
+import { begin } from './steps.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: { uid?: string; seen: Seen; setbacks: SetbacksState; inDoubt?: boolean; rollouts?: RolloutsState; healing?: HealingState | null };
+  carried?: {
+    uid?: string;
+    seen: Seen;
+    setbacks: SetbacksState;
+    inDoubt?: boolean;
+    rollouts?: RolloutsState;
+    healing?: HealingState | null;
+  };
 }
 
-/** What lasts longer than a few tries is waited for by a timer: a workflow task that goes on for ever is none that a person can read. */
+/**
+ * What lasts longer than a few tries is waited for by a timer: a workflow task that goes on for ever is none that a
+ * person can read.
+ */
 const { plan } = proxyLocalActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 3 },
 });
 const PLAN_AGAIN_MS = 10_000;
 /**
- * A worker keeps what a run has handed to its local activities until the run ends, and each plan is handed all VMs of the
- * batches: some 20 KB of a pool of 500. Twenty such pools held 150 MB, long before Temporal called their histories long.
+ * A worker keeps what a run has handed to its local activities until the run ends, and each plan is handed all VMs of
+ * the batches: some 20 KB of a pool of 500. Twenty such pools held 150 MB, long before Temporal called their histories
+ * long.
  */
 const MOST_TURNS = 100;
 
@@ -116,10 +127,21 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let turns = 0;
   const anewIfLong = async (): Promise<void> => {
     // VMs that are being made or deleted may take minutes, in which the pool would answer nobody.
-    const isLong = turns >= MOST_TURNS && !underWay.has('creating') && !underWay.has('deleting') && patched('most-turns');
+    const isLong =
+      turns >= MOST_TURNS && !underWay.has('creating') && !underWay.has('deleting') && patched('most-turns');
     if (!isLong && !workflowInfo().continueAsNewSuggested) return;
     await condition(() => underWay.isEmpty && allHandlersFinished());
-    await continueAsNew<typeof pool>({ ...ref, carried: { ...(uid === undefined ? {} : { uid }), seen, setbacks: setbacks.state, inDoubt, rollouts: rollouts.state, healing: healings.state } });
+    await continueAsNew<typeof pool>({
+      ...ref,
+      carried: {
+        ...(uid === undefined ? {} : { uid }),
+        seen,
+        setbacks: setbacks.state,
+        inDoubt,
+        rollouts: rollouts.state,
+        healing: healings.state,
+      },
+    });
   };
   const failed = (message: string): void => {
     log.warn('the pool could not be looked at', { message });
@@ -174,17 +196,24 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       if (generation !== undefined && planned.generation !== generation) setbacks.tryNow();
       ({ generation } = planned);
       // A failure that came while the plan was made is not the one that the plan saw pass.
-      if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure) setbacks.passed();
+      if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure)
+        setbacks.passed();
       // A person who has asked for something meanwhile is heard first.
       const isCurrent = rollouts.taken(planned);
-      const leaving = [...underWay.names('deleting'), ...steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : []))];
+      const leaving = [
+        ...underWay.names('deleting'),
+        ...steps.flatMap((step) =>
+          step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [],
+        ),
+      ];
       const context = { key, generation, leaving, seen, underWay, setbacks, rollouts, onEnd: laneEnded };
       for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
       healings.taken(key, planned);
       stirred ||= !isCurrent;
       if (status !== null) statusWriter.write(key, toldWhole(status, planned.healing));
       else if (planned.rollout !== undefined) statusWriter.keep();
-      if (planned.rollout !== undefined && planned.rollout.goal !== goal) upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
+      if (planned.rollout !== undefined && planned.rollout.goal !== goal)
+        upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
     } else if (underWay.isEmpty && !stirred) return;
 
@@ -202,7 +231,9 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 /** Null where no plan could be made: the API server is away, or this worker does not reach it. */
 async function planOr(failed: (message: string) => void, request: PlanRequest): Promise<Planned | null> {
   try {
-    return await plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [request]);
+    return await plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [
+      request,
+    ]);
   } catch (error) {
     if (isCancellation(error)) throw error;
     // What a local activity has thrown comes as it is.

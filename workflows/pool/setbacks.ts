@@ -1,7 +1,7 @@
+import type { Refused } from '../../activities/pool/types.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Trouble } from '../messages.ts';
-import type { Refused } from '../../activities/pool/types.ts';
 
 /** Plain data: a run hands it to the next. */
 export interface SetbacksState {
@@ -12,7 +12,9 @@ export interface SetbacksState {
   retryAt: number | null;
   /** Newest last. */
   troubles: Trouble[];
-  /** VMs that were refused since the pool was last edited, by name, the last to be refused last: others go before them. */
+  /**
+   * VMs that were refused since the pool was last edited, by name, the last to be refused last: others go before them.
+   */
   refused?: string[];
   /** The failure is theirs alone. */
   isOfOnes?: boolean;
@@ -23,7 +25,9 @@ const REFUSED_KEPT = 250;
 
 const none = (): SetbacksState => ({ failure: null, inARow: 0, retryAt: null, troubles: [] });
 
-/** Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all. */
+/**
+ * Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all.
+ */
 export class Setbacks {
   state: SetbacksState;
   #hasProven = false;
@@ -32,14 +36,25 @@ export class Setbacks {
     this.state = state;
   }
 
-  /** The pool is another: nothing that went wrong before is its own. What still ends knows by the state that it began with. */
+  /**
+   * The pool is another: nothing that went wrong before is its own. What still ends knows by the state that it began
+   * with.
+   */
   reset(): void {
     this.state = none();
     this.#hasProven = false;
   }
 
-  /** `refused`: the VMs that it was about, and whether it may concern all others as well. `count`: so many others were done. */
-  failed(reason: Failure['reason'], message: string, { names = [], isGeneral = true }: Pick<Refused, 'names' | 'isGeneral'> = {}, count = 0): void {
+  /**
+   * `refused`: the VMs that it was about, and whether it may concern all others as well. `count`: so many others were
+   * done.
+   */
+  failed(
+    reason: Failure['reason'],
+    message: string,
+    { names = [], isGeneral = true }: Pick<Refused, 'names' | 'isGeneral'> = {},
+    count = 0,
+  ): void {
     const { state } = this;
     const before = state.refused ?? [];
     const wasGeneral = this.#isGeneral;
@@ -92,7 +107,9 @@ export class Setbacks {
     return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
   }
 
-  /** VMs that others go before. `isHeld`: they are not to be tried yet. `isGeneral`: the others may be refused as well. */
+  /**
+   * VMs that others go before. `isHeld`: they are not to be tried yet. `isGeneral`: the others may be refused as well.
+   */
   refused(): { names: string[]; isHeld: boolean; isGeneral: boolean } {
     return { names: this.state.refused ?? [], isHeld: this.isWaiting(), isGeneral: this.#isGeneral };
   }

@@ -1,12 +1,12 @@
 import { CancelledFailure, sleep } from '@temporalio/workflow';
+import type { PoolKey } from '../../activities/pool/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import { summary } from '../../decisions/lib/summary.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import { writeStatus } from './steps.ts';
-import type { Setbacks } from './setbacks.ts';
+import { summary } from '../../decisions/lib/summary.ts';
 import type { UnderWay } from './in-flight.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
+import type { Setbacks } from './setbacks.ts';
+import { writeStatus } from './steps.ts';
 
 /** While VMs come and go, the status is not written more often than this. */
 const GAP_MS = 500;
@@ -14,7 +14,10 @@ const GAP_MS = 500;
 export interface StatusWriterOptions {
   underWay: UnderWay;
   setbacks: Setbacks;
-  /** Told when a status has been written, and whether another has to be made: one was held back meanwhile, or this one came late. */
+  /**
+   * Told when a status has been written, and whether another has to be made: one was held back meanwhile, or this one
+   * came late.
+   */
   onWritten: (seen: Seen, isDue: boolean) => void;
 }
 
@@ -43,8 +46,12 @@ export class StatusWriter {
     if (this.#isDue) return;
     this.#last = Date.now();
     void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
-      const words = { summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`) };
-      const written = await writeStatus.executeWithOptions(words, [key, status]).catch((error: Error) => this.#failed(error));
+      const words = {
+        summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`),
+      };
+      const written = await writeStatus
+        .executeWithOptions(words, [key, status])
+        .catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       this.#failures = 0;
       const { isLate = false, ...seen } = written;

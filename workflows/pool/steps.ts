@@ -1,23 +1,22 @@
 import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { Departure } from '../../decisions/pool/departure.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
+import type { Done, PoolKey } from '../../activities/pool/types.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { Rollouts } from '../rollout/rollouts.ts';
-import type { Setbacks } from './setbacks.ts';
-import type { LaneKind, UnderWay } from './in-flight.ts';
+import type { Departure } from '../../decisions/pool/departure.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
 import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
-import type { Done, PoolKey } from '../../activities/pool/types.ts';
+import type { Rollouts } from '../rollout/rollouts.ts';
+import type { LaneKind, UnderWay } from './in-flight.ts';
+import type { Setbacks } from './setbacks.ts';
 
 /**
  * VMs that one activity creates or deletes. Several run at once, and of different lengths, so that they end one after
  * another: the end of one leaves the API server no idle moment.
  */
 const LANES = { first: 42, second: 84, longest: 126 };
-
 
 const { createVms, deleteVms, haltVms, releaseVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
@@ -68,21 +67,35 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'create':
       for (const numbers of lanes(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () => createVms.executeWithOptions(words, [key, numbers, step.revision, seen, { generation, atBreadth: setbacks.hasProven }]));
+        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () =>
+          createVms.executeWithOptions(words, [
+            key,
+            numbers,
+            step.revision,
+            seen,
+            { generation, atBreadth: setbacks.hasProven },
+          ]),
+        );
       }
       return;
     case 'delete':
-      for (const vms of lanes(step.vms)) leave(vms, () => deleteVms.executeWithOptions(words, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]));
+      for (const vms of lanes(step.vms))
+        leave(vms, () =>
+          deleteVms.executeWithOptions(words, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]),
+        );
       return;
     case 'halt':
-      for (const vms of lanes(step.vms)) leave(vms, () => haltVms.executeWithOptions(words, [key, vms, departureOf(step, vms, context), seen]));
+      for (const vms of lanes(step.vms))
+        leave(vms, () => haltVms.executeWithOptions(words, [key, vms, departureOf(step, vms, context), seen]));
       return;
     case 'release':
       for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions(words, [key, vms]));
       return;
     case 'discard':
       if (context.underWay.has('disks')) return;
-      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () => discardDisks.executeWithOptions(words, [key, step.claims]));
+      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () =>
+        discardDisks.executeWithOptions(words, [key, step.claims]),
+      );
     case 'unmark':
       return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
     case 'update':
@@ -104,10 +117,20 @@ export function begin(step: PoolStep, context: StepContext): void {
   }
 }
 
-/** What can't be done now can be later: it stands in nobody's way. What comes while another is at work is planned anew when that has ended. */
-function tidy({ underWay, onEnd }: StepContext, kind: 'revisions' | 'notes', reason: string, act: () => Promise<void>): void {
+/**
+ * What can't be done now can be later: it stands in nobody's way. What comes while another is at work is planned anew
+ * when that has ended.
+ */
+function tidy(
+  { underWay, onEnd }: StepContext,
+  kind: 'revisions' | 'notes',
+  reason: string,
+  act: () => Promise<void>,
+): void {
   if (underWay.has(kind)) return underWay.hold(kind);
-  const run = underWay.run({ kind, reason }, () => act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })));
+  const run = underWay.run({ kind, reason }, () =>
+    act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })),
+  );
   void run.then(() => {
     if (underWay.wasHeld(kind)) onEnd({});
   });
@@ -134,7 +157,11 @@ function inLane(
       else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
       // Nobody has taken it up in time. Whether an earlier attempt has done something is not known.
-      if (error instanceof ActivityFailure && error.cause instanceof TimeoutFailure && error.cause.timeoutType === 'SCHEDULE_TO_START') {
+      if (
+        error instanceof ActivityFailure &&
+        error.cause instanceof TimeoutFailure &&
+        error.cause.timeoutType === 'SCHEDULE_TO_START'
+      ) {
         log.info('a step is planned anew, for no worker has begun it', { reason: lane.reason });
         return;
       }
@@ -146,7 +173,11 @@ function inLane(
   void run.then(() => onEnd(seen));
 }
 
-function departureOf({ because }: { because: Departure['because'] }, vms: readonly Target[], { generation, leaving }: StepContext): Departure {
+function departureOf(
+  { because }: { because: Departure['because'] },
+  vms: readonly Target[],
+  { generation, leaving }: StepContext,
+): Departure {
   if (because !== 'surplus') return { because };
   const own = new Set(vms.map((vm) => vm.name));
   return { because, generation, others: leaving.filter((name) => !own.has(name)) };

@@ -6,16 +6,36 @@ const FAILURES_SHOWN = 20;
 
 /** What the Web UI shows of a restart in this moment, as Markdown: what went wrong first, since it cuts the end off. */
 export function restartDetails(progress: RestartProgress): string {
-  const { phase, chosen, maxUnavailable, askedBy, reason, restarted, failed, open, inHand, passedOver, full, paused, aborted } = progress;
+  const {
+    phase,
+    chosen,
+    maxUnavailable,
+    askedBy,
+    reason,
+    restarted,
+    failed,
+    open,
+    inHand,
+    passedOver,
+    full,
+    paused,
+    aborted,
+  } = progress;
   return [
     `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inHand.length} in progress, ${open} to go, ${maxUnavailable} at a time`,
     `Asked for by ${asWritten(askedBy)}${because(reason)}`,
     paused === null ? '' : `Paused by ${asWritten(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${asWritten(aborted.by)}${because(aborted.why)}`,
-    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why, wasDown }) => `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${asWritten(why)}`),
+    ...failed
+      .slice(-FAILURES_SHOWN)
+      .map(
+        ({ vm, why, wasDown }) => `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${asWritten(why)}`,
+      ),
     inHand.length === 0 ? '' : `In progress: ${namesInWords(inHand)}`,
     full.length === 0 ? '' : `The others wait for room: ${asWritten(full.join(', '))}`,
-    ...passedOver.map(({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`),
+    ...passedOver.map(
+      ({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`,
+    ),
   ]
     .filter((line) => line !== '')
     .join('\n\n');

@@ -12,25 +12,30 @@ import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts
 import type { RestartActivities, RestartLook } from '../../activities/restarts/restarts.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
-import type { HeldRestart, RestartOutcome } from '../../decisions/restarts/plan.ts';
-import { noteFailure } from '../../decisions/restarts/size.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { HeldRestart, RestartOutcome } from '../../decisions/restarts/plan.ts';
+import { noteFailure } from '../../decisions/restarts/size.ts';
 import { onQuery } from '../handlers.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
-import { restartDetails } from './details.ts';
-import { DroverPhase } from '../search-attributes.ts';
 import { steered, Steering } from '../runs/steering.ts';
+import { DroverPhase } from '../search-attributes.ts';
+import { restartDetails } from './details.ts';
 
 export interface RestartVmsInput {
-  /** UIDs of the VMIs that are to be restarted: a VM that has another by the time it is looked at has nothing to be done to it. */
+  /**
+   * UIDs of the VMIs that are to be restarted: a VM that has another by the time it is looked at has nothing to be done
+   * to it.
+   */
   chosen: ChosenByNamespace;
   /** Of the chosen, that may be not ready at once, whatever the cause. */
   maxUnavailable: number;
   /** More failures than that end it. */
   maxFailures: number;
-  /** How long a VM may take to be ready again, and how long those that can't be restarted now are waited for at the end. */
+  /**
+   * How long a VM may take to be ready again, and how long those that can't be restarted now are waited for at the end.
+   */
   deadlineMs: number;
   askedBy: string;
   reason: string | null;
@@ -39,7 +44,10 @@ export interface RestartVmsInput {
 }
 
 /** Plain data: a run hands it to the next, within the size that `decisions/restarts/size.ts` measures. */
-export interface RestartState extends Pick<RestartProgress, 'restarted' | 'failed' | 'open' | 'passedOver' | 'full' | 'paused' | 'aborted'> {
+export interface RestartState extends Pick<
+  RestartProgress,
+  'restarted' | 'failed' | 'open' | 'passedOver' | 'full' | 'paused' | 'aborted'
+> {
   inHand: HeldRestart[];
   told: string | null;
   quietSince: number;
@@ -49,14 +57,15 @@ export interface RestartState extends Pick<RestartProgress, 'restarted' | 'faile
   seen: Seen;
 }
 
-const awaiting = () => proxyActivities<RestartActivities>({
-  taskQueue: waitQueue(),
-  startToCloseTimeout: '24h',
-  heartbeatTimeout: '10s',
-  retry: { initialInterval: '200ms', maximumInterval: '10s' },
-  // It changes nothing: nobody waits for its end.
-  cancellationType: ActivityCancellationType.TRY_CANCEL,
-});
+const awaiting = () =>
+  proxyActivities<RestartActivities>({
+    taskQueue: waitQueue(),
+    startToCloseTimeout: '24h',
+    heartbeatTimeout: '10s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    // It changes nothing: nobody waits for its end.
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
 // Tried until it is done: what can't be done at all comes back as an outcome.
 const { beginRestarts } = proxyActivities<RestartActivities>({
   startToCloseTimeout: '30m',
@@ -64,10 +73,9 @@ const { beginRestarts } = proxyActivities<RestartActivities>({
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
 
-
 /**
- * Takes VMs of any owner through a restart, within a budget of their own and that of the pools that own them: each guest at most
- * once, whoever dies, and the next only when the last is seen to be ready again.
+ * Takes VMs of any owner through a restart, within a budget of their own and that of the pools that own them: each
+ * guest at most once, whoever dies, and the next only when the last is seen to be ready again.
  *
  * Each turn waits for something to be done, notes which VMs it takes in hand, and only then restarts them.
  */
@@ -83,7 +91,22 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
   const progress = (): RestartProgress => {
     const { restarted, failed, open, passedOver, full, paused, aborted } = state;
     const inHand = state.inHand.map(({ vm }) => vm);
-    return { phase, chosen, maxUnavailable, maxFailures, askedBy, reason, restarted, failed, inHand, open, passedOver, full, paused, aborted };
+    return {
+      phase,
+      chosen,
+      maxUnavailable,
+      maxFailures,
+      askedBy,
+      reason,
+      restarted,
+      failed,
+      inHand,
+      open,
+      passedOver,
+      full,
+      paused,
+      aborted,
+    };
   };
   const show = (now: RestartPhase): void => {
     if (now !== phase) upsertSearchAttributes([{ key: DroverPhase, value: now }]);
@@ -109,7 +132,8 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     if (found === null) continue;
     settle(found);
     if (found.isOver && (state.paused === null || found.open === 0 || state.aborted !== null || isTripped())) break;
-    if (found.isOver) await condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
+    if (found.isOver)
+      await condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
     else if (found.take.length > 0 && takes()) await take(found.take);
     showCurrent();
   }
@@ -124,7 +148,17 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
   function next(): Promise<RestartLook | null> {
     const { inHand, seen, notBefore, quietSince, told } = state;
     const failed = state.failed.map(({ vm }) => vm);
-    const request = { inHand: [...inHand], seen, notBefore, quietSince, told, failed, maxUnavailable, deadlineMs, takes: takes() };
+    const request = {
+      inHand: [...inHand],
+      seen,
+      notBefore,
+      quietSince,
+      told,
+      failed,
+      maxUnavailable,
+      deadlineMs,
+      takes: takes(),
+    };
     return steering.look(() => awaiting().awaitRestarts(request));
   }
 

@@ -1,20 +1,26 @@
-import { CancelledFailure, getExternalWorkflowHandle, log, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
+import {
+  CancelledFailure,
+  getExternalWorkflowHandle,
+  log,
+  ParentClosePolicy,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import type { Batch } from '../../decisions/rollout/batch.ts';
-import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
-import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
+import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
-import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
-import type { UnderWay } from '../pool/in-flight.ts';
-import type { updateBatch } from './update-batch.ts';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import type { BatchEnd } from '../payloads.ts';
-
+import type { UnderWay } from '../pool/in-flight.ts';
+import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
+import type { updateBatch } from './update-batch.ts';
 
 /** Plain data: a run hands it to the next. */
 export interface RolloutsState {
@@ -40,7 +46,10 @@ export interface RolloutsOptions {
   onTrouble: (message: string) => void;
 }
 
-/** What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked for. */
+/**
+ * What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked
+ * for.
+ */
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
@@ -56,13 +65,17 @@ export class Rollouts {
       this.#ask(ask);
       options.onChange();
     };
-    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) => take((rollout) => paused(rollout, asked, now())));
+    onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
+      take((rollout) => paused(rollout, asked, now())),
+    );
     onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take((rollout) => resumed(rollout, now())));
     onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
       take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked, now()) : rollout)),
     );
     onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
-      take((rollout, steps) => (full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout)),
+      take((rollout, steps) =>
+        full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout,
+      ),
     );
     onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
   }
@@ -70,10 +83,17 @@ export class Rollouts {
   /** What a plan needs to know. */
   request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore' | 'now'> {
     if (this.state.rollout !== null) this.#asks = [];
-    return { rollout: this.state.rollout, batches: [...this.state.batches], batchesNotBefore: this.state.notBefore, now: Date.now() };
+    return {
+      rollout: this.state.rollout,
+      batches: [...this.state.batches],
+      batchesNotBefore: this.state.notBefore,
+      now: Date.now(),
+    };
   }
 
-  /** Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin. */
+  /**
+   * Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin.
+   */
   taken({ rollout }: Partial<Pick<PoolPlan, 'rollout'>>): boolean {
     // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of rollouts.
     if (rollout === undefined) return true;
@@ -109,7 +129,8 @@ export class Rollouts {
             { key: DroverPhase, value: 'RollingOut' },
           ],
         });
-        // It tells its end by a signal, which this run may no longer be there for; only an end from outside is told here.
+        // It tells its end by a signal, which this run may no longer be there for; only an end from outside is told
+        // here.
         child.result().catch((error: unknown) => {
           log.warn('a batch was ended from outside', { n: batch.n, error: String(error) });
           this.#forget(batch.n);
@@ -125,7 +146,10 @@ export class Rollouts {
     });
   }
 
-  /** The pool is another one of its name: nothing is known of it, and no batch of the one before is its own. What was asked for since then stays. */
+  /**
+   * The pool is another one of its name: nothing is known of it, and no batch of the one before is its own. What was
+   * asked for since then stays.
+   */
   reset(pool: string): void {
     for (const { n } of this.state.batches) this.#supersede(n);
     this.#pool = pool;
@@ -151,7 +175,12 @@ export class Rollouts {
       const at = now();
       const failures = outcomes
         .filter(({ end }) => end === 'Failed')
-        .map(({ vm, why = '' }) => ({ vm, why: why.slice(0, 1024), at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
+        .map(({ vm, why = '' }) => ({
+          vm,
+          why: why.slice(0, 1024),
+          at,
+          ...(wereDown.has(vm) ? { wasDown: true as const } : {}),
+        }));
       if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
     this.#options.onChange(seen);
@@ -169,7 +198,11 @@ export class Rollouts {
     if (batch === undefined) return;
     batch.superseded = true;
     const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
-    handle.signal(supersede).catch((error: unknown) => log.info('a batch that was to be superseded has ended', { n, error: String(error), run: workflowInfo().runId }));
+    handle
+      .signal(supersede)
+      .catch((error: unknown) =>
+        log.info('a batch that was to be superseded has ended', { n, error: String(error), run: workflowInfo().runId }),
+      );
   }
 
   /** It has said nothing for so long that its VMs are free again: it is asked to end before others take them. */
@@ -177,8 +210,12 @@ export class Rollouts {
     const batch = this.state.batches.find((one) => one.n === n);
     if (batch === undefined) return;
     const handle = getExternalWorkflowHandle(updateBatchIdOf(this.#options.ref, batch.revision, n));
-    handle.cancel().catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
-    this.#options.onTrouble(`batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`);
+    handle
+      .cancel()
+      .catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
+    this.#options.onTrouble(
+      `batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`,
+    );
     this.#forget(n);
   }
 

@@ -9,20 +9,20 @@ import {
   setCurrentDetails,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { PoolKey } from '../../activities/pool/types.ts';
+import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
-import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { asWritten } from '../../decisions/lib/markdown.ts';
 import { namesInWords } from '../../decisions/lib/names.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { numberOf } from '../../decisions/pool/vm-names.ts';
+import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { onSignal } from '../handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
 
 export interface UpdateBatchInput {
   ref: PoolRef;
@@ -41,17 +41,19 @@ const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & P
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
-const awaiting = () => proxyActivities<AwaitActivities>({
-  taskQueue: waitQueue(),
-  startToCloseTimeout: '24h',
-  heartbeatTimeout: '20s',
-  retry: { initialInterval: '200ms', maximumInterval: '10s' },
-  cancellationType: ActivityCancellationType.TRY_CANCEL,
-});
+const awaiting = () =>
+  proxyActivities<AwaitActivities>({
+    taskQueue: waitQueue(),
+    startToCloseTimeout: '24h',
+    heartbeatTimeout: '20s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
 
 /**
- * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the guests that need it, and waits until each is
- * well or its deadline has passed. It tells its pool how it ended by a signal, for it may outlive the run that began it.
+ * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the guests that need it, and waits until
+ * each is well or its deadline has passed. It tells its pool how it ended by a signal, for it may outlive the run that
+ * began it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
   const { ref, key, batch, minReadyMs, deadlineMs, reason } = input;
@@ -88,45 +90,72 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     const deadline = Date.now() + deadlineMs;
     try {
       const done = await wait.run(() =>
-        awaiting().awaitVms.executeWithOptions({ summary: summary(`wait for ${namesInWords(waiting.map(({ name }) => name))}`) }, [
-          { key, revision, vms: [...waiting], minReadyMs, deadline, seen },
-        ]),
+        awaiting().awaitVms.executeWithOptions(
+          { summary: summary(`wait for ${namesInWords(waiting.map(({ name }) => name))}`) },
+          [{ key, revision, vms: [...waiting], minReadyMs, deadline, seen }],
+        ),
       );
       settle(done.outcomes, done.seen);
     } catch (error) {
       if (!superseded || !isCancellation(error)) throw error;
     }
   }
-  settle(waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })), {});
+  settle(
+    waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })),
+    {},
+  );
 
   show('has ended');
-  upsertSearchAttributes([{ key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' }]);
+  upsertSearchAttributes([
+    { key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' },
+  ]);
   await getExternalWorkflowHandle(poolIdOf(ref))
     .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen })
-    .catch((error: unknown) => log.warn('the pool\'s workflow is not there to be told of the end', { error: String(error) }));
+    .catch((error: unknown) =>
+      log.warn("the pool's workflow is not there to be told of the end", { error: String(error) }),
+    );
   return outcomes;
 
   /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
   async function replace(planned: readonly HeldVm[]): Promise<void> {
-    const { refused, deferred = [], seen: removed } = await removeVms.executeWithOptions({ summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) }, [
-      key,
-      planned.map(({ name, uid }) => ({ name, uid })),
-    ]);
-    settle(refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })), removed);
-    settle(deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })), removed);
+    const {
+      refused,
+      deferred = [],
+      seen: removed,
+    } = await removeVms.executeWithOptions(
+      { summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) },
+      [key, planned.map(({ name, uid }) => ({ name, uid }))],
+    );
+    settle(
+      refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })),
+      removed,
+    );
+    settle(
+      deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })),
+      removed,
+    );
     const staying = new Set([...refused, ...deferred].map(({ name }) => name));
     const vms = planned.filter(({ name }) => !staying.has(name));
     if (vms.length === 0) return;
     const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
     const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {
-      const made = await createVms.executeWithOptions({ summary: summary(`create ${namesInWords(vms.map(({ name }) => name))}`) }, [key, numbersOf(vms), revision, removed, how]);
+      const made = await createVms.executeWithOptions(
+        { summary: summary(`create ${namesInWords(vms.map(({ name }) => name))}`) },
+        [key, numbersOf(vms), revision, removed, how],
+      );
       seen = laterSeen(seen, made.seen);
-      settle([...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })), {});
+      settle(
+        [...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })),
+        {},
+      );
       if (made.refused === null) return;
       if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
         // The pool makes up for them: they are missing.
-        return settle(vms.map(({ name }) => ({ vm: name, end: 'Failed', why: made.refused!.message })), {});
+        return settle(
+          vms.map(({ name }) => ({ vm: name, end: 'Failed', why: made.refused!.message })),
+          {},
+        );
       }
       await condition(() => superseded, REPLACE_AGAIN_MS);
     }
@@ -135,7 +164,12 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
 
 const REPLACE_AGAIN_MS = 10_000;
 
-function detailsOf({ batch, askedBy }: UpdateBatchInput, doing: string, waiting: readonly HeldVm[], outcomes: readonly UpdateOutcome[]): string {
+function detailsOf(
+  { batch, askedBy }: UpdateBatchInput,
+  doing: string,
+  waiting: readonly HeldVm[],
+  outcomes: readonly UpdateOutcome[],
+): string {
   const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${asWritten(why)}`}`);
   return [
     `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${asWritten(askedBy ?? 'somebody')}: ${doing}`,

@@ -13,8 +13,8 @@ interface SteeringOptions {
 }
 
 /**
- * Runs what people steer. Whoever requests its cancellation, as the Web UI offers to, means an abort: it has things in hand and marks
- * to be cleared, and would end in the midst of that.
+ * Runs what people steer. Whoever requests its cancellation, as the Web UI offers to, means an abort: it has things in
+ * hand and marks to be cleared, and would end in the midst of that.
  */
 export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
 
@@ -23,14 +23,24 @@ export class Steering {
   #look = new CancellationScope();
 
   constructor(state: Steered, { pauses, aborts, onAsked }: SteeringOptions) {
-    const asked = (change: (what: Said) => void) => (asking: Asking): void => {
-      change(said(asking));
-      onAsked();
-      // What it would find was asked for under other rules.
-      this.#look.cancel();
-    };
-    onSignal(pause, pauses, asked((what) => (state.paused = what)));
-    onSignal(resume, 'Go on after a pause.', asked(() => (state.paused = null)));
+    const asked =
+      (change: (what: Said) => void) =>
+      (asking: Asking): void => {
+        change(said(asking));
+        onAsked();
+        // What it would find was asked for under other rules.
+        this.#look.cancel();
+      };
+    onSignal(
+      pause,
+      pauses,
+      asked((what) => (state.paused = what)),
+    );
+    onSignal(
+      resume,
+      'Go on after a pause.',
+      asked(() => (state.paused = null)),
+    );
     const aborted = asked((what) => (state.aborted = what));
     onSignal(abort, aborts, aborted);
     const inTemporal = { why: 'its cancellation was requested in Temporal' };
@@ -44,10 +54,15 @@ export class Steering {
     try {
       return await look.run(wait);
     } catch (error) {
-      if (isCancellation(error) && look.consideredCancelled && !CancellationScope.current().consideredCancelled) return null;
+      if (isCancellation(error) && look.consideredCancelled && !CancellationScope.current().consideredCancelled)
+        return null;
       throw error;
     }
   }
 }
 
-const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): Said => ({ by, at: new Date(Date.now()).toISOString(), why });
+const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): Said => ({
+  by,
+  at: new Date(Date.now()).toISOString(),
+  why,
+});

@@ -1,14 +1,14 @@
 import { Command } from 'commander';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { adopt } from '../../disks/adopt.ts';
-import { keptClaims } from '../../disks/kept.ts';
-import { chosen } from '../../disks/prune.ts';
 import { UsageError } from '../../cli/failure.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import type { DryRun } from '../../cli/values.ts';
+import { adopt } from '../../disks/adopt.ts';
+import { keptClaims } from '../../disks/kept.ts';
+import { chosen } from '../../disks/prune.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface AdoptOptions {
   pool?: string;
@@ -22,7 +22,9 @@ export const adoptDisksCommand = (): Command =>
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())
     .addHelpText('after', examples(['After a pool was deleted and made anew', 'drover disks adopt --pool web']))
-    .action((names: string[], options: AdoptOptions, command: Command) => inSession(command, (session) => run(session, names, options)));
+    .action((names: string[], options: AdoptOptions, command: Command) =>
+      inSession(command, (session) => run(session, names, options)),
+    );
 
 async function run(session: Session, names: string[], { pool, dryRun }: AdoptOptions): Promise<void> {
   if (pool === undefined) throw new UsageError('for which pool? Give --pool');

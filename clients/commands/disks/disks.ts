@@ -5,14 +5,16 @@ import { pruneDisksCommand } from './prune.ts';
 
 /** `drover disks`, with its commands beneath it. */
 export function disksCommand(): Command {
-  const disks = new Command('disks').description('disks that VMs have left, kept for the next VMs of their numbers').addHelpText(
-    'after',
-    examples(
-      ['Which there are', 'drover get disks'],
-      ['Delete those whose pool is no more', 'drover disks prune --orphaned'],
-      ['Give them to a pool that was made anew', 'drover disks adopt --pool web'],
-    ),
-  );
+  const disks = new Command('disks')
+    .description('disks that VMs have left, kept for the next VMs of their numbers')
+    .addHelpText(
+      'after',
+      examples(
+        ['Which there are', 'drover get disks'],
+        ['Delete those whose pool is no more', 'drover disks prune --orphaned'],
+        ['Give them to a pool that was made anew', 'drover disks adopt --pool web'],
+      ),
+    );
   for (const command of [pruneDisksCommand(), adoptDisksCommand()]) disks.addCommand(command);
   return disks;
 }

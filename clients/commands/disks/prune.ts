@@ -1,11 +1,11 @@
 import { Command } from 'commander';
-import { keptClaims } from '../../disks/kept.ts';
-import { chosen, deleteKept, type Choice } from '../../disks/prune.ts';
 import { Failure, UsageError } from '../../cli/failure.ts';
 import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import { duration, type DryRun } from '../../cli/values.ts';
+import { keptClaims } from '../../disks/kept.ts';
+import { chosen, deleteKept, type Choice } from '../../disks/prune.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface PruneOptions extends Omit<Choice, 'names'> {
   all?: boolean;
@@ -29,15 +29,20 @@ export const pruneDisksCommand = (): Command =>
         ['One disk', 'drover disks prune data-3'],
       ),
     )
-    .action((names: string[], options: PruneOptions, command: Command) => inSession(command, (session) => prune(session, names, options)));
+    .action((names: string[], options: PruneOptions, command: Command) =>
+      inSession(command, (session) => prune(session, names, options)),
+    );
 
 async function prune(session: Session, names: string[], { all, dryRun, ...choice }: PruneOptions): Promise<void> {
-  const isNarrow = names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
-  if (isNarrow === (all === true)) throw new UsageError('which kept disks? Give names, --pool, --orphaned or --older-than, or --all alone');
+  const isNarrow =
+    names.length > 0 || choice.pool !== undefined || choice.orphaned === true || choice.olderThan !== undefined;
+  if (isNarrow === (all === true))
+    throw new UsageError('which kept disks? Give names, --pool, --orphaned or --older-than, or --all alone');
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   const claims = await keptClaims(kube, namespace);
   const missing = names.filter((name) => !claims.some(({ claim }) => claim.metadata.name === name));
-  if (missing.length > 0) throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
+  if (missing.length > 0)
+    throw new Failure(`${missing.join(', ')}: no kept disk of namespace ${namespace}; \`drover get disks\` lists them`);
   const found = chosen(claims, { ...choice, names }, Date.now());
   if (found.length === 0) return note(`No kept disks to delete in ${namespace} namespace.`);
   for (const one of found) {

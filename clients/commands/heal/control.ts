@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import type * as controls from '../../heal/control.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import { labelOf, Pools } from '../../cli/targets.ts';
 import type { DryRun } from '../../cli/values.ts';
+import type * as controls from '../../heal/control.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface ControlOptions {
   reason?: string;

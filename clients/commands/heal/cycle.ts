@@ -1,14 +1,16 @@
 import { Command } from 'commander';
 import { throwAll, UsageError } from '../../cli/failure.ts';
-import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { plain, print } from '../../cli/output.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import { labelOf, namedTargetsOf, Pools, Vms } from '../../cli/targets.ts';
+import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 export const healNowCommand = (): Command =>
   cycle('now', 'healNow')
-    .description('do not wait with VMs that are being replaced: not for the delay, and not for a pause to end; heal those again that were given up or skipped')
+    .description(
+      'do not wait with VMs that are being replaced: not for the delay, and not for a pause to end; heal those again that were given up or skipped',
+    )
     .addHelpText(
       'after',
       examples(
@@ -20,7 +22,10 @@ export const healNowCommand = (): Command =>
 export const healSkipCommand = (): Command =>
   cycle('skip', 'healSkip')
     .description('end the replacement of VMs, and leave each as it is until `now`')
-    .addHelpText('after', examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']));
+    .addHelpText(
+      'after',
+      examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']),
+    );
 
 const cycle = (name: string, signal: CycleSignal): Command =>
   new Command(name)

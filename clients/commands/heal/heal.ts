@@ -6,14 +6,23 @@ import { healStatusCommand } from './status.ts';
 
 /** `drover heal`, with its commands beneath it. */
 export function healCommand(): Command {
-  const heal = new Command('heal').description("follow and steer the autohealing of a pool's VMs").addHelpText(
-    'after',
-    examples(
-      ['Which VMs are replaced, why, and when next', 'drover heal status'],
-      ['Replace none for a while', 'drover heal pause pool web --reason "the storage is slow"'],
-      ['The cause is gone: do not wait for the delay', 'drover heal now pool web web-3'],
-    ),
-  );
-  for (const command of [healStatusCommand(), healPauseCommand(), healResumeCommand(), healNowCommand(), healSkipCommand()]) heal.addCommand(command);
+  const heal = new Command('heal')
+    .description("follow and steer the autohealing of a pool's VMs")
+    .addHelpText(
+      'after',
+      examples(
+        ['Which VMs are replaced, why, and when next', 'drover heal status'],
+        ['Replace none for a while', 'drover heal pause pool web --reason "the storage is slow"'],
+        ['The cause is gone: do not wait for the delay', 'drover heal now pool web web-3'],
+      ),
+    );
+  for (const command of [
+    healStatusCommand(),
+    healPauseCommand(),
+    healResumeCommand(),
+    healNowCommand(),
+    healSkipCommand(),
+  ])
+    heal.addCommand(command);
   return heal;
 }

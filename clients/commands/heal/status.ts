@@ -21,7 +21,10 @@ export const healStatusCommand = (): Command =>
       examples(
         ['All pools of the namespace, now', 'drover heal status'],
         ['One of them, as it changes', 'drover heal status pool web --watch'],
-        ['VMs that were given up', "drover heal status pool web -o json | jq -r '.spent[] | select(.end == \"GivenUp\").vm'"],
+        [
+          'VMs that were given up',
+          'drover heal status pool web -o json | jq -r \'.spent[] | select(.end == "GivenUp").vm\'',
+        ],
       ),
     )
     .action((word: string, words: string[], options: StatusOptions, command: Command) =>
@@ -29,7 +32,10 @@ export const healStatusCommand = (): Command =>
     );
 
 async function status(session: Session, words: string[], { watch, output }: StatusOptions): Promise<void> {
-  const [{ poolsOf }, { followHealing, printHealing }] = await Promise.all([import('../../rollout/pools.ts'), import('../../heal/status.ts')]);
+  const [{ poolsOf }, { followHealing, printHealing }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../heal/status.ts'),
+  ]);
   const pools = await poolsOf(session, words);
   if (pools.length === 0) return note(`No resources found in ${await session.namespace()} namespace.`);
   if (watch === true) await followHealing(await session.kube(), pools);

@@ -7,13 +7,18 @@ import { inSession } from '../../session/session.ts';
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
   pause: ['paused', 'change and restart no further VM until `resume`; those that restart already come back'],
   resume: ['resumed', 'go on after a pause'],
-  abort: ['aborted', 'change and restart no further VM; it ends once those that restart already are back, and what is changed stays so'],
+  abort: [
+    'aborted',
+    'change and restart no further VM; it ends once those that restart already are back, and what is changed stays so',
+  ],
 };
 
 export const transitionSignalCommands = (): Command[] =>
   (Object.keys(SIGNALS) as RunSignal[]).map((signal) => {
     const [done, what] = SIGNALS[signal];
-    const command = new Command(signal).description(what).argument('[id]', 'as `list` shows it, or its last part; without, the one that runs');
+    const command = new Command(signal)
+      .description(what)
+      .argument('[id]', 'as `list` shows it, or its last part; without, the one that runs');
     if (signal !== 'resume') command.addOption(reasonOption());
     return command.action((id: string | undefined, { reason }: { reason?: string }, command: Command) =>
       inSession(command, async (session) => {

@@ -12,18 +12,28 @@ import { updateMachineTypesCommand } from './update.ts';
 /** `drover machine-types`, with its commands beneath it. */
 export function machineTypesCommand(): Command {
   const machineTypes = new Command('machine-types')
-    .description('machine types of VMs of any owner: which are in use and which are old, and their change in many VMs at once')
+    .description(
+      'machine types of VMs of any owner: which are in use and which are old, and their change in many VMs at once',
+    )
     .addHelpText(
       'after',
       examples(
         ['Which are in use, and which of them are old', 'drover machine-types types'],
         ['What would become of them', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
-        ['Give VMs the default in their place, and restart their guests, a few at a time', "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now"],
+        [
+          'Give VMs the default in their place, and restart their guests, a few at a time',
+          "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now",
+        ],
         ['How far that is', 'drover machine-types status --watch'],
       ),
     );
   const about = [typesCommand(), planMachineTypesCommand()];
-  const transitions = [updateMachineTypesCommand(), listTransitionsCommand(), transitionStatusCommand(), ...transitionSignalCommands()];
+  const transitions = [
+    updateMachineTypesCommand(),
+    listTransitionsCommand(),
+    transitionStatusCommand(),
+    ...transitionSignalCommands(),
+  ];
   const after = [undoTransitionCommand(), transitionReportCommand()];
   for (const command of [...about, ...transitions, ...after]) machineTypes.addCommand(command);
   return machineTypes;

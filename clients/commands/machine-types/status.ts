@@ -16,9 +16,14 @@ export const transitionStatusCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .addHelpText(
       'after',
-      examples(['Follow the one that runs', 'drover machine-types status --watch'], ['What failed', "drover machine-types status 1f0c92ab -o json | jq '.failed'"]),
+      examples(
+        ['Follow the one that runs', 'drover machine-types status --watch'],
+        ['What failed', "drover machine-types status 1f0c92ab -o json | jq '.failed'"],
+      ),
     )
-    .action((id: string | undefined, options: StatusOptions, command: Command) => inSession(command, (session) => status(session, id, options)));
+    .action((id: string | undefined, options: StatusOptions, command: Command) =>
+      inSession(command, (session) => status(session, id, options)),
+    );
 
 async function status(session: Session, id: string | undefined, { watch, output }: StatusOptions): Promise<void> {
   const [{ transitionMeant }, { followTransition, printStanding, readTransition }, { printData }] = await Promise.all([

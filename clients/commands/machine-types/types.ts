@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { TypesFormat } from '../../machine-types/types.ts';
 import { examples, formatOption } from '../../cli/options.ts';
+import type { TypesFormat } from '../../machine-types/types.ts';
 import { inSession } from '../../session/session.ts';
 
 interface TypesOptions {
@@ -10,14 +10,19 @@ interface TypesOptions {
 
 export const typesCommand = (): Command =>
   new Command('types')
-    .description('list the machine types in use, by namespace: how many VMs ask for them, how many guests have them, and which are old')
+    .description(
+      'list the machine types in use, by namespace: how many VMs ask for them, how many guests have them, and which are old',
+    )
     .option('-A, --all-namespaces', 'in all namespaces, as without -n')
     .addOption(formatOption(['json', 'yaml', 'wide']))
     .addHelpText(
       'after',
       examples(
         ['Everywhere', 'drover machine-types types'],
-        ['Those that no node has any more', "drover machine-types types -o json | jq -r '.items[] | select(.nodes == 0) | .type'"],
+        [
+          'Those that no node has any more',
+          "drover machine-types types -o json | jq -r '.items[] | select(.nodes == 0) | .type'",
+        ],
       ),
     )
     .action(({ allNamespaces = false, output }: TypesOptions, command: Command) =>

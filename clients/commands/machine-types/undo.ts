@@ -1,19 +1,34 @@
 import { Command } from 'commander';
-import { addFollowOptions, addRestartOptions, type FollowFlags, type RestartFlags } from '../../machine-types/options.ts';
 import { examples } from '../../cli/options.ts';
+import {
+  addFollowOptions,
+  addRestartOptions,
+  type FollowFlags,
+  type RestartFlags,
+} from '../../machine-types/options.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 type UndoFlags = RestartFlags & FollowFlags;
 
 export const undoTransitionCommand = (): Command =>
   addFollowOptions(addRestartOptions(new Command('undo')))
-    .description('give VMs the machine types back that a transition has changed, but for those that somebody has changed since')
+    .description(
+      'give VMs the machine types back that a transition has changed, but for those that somebody has changed since',
+    )
     .argument('<id>', 'as `list` shows it, or its last part')
     .addHelpText(
       'after',
-      examples(['All of it, and restart the guests', 'drover machine-types undo 1f0c92ab --restart-now --reason "the guests lose their disks"'], ['Of one namespace', 'drover machine-types undo 1f0c92ab -n shop']),
+      examples(
+        [
+          'All of it, and restart the guests',
+          'drover machine-types undo 1f0c92ab --restart-now --reason "the guests lose their disks"',
+        ],
+        ['Of one namespace', 'drover machine-types undo 1f0c92ab -n shop'],
+      ),
     )
-    .action((id: string, flags: UndoFlags, command: Command) => inSession(command, (session) => undo(session, id, flags)));
+    .action((id: string, flags: UndoFlags, command: Command) =>
+      inSession(command, (session) => undo(session, id, flags)),
+    );
 
 async function undo(session: Session, id: string, flags: UndoFlags): Promise<void> {
   const [{ undoOf }, { beginTransition }, { checkOver, shortIdOf, transitionMeant }] = await Promise.all([

@@ -1,6 +1,13 @@
 import { Command } from 'commander';
-import { addFollowOptions, addRestartOptions, addScopeOptions, type FollowFlags, type RestartFlags, type ScopeFlags } from '../../machine-types/options.ts';
 import { examples } from '../../cli/options.ts';
+import {
+  addFollowOptions,
+  addRestartOptions,
+  addScopeOptions,
+  type FollowFlags,
+  type RestartFlags,
+  type ScopeFlags,
+} from '../../machine-types/options.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 type UpdateFlags = ScopeFlags & RestartFlags & FollowFlags;
@@ -11,15 +18,27 @@ export const updateMachineTypesCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['Whatever is on a type of RHEL 8: the default from now on, and guests when their owners restart them', "drover machine-types update --which-matches-glob '*rhel8.*'"],
+        [
+          'Whatever is on a type of RHEL 8: the default from now on, and guests when their owners restart them',
+          "drover machine-types update --which-matches-glob '*rhel8.*'",
+        ],
         ['What would that be?', "drover machine-types update --which-matches-glob '*rhel8.*' --dry-run"],
-        ['Restart the guests too, one in twenty at a time, at night', "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now --window '0 2 * * * 4h'"],
-        ['Begin, and look at it later', "drover machine-types update --which-matches-glob '*rhel8.*' -n shop --no-wait && drover machine-types status"],
+        [
+          'Restart the guests too, one in twenty at a time, at night',
+          "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now --window '0 2 * * * 4h'",
+        ],
+        [
+          'Begin, and look at it later',
+          "drover machine-types update --which-matches-glob '*rhel8.*' -n shop --no-wait && drover machine-types status",
+        ],
       ),
     )
     .action((flags: UpdateFlags, command: Command) => inSession(command, (session) => update(session, flags)));
 
 async function update(session: Session, flags: UpdateFlags): Promise<void> {
-  const [{ transitionOf }, { beginTransition }] = await Promise.all([import('../../machine-types/options.ts'), import('../../machine-types/begin.ts')]);
+  const [{ transitionOf }, { beginTransition }] = await Promise.all([
+    import('../../machine-types/options.ts'),
+    import('../../machine-types/begin.ts'),
+  ]);
   await beginTransition(session, await transitionOf(session, flags), flags);
 }

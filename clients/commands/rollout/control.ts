@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
-import type * as controls from '../../rollout/control.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import { labelOf, Pools } from '../../cli/targets.ts';
 import type { DryRun } from '../../cli/values.ts';
+import type * as controls from '../../rollout/control.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface ControlOptions {
   reason?: string;
@@ -14,9 +14,14 @@ interface ControlOptions {
 
 export const pauseCommand = (): Command =>
   control('pause', ({ pause }) => pause)
-    .description('begin no further batch until `resume`; VMs that restart already come back, and scaling and healing go on')
+    .description(
+      'begin no further batch until `resume`; VMs that restart already come back, and scaling and healing go on',
+    )
     .addOption(reasonOption())
-    .addHelpText('after', examples(['Stop for a while', 'drover rollout pause pool web --reason "the database is slow"']));
+    .addHelpText(
+      'after',
+      examples(['Stop for a while', 'drover rollout pause pool web --reason "the database is slow"']),
+    );
 
 export const resumeCommand = (): Command =>
   control('resume', ({ resume }) => resume)
@@ -76,7 +81,8 @@ async function steer(session: Session, words: string[], which: Which, options: C
     const { name } = pool.metadata;
     print(`${labelOf(Pools.resource, name)} ${asked.done}${dryRunRemark(options.dryRun)}`);
     if (options.dryRun !== 'none') continue;
-    for (const line of rolloutLines(rolloutView(after, await knownRevisions(kube, after)), Date.now())) print(`  ${line}`);
+    for (const line of rolloutLines(rolloutView(after, await knownRevisions(kube, after)), Date.now()))
+      print(`  ${line}`);
     all.checkAfter(asked, after);
   }
 }

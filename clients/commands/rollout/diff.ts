@@ -10,7 +10,9 @@ interface DiffOptions {
 
 export const diffCommand = (): Command =>
   new Command('diff')
-    .description('what differs between two templates of a pool, and what it takes to bring guests from one to the other')
+    .description(
+      'what differs between two templates of a pool, and what it takes to bring guests from one to the other',
+    )
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
     .option('--revision <number|hash>', 'from this one (default: the last one that all VMs had)')
@@ -28,12 +30,13 @@ export const diffCommand = (): Command =>
     );
 
 async function diff(session: Session, words: string[], { revision, to }: DiffOptions): Promise<void> {
-  const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { effortInWords, rolloutStrategyOf }] = await Promise.all([
-    import('../../rollout/pools.ts'),
-    import('../../rollout/revisions/revisions.ts'),
-    import('../../rollout/revisions/diff.ts'),
-    import('../../rollout/effort.ts'),
-  ]);
+  const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { effortInWords, rolloutStrategyOf }] =
+    await Promise.all([
+      import('../../rollout/pools.ts'),
+      import('../../rollout/revisions/revisions.ts'),
+      import('../../rollout/revisions/diff.ts'),
+      import('../../rollout/effort.ts'),
+    ]);
   const pool = await onePool(session, words);
   const kube = await session.kube();
   const [before, after] = sidesOf(pool, await readRevisions(kube, pool), { from: revision, to });

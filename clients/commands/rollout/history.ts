@@ -43,7 +43,8 @@ async function list(session: Session, words: string[], output: DataFormat | unde
     const { name } = pool.metadata;
     const entries = await historyOf(kube, pool);
     if (output !== undefined) await printData({ pool: name, revisions: entries }, output);
-    else if (entries.length === 0) note(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
+    else if (entries.length === 0)
+      note(`pool ${name} has no revisions yet: a worker keeps them as it takes the pool up`);
     else {
       if (pools.length > 1) print(`${index === 0 ? '' : '\n'}pool ${name}`);
       print(historyTable(entries, Date.now()).join('\n'));

@@ -13,7 +13,10 @@ export function rolloutCommand(): Command {
     .addHelpText(
       'after',
       examples(
-        ['Wait until a new template is everywhere', 'drover apply -f pool.yaml && drover rollout status pool web --watch'],
+        [
+          'Wait until a new template is everywhere',
+          'drover apply -f pool.yaml && drover rollout status pool web --watch',
+        ],
         ['What would it change, and what does that take?', 'drover rollout diff pool web'],
         ['Stop it, and go back', 'drover rollout undo pool web'],
       ),

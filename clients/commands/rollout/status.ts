@@ -2,9 +2,9 @@ import { Command } from 'commander';
 import { UsageError } from '../../cli/failure.ts';
 import { examples, formatOption } from '../../cli/options.ts';
 import { note } from '../../cli/output.ts';
+import { duration } from '../../cli/values.ts';
 import type { DataFormat } from '../../rollout/data.ts';
 import { inSession, type Session } from '../../session/session.ts';
-import { duration } from '../../cli/values.ts';
 
 interface StatusOptions {
   watch?: boolean;
@@ -17,7 +17,10 @@ export const rolloutStatusCommand = (): Command =>
     .description('how far rollouts are, why they wait, and what failed')
     .argument('[kind]', 'pool, or pool/NAME', 'pools')
     .argument('[names...]')
-    .option('-w, --watch', 'go on until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted')
+    .option(
+      '-w, --watch',
+      'go on until each is over: the exit code is 0 when all are complete, 1 when one failed or was aborted',
+    )
     .option('--timeout <duration>', 'how long --watch waits, such as 90s or 5m (default: without end)', duration)
     .addOption(formatOption(['json', 'yaml']))
     .addHelpText(
@@ -33,7 +36,8 @@ export const rolloutStatusCommand = (): Command =>
     );
 
 async function status(session: Session, words: string[], { watch, timeout, output }: StatusOptions): Promise<void> {
-  if (timeout !== undefined && watch !== true) throw new UsageError('--timeout is how long --watch waits: give both, or neither');
+  if (timeout !== undefined && watch !== true)
+    throw new UsageError('--timeout is how long --watch waits: give both, or neither');
   const [{ poolsOf }, { followRollouts, printRollouts }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/status.ts'),

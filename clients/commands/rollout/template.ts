@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import { inSession, type Session } from '../../session/session.ts';
 import { labelOf, Pools } from '../../cli/targets.ts';
 import type { DryRun } from '../../cli/values.ts';
+import { inSession, type Session } from '../../session/session.ts';
 
 interface UndoOptions {
   toRevision?: string;
@@ -16,14 +16,20 @@ export const undoCommand = (): Command =>
     .description('give a pool an earlier template again, which rolls out like any other')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
-    .option('--to-revision <number|hash>', 'this one (default: the last one that all VMs had, or else the newest before)')
+    .option(
+      '--to-revision <number|hash>',
+      'this one (default: the last one that all VMs had, or else the newest before)',
+    )
     .addOption(reasonOption())
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
         ['Back to what all VMs had', 'drover rollout undo pool web'],
-        ['Back to an earlier one; first look at it', 'drover rollout diff pool web --to 3 && drover rollout undo pool web --to-revision 3'],
+        [
+          'Back to an earlier one; first look at it',
+          'drover rollout diff pool web --to 3 && drover rollout undo pool web --to-revision 3',
+        ],
       ),
     )
     .action((word: string, words: string[], options: UndoOptions, command: Command) =>
@@ -31,7 +37,14 @@ export const undoCommand = (): Command =>
     );
 
 async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
-  const [{ namedPools }, { inWords, readRevisions }, { undoTarget, undoneInWords }, { changeTemplate, remarksOn }, { revisionOf }, { poolTemplate }] = await Promise.all([
+  const [
+    { namedPools },
+    { inWords, readRevisions },
+    { undoTarget, undoneInWords },
+    { changeTemplate, remarksOn },
+    { revisionOf },
+    { poolTemplate },
+  ] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/revisions/revisions.ts'),
     import('../../rollout/revisions/undo.ts'),
@@ -72,7 +85,10 @@ export const restartCommand = (): Command =>
     .addOption(dryRunOption())
     .addHelpText(
       'after',
-      examples(['Restart them, and wait until all are back', 'drover rollout restart pool web && drover rollout status pool web --watch']),
+      examples([
+        'Restart them, and wait until all are back',
+        'drover rollout restart pool web && drover rollout status pool web --watch',
+      ]),
     )
     .action((word: string, words: string[], options: RestartOptions, command: Command) =>
       inSession(command, (session) => restart(session, [word, ...words], options)),

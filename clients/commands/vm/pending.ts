@@ -15,7 +15,13 @@ export const pendingCommand = (): Command =>
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
     .addOption(formatOption())
-    .addHelpText('after', examples(['Everywhere', 'drover vm pending -A'], ['For a script', 'drover vm pending -o json | jq -r .items[].why']))
+    .addHelpText(
+      'after',
+      examples(
+        ['Everywhere', 'drover vm pending -A'],
+        ['For a script', 'drover vm pending -o json | jq -r .items[].why'],
+      ),
+    )
     .action((options: PendingOptions, command: Command) => inSession(command, (session) => pending(session, options)));
 
 async function pending(session: Session, { allNamespaces = false, selector, output }: PendingOptions): Promise<void> {

@@ -7,15 +7,21 @@ import { inSession, type Session } from '../../session/session.ts';
 
 /** `drover vm restarts`: lists them, and has commands about one of them. */
 export function restartsCommand(): Command {
-  const restarts = new Command('restarts').description('restarts that `drover vm restart` has begun: list, follow and steer them').addHelpText(
-    'after',
-    examples(
-      ['All that Temporal keeps', 'drover vm restarts'],
-      ['Follow one', 'drover vm restarts status 1f0c92ab --watch'],
-      ['Stop one for a while, and go on', 'drover vm restarts pause 1f0c92ab --reason lunch && drover vm restarts resume 1f0c92ab'],
-    ),
-  );
-  for (const command of [listCommand(), statusCommand(), ...signalCommands()]) restarts.addCommand(command, { isDefault: command.name() === 'list' });
+  const restarts = new Command('restarts')
+    .description('restarts that `drover vm restart` has begun: list, follow and steer them')
+    .addHelpText(
+      'after',
+      examples(
+        ['All that Temporal keeps', 'drover vm restarts'],
+        ['Follow one', 'drover vm restarts status 1f0c92ab --watch'],
+        [
+          'Stop one for a while, and go on',
+          'drover vm restarts pause 1f0c92ab --reason lunch && drover vm restarts resume 1f0c92ab',
+        ],
+      ),
+    );
+  for (const command of [listCommand(), statusCommand(), ...signalCommands()])
+    restarts.addCommand(command, { isDefault: command.name() === 'list' });
   return restarts;
 }
 
@@ -25,7 +31,10 @@ const listCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action((options: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([import('../../vm/restarts.ts'), import('../../session/unknown-cluster.ts')]);
+        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([
+          import('../../vm/restarts.ts'),
+          import('../../session/unknown-cluster.ts'),
+        ]);
         const restarts = await listRestarts(session);
         if (restarts.length === 0) await remarkOnCluster(session);
         await printRestarts(restarts, options.output);
@@ -43,7 +52,9 @@ const statusCommand = (): Command =>
     .argument('<id>', 'as `drover vm restarts` lists it, or its last part')
     .option('-w, --watch', 'go on until it is over: the exit code is 0 when all were restarted')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
-    .action((id: string, options: StatusOptions, command: Command) => inSession(command, (session) => status(session, id, options)));
+    .action((id: string, options: StatusOptions, command: Command) =>
+      inSession(command, (session) => status(session, id, options)),
+    );
 
 async function status(session: Session, id: string, { watch, output }: StatusOptions): Promise<void> {
   const [{ restartOf }, { followRestart, readRestart }, { progressLines }, { printData }] = await Promise.all([
@@ -68,7 +79,9 @@ const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
 const signalCommands = (): Command[] =>
   (Object.keys(SIGNALS) as RunSignal[]).map((signal) => {
     const [done, what] = SIGNALS[signal];
-    const command = new Command(signal).description(what).argument('<id>', 'as `drover vm restarts` lists it, or its last part');
+    const command = new Command(signal)
+      .description(what)
+      .argument('<id>', 'as `drover vm restarts` lists it, or its last part');
     if (signal !== 'resume') command.option('--reason <words>', 'why, for those who see it');
     return command.action((id: string, { reason }: { reason?: string }, command: Command) =>
       inSession(command, async (session) => {

@@ -6,14 +6,16 @@ import { restartsCommand } from './restarts.ts';
 
 /** `drover vm`, with its commands beneath it. */
 export function vmCommand(): Command {
-  const vm = new Command('vm').description('VMs of any owner: which wait for a restart, and their restart within a budget').addHelpText(
-    'after',
-    examples(
-      ['What waits for a restart, and why', 'drover vm pending -A'],
-      ['Restart all of that, a few at a time', 'drover vm restart --pending -A'],
-      ['Restart some VMs, one at a time', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
-    ),
-  );
+  const vm = new Command('vm')
+    .description('VMs of any owner: which wait for a restart, and their restart within a budget')
+    .addHelpText(
+      'after',
+      examples(
+        ['What waits for a restart, and why', 'drover vm pending -A'],
+        ['Restart all of that, a few at a time', 'drover vm restart --pending -A'],
+        ['Restart some VMs, one at a time', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
+      ),
+    );
   for (const command of [pendingCommand(), restartVmsCommand(), restartsCommand()]) vm.addCommand(command);
   return vm;
 }

@@ -1,10 +1,10 @@
 import { FILE_HEADERS_ONLY, createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
+import type { Stored } from '../../../api/objects.ts';
 import { poolTemplate, type PoolTemplate } from '../../../decisions/pool/template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { Stored } from '../../../api/objects.ts';
-import type { Pool } from '../../pools/objects.ts';
 import { paint, plain } from '../../cli/output.ts';
+import type { Pool } from '../../pools/objects.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */
@@ -23,10 +23,17 @@ export interface Compared {
  * What is compared: what is asked for, else the last revision that all VMs had with the template that the pool has now.
  * Throws `Failure` for a revision that is not kept.
  */
-export function sidesOf({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], { from, to }: Compared): [Side, Side] {
+export function sidesOf(
+  { metadata: { name }, spec, status }: Stored<Pool>,
+  revisions: Revision[],
+  { from, to }: Compared,
+): [Side, Side] {
   const now = revisionOf(poolTemplate(spec));
   const kept = revisions.find(({ hash }) => hash === now);
-  const template: Side = { title: `the template now, revision ${inWords(kept ?? { hash: now, number: null })}`, template: poolTemplate(spec) };
+  const template: Side = {
+    title: `the template now, revision ${inWords(kept ?? { hash: now, number: null })}`,
+    template: poolTemplate(spec),
+  };
   const first = from ?? status?.currentRevision;
   return [
     first === undefined ? template : sideOf(findRevision(revisions, first, name)),
@@ -36,7 +43,10 @@ export function sidesOf({ metadata: { name }, spec, status }: Stored<Pool>, revi
 
 const sideOf = (revision: Revision): Side => ({ title: `revision ${inWords(revision)}`, template: revision.template });
 
-/** The lines in which two templates differ, as `diff -u` shows them; none where they are equal, whatever the order of their keys. */
+/**
+ * The lines in which two templates differ, as `diff -u` shows them; none where they are equal, whatever the order of
+ * their keys.
+ */
 export function templateDiff(from: Side, to: Side): string[] {
   const [before, after] = [yamlOf(from.template), yamlOf(to.template)];
   if (before === after) return [];
@@ -46,7 +56,10 @@ export function templateDiff(from: Side, to: Side): string[] {
 function patchLines(from: string, to: string, before: string, after: string): string[] {
   const options = { context: 3, headerOptions: FILE_HEADERS_ONLY };
   const patch = createTwoFilesPatch(from, to, before, after, undefined, undefined, options);
-  return patch.trimEnd().split('\n').map((line) => coloured(plain(line)));
+  return patch
+    .trimEnd()
+    .split('\n')
+    .map((line) => coloured(plain(line)));
 }
 
 /** The lines in which two pools' specs differ; all lines of the second if there was none before. */
@@ -56,7 +69,8 @@ export function poolDiff(label: string, before: Stored<Pool> | undefined, after:
   return from === to ? [] : patchLines(title, `${label} as the manifest says`, from, to);
 }
 
-const yamlOf = (value: object): string => stringify(value, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
+const yamlOf = (value: object): string =>
+  stringify(value, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false });
 
 function coloured(line: string): string {
   if (line.startsWith('---') || line.startsWith('+++')) return paint('bold', line);

@@ -1,18 +1,21 @@
 import { askerOf } from '../../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { poolTemplate } from '../../../decisions/pool/template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { controllerOf, type Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
-import type { Pool } from '../../pools/objects.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';
 import { ageOf, table, type Cell } from '../../cli/output.ts';
+import type { Pool } from '../../pools/objects.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
 /** A revision with those who have it; as `-o json` prints it. */
 export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
-  /** Null for a template that is kept only once its first batch begins, and for one that VMs have and that is kept no more. */
+  /**
+   * Null for a template that is kept only once its first batch begins, and for one that VMs have and that is kept no
+   * more.
+   */
   number: number | null;
   createdAt: string | null;
   /** VMs whose spec is of it, and guests that were started from it. */
@@ -28,7 +31,9 @@ export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'cr
 export async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<HistoryEntry[]> {
   const { namespace, name, uid } = pool.metadata;
   const labelled = (resource: Resource): Promise<Stored[]> =>
-    ofKnownKind(resource, kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` })).then(({ items }) => items);
+    ofKnownKind(resource, kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` })).then(
+      ({ items }) => items,
+    );
   const [revisions, vms, guests] = await Promise.all([
     readRevisions(kube, pool),
     labelled(VirtualMachines).then((items) => items.filter((vm) => controllerOf(vm)?.uid === uid)),
@@ -52,21 +57,28 @@ export function history(
 ): HistoryEntry[] {
   const target = revisionOf(poolTemplate(spec));
   const kept = new Set(revisions.map(({ hash }) => hash));
-  const lost = [...new Set([...vms.keys(), ...guests.keys()])].filter((hash) => !kept.has(hash) && hash !== target).sort();
+  const lost = [...new Set([...vms.keys(), ...guests.keys()])]
+    .filter((hash) => !kept.has(hash) && hash !== target)
+    .sort();
   const unknown = { number: null, createdAt: null, askedBy: null, changeCause: null };
-  const asked = { askedBy: askerOf(annotations[ASKED_BY_ANNOTATION], target) ?? null, changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null };
+  const asked = {
+    askedBy: askerOf(annotations[ASKED_BY_ANNOTATION], target) ?? null,
+    changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
+  };
   const next = kept.has(target) ? [] : [{ ...unknown, ...asked, hash: target }];
-  return [...lost.map((hash) => ({ ...unknown, hash })), ...revisions, ...next].map(({ number, hash, createdAt, askedBy, changeCause }) => ({
-    number,
-    hash,
-    createdAt,
-    askedBy,
-    changeCause,
-    vms: vms.get(hash) ?? 0,
-    guests: guests.get(hash) ?? 0,
-    isCurrent: hash === status?.currentRevision,
-    isTarget: hash === target,
-  }));
+  return [...lost.map((hash) => ({ ...unknown, hash })), ...revisions, ...next].map(
+    ({ number, hash, createdAt, askedBy, changeCause }) => ({
+      number,
+      hash,
+      createdAt,
+      askedBy,
+      changeCause,
+      vms: vms.get(hash) ?? 0,
+      guests: guests.get(hash) ?? 0,
+      isCurrent: hash === status?.currentRevision,
+      isTarget: hash === target,
+    }),
+  );
 }
 
 export function historyTable(entries: HistoryEntry[], now: number): string[] {

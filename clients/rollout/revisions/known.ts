@@ -1,8 +1,8 @@
-import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Stored } from '../../../api/objects.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
 import type { Pool } from '../../pools/objects.ts';
-import { knownRevisions, type Revision } from './revisions.ts';
 import { rolloutView } from '../view.ts';
+import { knownRevisions, type Revision } from './revisions.ts';
 
 /** The revisions of pools that are followed: read again only for a template that has none yet. */
 export class KnownRevisions {

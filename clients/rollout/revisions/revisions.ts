@@ -1,10 +1,10 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import type { KubeClient } from '../../../kubernetes/client.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions } from '../../../api/resources.ts';
+import type { PoolTemplate } from '../../../decisions/pool/template.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pools/objects.ts';
-import type { PoolTemplate } from '../../../decisions/pool/template.ts';
 
 /** A template that a pool has or had, as its ControllerRevision keeps it. */
 export interface Revision {
@@ -35,7 +35,8 @@ export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>
 }
 
 /** As `readRevisions`, for their numbers alone: without the right to read them people see hashes. */
-export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> => readRevisions(kube, pool).catch(() => []);
+export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> =>
+  readRevisions(kube, pool).catch(() => []);
 
 /** Nothing of an object that is not as drover writes them. */
 function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevision>): Revision[] {
@@ -43,11 +44,21 @@ function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevis
   const hash = labels[REVISION_LABEL];
   if (hash === undefined || data?.template === undefined) return [];
   const askedBy = annotations[ASKED_BY_ANNOTATION] ?? null;
-  return [{ number, hash, template: data.template, createdAt, askedBy, changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null }];
+  return [
+    {
+      number,
+      hash,
+      template: data.template,
+      createdAt,
+      askedBy,
+      changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
+    },
+  ];
 }
 
 /** `4 (a1b2c3d4e5)`, or the hash alone where the number is not known. */
-export const inWords = ({ number, hash }: { number: number | null; hash: string }): string => (number === null ? hash : `${number} (${hash})`);
+export const inWords = ({ number, hash }: { number: number | null; hash: string }): string =>
+  number === null ? hash : `${number} (${hash})`;
 
 /** The revision of this number or hash. Throws `Failure` that names those there are. */
 export function findRevision(revisions: Revision[], word: string, pool: string): Revision {

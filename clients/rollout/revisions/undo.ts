@@ -1,7 +1,7 @@
+import type { Stored } from '../../../api/objects.ts';
 import { poolTemplate } from '../../../decisions/pool/template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { Failure } from '../../cli/failure.ts';
-import type { Stored } from '../../../api/objects.ts';
 import type { Pool } from '../../pools/objects.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';
 
@@ -9,7 +9,11 @@ import { findRevision, inWords, type Revision } from './revisions.ts';
  * The revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the newest before
  * that of the template. Throws `Failure` where there is none.
  */
-export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, revisions: Revision[], asked?: string): Revision {
+export function undoTarget(
+  { metadata: { name }, spec, status }: Stored<Pool>,
+  revisions: Revision[],
+  asked?: string,
+): Revision {
   if (asked !== undefined) return findRevision(revisions, asked, name);
   const others = revisions.filter(({ hash }) => hash !== revisionOf(poolTemplate(spec)));
   const target = others.find(({ hash }) => hash === status?.currentRevision) ?? others.at(-1);
@@ -17,7 +21,9 @@ export function undoTarget({ metadata: { name }, spec, status }: Stored<Pool>, r
   return target;
 }
 
-/** What an undo comes to. A worker makes the template the newest of the revisions, and gives it a number behind theirs. */
+/**
+ * What an undo comes to. A worker makes the template the newest of the revisions, and gives it a number behind theirs.
+ */
 export function undoneInWords(target: Revision, revisions: Revision[]): string {
   const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
   const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;

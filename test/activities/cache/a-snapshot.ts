@@ -12,7 +12,10 @@ export interface Picture {
 }
 
 /** A worker's caches, which have not begun, behind a server that does with each call what `fate` says. */
-export async function aPicture(kubeconfig: string, fate: (method: string, path: string) => Fate | Promise<Fate> = () => 'pass'): Promise<Picture> {
+export async function aPicture(
+  kubeconfig: string,
+  fate: (method: string, path: string) => Fate | Promise<Fate> = () => 'pass',
+): Promise<Picture> {
   const proxy = await chaosProxy(kubeconfig, fate);
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
   const fleet = new Fleet({ client });

@@ -14,10 +14,18 @@ async function started(): Promise<Fleet> {
   return fleet;
 }
 
-const createVm = (namespace: string): Promise<Stored> => cluster().kube.create<KubeObject>(VirtualMachines, { metadata: { namespace, name: 'web-1' }, spec: haltedTemplate.spec });
+const createVm = (namespace: string): Promise<Stored> =>
+  cluster().kube.create<KubeObject>(VirtualMachines, {
+    metadata: { namespace, name: 'web-1' },
+    spec: haltedTemplate.spec,
+  });
 
 const instanceOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject => ({
-  metadata: { namespace: namespace!, name, ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }] },
+  metadata: {
+    namespace: namespace!,
+    name,
+    ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }],
+  },
   spec: { domain: { devices: {}, cpu: { sockets: 2, maxSockets: 8 }, memory: { guest: '1Gi', maxGuest: '4Gi' } } },
   status: {
     phase: 'Running',
@@ -58,7 +66,9 @@ test('a VM has its own instance, and not the one that an earlier VM of its name 
 
 test('who has seen a newer instance than the watch has told is not answered with an older one', async () => {
   const namespace = await cluster().namespace();
-  const { fleet } = await aPicture(cluster().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const { fleet } = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+    path.includes('watch=true') ? 'hang' : 'pass',
+  );
   await fleet.start();
   const vm = await createVm(namespace);
   const { metadata } = await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
@@ -93,7 +103,9 @@ test('the picture is complete only with the instances, and does not wait for a k
 
 test('a KubeVirt that is only out of reach is waited for', async () => {
   let away = true;
-  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, (_method, path) => (away && path.includes('/kubevirts') ? { status: 503 } : 'pass'));
+  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+    away && path.includes('/kubevirts') ? { status: 503 } : 'pass',
+  );
   let complete = false;
   const start = fleet.start().then(() => (complete = true));
   await until(async () => expect(calls.filter((call) => call.endsWith('kubevirts 503')).length).toBeGreaterThan(1));
@@ -117,9 +129,21 @@ test("KubeVirt's rollout strategy is followed as the cluster's configuration cha
   await cluster().kube.patch(KubeVirts, key, 'merge', { metadata: { labels: { some: 'label' } } });
   await cluster().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: null } } });
   await follows('LiveUpdate');
-  await cluster().kube.patch(KubeVirts, key, 'merge', { status: { observedKubeVirtVersion: 'v1.5.2' } }, { subresource: 'status' });
+  await cluster().kube.patch(
+    KubeVirts,
+    key,
+    'merge',
+    { status: { observedKubeVirtVersion: 'v1.5.2' } },
+    { subresource: 'status' },
+  );
   await follows('Stage');
-  await cluster().kube.patch(KubeVirts, key, 'merge', { status: { observedKubeVirtVersion: 'v1.6.0' } }, { subresource: 'status' });
+  await cluster().kube.patch(
+    KubeVirts,
+    key,
+    'merge',
+    { status: { observedKubeVirtVersion: 'v1.6.0' } },
+    { subresource: 'status' },
+  );
   await follows('LiveUpdate');
   expect(told.map((change) => change.after)).toEqual(['Stage', 'LiveUpdate', 'Stage', 'LiveUpdate']);
   await cluster().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
@@ -132,9 +156,15 @@ test("only drover's ControllerRevisions are held, and only a pool's count", asyn
   const namespace = await cluster().namespace();
   const fleet = await started();
   const create = (name: string, object: Record<string, unknown>, metadata = {}) =>
-    cluster().kube.create<KubeObject>(ControllerRevisions, { metadata: { namespace, name, ...metadata }, revision: 1, ...object });
+    cluster().kube.create<KubeObject>(ControllerRevisions, {
+      metadata: { namespace, name, ...metadata },
+      revision: 1,
+      ...object,
+    });
   const labels = { [POOL_LABEL]: 'web', 'drover.dev/revision': 'abc' };
-  const ownerReferences = [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true }];
+  const ownerReferences = [
+    { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true },
+  ];
   await create('of-a-stateful-set', { data: { template: {} } });
   await create('of-nobody', { data: { template: {} } }, { labels });
   await create('without-template', { data: { spec: {} } }, { labels, ownerReferences });
@@ -142,5 +172,11 @@ test("only drover's ControllerRevisions are held, and only a pool's count", asyn
   await until(async () => expect(fleet.revisionsOf('pool-uid').map(({ name }) => name)).toEqual(['right']));
   expect(fleet.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
   expect(fleet.revisions.size).toBe(3);
-  expect(fleet.revisionsOf('pool-uid')[0]).toMatchObject({ revision: 'abc', number: 1, template: haltedTemplate, askedBy: null, changeCause: null });
+  expect(fleet.revisionsOf('pool-uid')[0]).toMatchObject({
+    revision: 'abc',
+    number: 1,
+    template: haltedTemplate,
+    askedBy: null,
+    changeCause: null,
+  });
 });

@@ -2,18 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
 import { createHealActivities, type Removal } from '../../../activities/healing/replace-vm.ts';
-import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
+import type { Stored } from '../../../api/objects.ts';
 import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
+import {
+  Events,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import type { SickVm } from '../../../decisions/healing/state.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
-import type { Stored } from '../../../api/objects.ts';
-import { Events, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { withDisk } from '../../integration/healing/healings.ts';
 import { aPicture, type Picture } from '../cache/a-snapshot.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -38,12 +44,21 @@ class Scene {
     this.worker = worker;
   }
 
-  static async make({ autohealing = {}, prepare }: { autohealing?: Autohealing; prepare?: (namespace: string) => Promise<unknown> } = {}): Promise<Scene> {
+  static async make({
+    autohealing = {},
+    prepare,
+  }: { autohealing?: Autohealing; prepare?: (namespace: string) => Promise<unknown> } = {}): Promise<Scene> {
     const worker = await aWorker();
     const namespace = await cluster().namespace();
-    const pool = (await cluster().createPool(namespace, 'web', { autohealing, template: withDisk() })) as unknown as StoredPool;
+    const pool = (await cluster().createPool(namespace, 'web', {
+      autohealing,
+      template: withDisk(),
+    })) as unknown as StoredPool;
     await prepare?.(namespace);
-    const made = await cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(pool, pool.spec.template, 1));
+    const made = await cluster().kube.create<VirtualMachine>(
+      VirtualMachines,
+      vmFromTemplate(pool, pool.spec.template, 1),
+    );
     const scene = new Scene(pool, made, worker);
     await vi.waitFor(() => expect(worker.fleet.witnessOf(made.metadata.uid)).not.toBeNull());
     await scene.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
@@ -58,8 +73,13 @@ class Scene {
   async comeUp(): Promise<void> {
     const { namespace, name, uid } = this.vm.metadata;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
-    const guest = await cluster().kube.create(VirtualMachineInstances, { metadata: { namespace: namespace!, name, ownerReferences: [owner] }, spec: { domain: { devices: {} } } });
-    await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } });
+    const guest = await cluster().kube.create(VirtualMachineInstances, {
+      metadata: { namespace: namespace!, name, ownerReferences: [owner] },
+      spec: { domain: { devices: {} } },
+    });
+    await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', {
+      status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+    });
   }
 
   async change(patch: object): Promise<void> {
@@ -72,11 +92,26 @@ class Scene {
 
   /** What a worker does that is asked to remove it: the one that has watched all the time, if none is given. */
   async remove(sick: Partial<SickVm> = {}, worker = this.worker): Promise<Removal> {
-    const activities = createHealActivities({ ...worker, concurrency: 8, onReplaced: ({ name }) => void this.replaced.push(name) });
+    const activities = createHealActivities({
+      ...worker,
+      concurrency: 8,
+      onReplaced: ({ name }) => void this.replaced.push(name),
+    });
     const { name, namespace, uid } = this.pool.metadata;
     const rules = healingRules({});
-    const whole: SickVm = { name: 'web-1', uid: this.vm.metadata.uid, attempt: 1, why: 'it is sick', rules, holdsData: false, earlyEnds: 0, ...sick };
-    return new MockActivityEnvironment().run((): Promise<Removal> => activities.removeSickVm({ name, namespace, uid }, whole, Date.now()));
+    const whole: SickVm = {
+      name: 'web-1',
+      uid: this.vm.metadata.uid,
+      attempt: 1,
+      why: 'it is sick',
+      rules,
+      holdsData: false,
+      earlyEnds: 0,
+      ...sick,
+    };
+    return new MockActivityEnvironment().run((): Promise<Removal> =>
+      activities.removeSickVm({ name, namespace, uid }, whole, Date.now()),
+    );
   }
 
   now(): Promise<Stored<VirtualMachine>> {
@@ -96,7 +131,9 @@ class Scene {
   async became(): Promise<'deleted' | 'halted' | 'neither'> {
     const { metadata, spec } = await this.now();
     if (metadata.finalizers?.includes('foregroundDeletion') === true) return 'deleted';
-    return spec?.runStrategy === 'Halted' && metadata.annotations?.['drover.dev/removing'] === 'healing' ? 'halted' : 'neither';
+    return spec?.runStrategy === 'Halted' && metadata.annotations?.['drover.dev/removing'] === 'healing'
+      ? 'halted'
+      : 'neither';
   }
 }
 
@@ -108,18 +145,40 @@ test('a sick VM is deleted after what it owns; the pool says so once, and the wo
   expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(scene.replaced).toEqual(['web']);
   const { items } = await cluster().kube.list(Events, { namespace: scene.pool.metadata.namespace });
-  expect(items).toMatchObject([{ reason: 'Healing', note: 'Replaces web-1 with its disks (replacement 1): it is sick' }]);
+  expect(items).toMatchObject([
+    { reason: 'Healing', note: 'Replaces web-1 with its disks (replacement 1): it is sick' },
+  ]);
 });
 
 test.each<[string, (scene: Scene) => Promise<void>, string]>([
   ['has recovered', (scene) => scene.say({ startFailure: null }), 'it is no longer sick'],
   ['was stopped', (scene) => scene.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer sick'],
-  ['waits for a node with room', (scene) => scene.say({ printableStatus: 'ErrorUnschedulable' }), 'it is no longer sick'],
-  ['was detached from its pool', (scene) => scene.change({ metadata: { ownerReferences: [] } }), 'it has left the pool'],
-  ['is not to be disrupted', (scene) => scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }), 'it is not to be touched now'],
+  [
+    'waits for a node with room',
+    (scene) => scene.say({ printableStatus: 'ErrorUnschedulable' }),
+    'it is no longer sick',
+  ],
+  [
+    'was detached from its pool',
+    (scene) => scene.change({ metadata: { ownerReferences: [] } }),
+    'it has left the pool',
+  ],
+  [
+    'is not to be disrupted',
+    (scene) => scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
+    'it is not to be touched now',
+  ],
   ['is being restored', (scene) => scene.say({ restoreInProgress: 'nightly' }), 'it is not to be touched now'],
-  ['is of a pool that heals no more', (scene) => scene.changePool({ spec: { autohealing: null } }), 'the pool heals no more'],
-  ['is of a pool that heals after more failures', (scene) => scene.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }), 'it is no longer sick'],
+  [
+    'is of a pool that heals no more',
+    (scene) => scene.changePool({ spec: { autohealing: null } }),
+    'the pool heals no more',
+  ],
+  [
+    'is of a pool that heals after more failures',
+    (scene) => scene.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
+    'it is no longer sick',
+  ],
 ])('a VM that meanwhile %s is left as it is', async (_what, meanwhile, why) => {
   const scene = await Scene.make();
   await meanwhile(scene);
@@ -155,7 +214,9 @@ test('a VM of a pool that is being deleted is left to that', async () => {
 test('a VM that may not be deleted is left as it is, and nobody waits for that: why is the answer', async () => {
   const scene = await Scene.make();
   const why = 'deletion is denied by a policy';
-  const protectedBy = await aWorker((method, path) => (['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass'));
+  const protectedBy = await aWorker((method, path) =>
+    ['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass',
+  );
   expect(await scene.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
   expect(await scene.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
   await scene.expectUntouched();
@@ -175,10 +236,14 @@ test.each([
   let met = 0;
   const fate = async (method: string, path: string): Promise<Fate> => {
     const isAct = ['DELETE', 'PATCH'].includes(method) && path.includes('/virtualmachines/web-1');
-    if (isAct && ++met === 1) await scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+    if (isAct && ++met === 1)
+      await scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
     return 'pass';
   };
-  expect(await scene.remove({ holdsData }, await aWorker(fate))).toEqual({ end: 'Kept', why: 'it is not to be touched now' });
+  expect(await scene.remove({ holdsData }, await aWorker(fate))).toEqual({
+    end: 'Kept',
+    why: 'it is not to be touched now',
+  });
   expect(met).toBe(1);
   await scene.expectUntouched();
 });
@@ -217,15 +282,26 @@ test('a VM that has never run keeps a disk that is older than itself, and loses 
 
 test.each<[string, object, 'deleted' | 'halted']>([
   ['keeps its disks: nobody was there to see it run', {}, 'halted'],
-  ['keeps its disks, where starts have failed since that nobody followed', { mark: 'first', lastFailedVMIUID: 'third' }, 'halted'],
-  ['loses them, where KubeVirt still speaks of the start up to which nothing had run', { mark: 'third', lastFailedVMIUID: 'third' }, 'deleted'],
-])('a VM of a time in which no worker watched %s', async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
-  const scene = await Scene.make();
-  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
-  await scene.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
-  await scene.remove({}, await aWorker());
-  expect(await scene.became()).toBe(became);
-});
+  [
+    'keeps its disks, where starts have failed since that nobody followed',
+    { mark: 'first', lastFailedVMIUID: 'third' },
+    'halted',
+  ],
+  [
+    'loses them, where KubeVirt still speaks of the start up to which nothing had run',
+    { mark: 'third', lastFailedVMIUID: 'third' },
+    'deleted',
+  ],
+])(
+  'a VM of a time in which no worker watched %s',
+  async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
+    const scene = await Scene.make();
+    await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
+    await scene.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
+    await scene.remove({}, await aWorker());
+    expect(await scene.became()).toBe(became);
+  },
+);
 
 test('a VM keeps its disks where the worker has not heard of the guest that KubeVirt speaks of', async () => {
   const scene = await Scene.make();
@@ -235,29 +311,43 @@ test('a VM keeps its disks where the worker has not heard of the guest that Kube
 });
 
 test.each<[string, object, 'deleted' | 'halted']>([
-  ['ran keeps its disks, though nobody has noted that', [{ phase: 'Running', phaseTransitionTimestamp: '2026-01-02T03:04:05Z' }], 'halted'],
+  [
+    'ran keeps its disks, though nobody has noted that',
+    [{ phase: 'Running', phaseTransitionTimestamp: '2026-01-02T03:04:05Z' }],
+    'halted',
+  ],
   ['never came to run loses them', [], 'deleted'],
 ])('a VM whose guest, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
   const scene = await Scene.make();
   const { namespace, name, uid } = scene.vm.metadata;
   const guest = await cluster().kube.create(VirtualMachineInstances, {
-    metadata: { namespace: namespace!, name, ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }] },
+    metadata: {
+      namespace: namespace!,
+      name,
+      ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true }],
+    },
     spec: { domain: { devices: {} } },
   });
-  await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status: { phase: 'Scheduled', phaseTransitionTimestamps } });
+  await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', {
+    status: { phase: 'Scheduled', phaseTransitionTimestamps },
+  });
   await cluster().kube.delete(VirtualMachineInstances, guest.metadata);
   await vi.waitFor(() => expect(scene.worker.fleet.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
   await scene.remove();
   expect(await scene.became()).toBe(became);
 });
 
-const markOf = async (scene: Scene): Promise<string | undefined> => (await scene.now()).metadata.annotations?.['drover.dev/not-yet-run'];
+const markOf = async (scene: Scene): Promise<string | undefined> =>
+  (await scene.now()).metadata.annotations?.['drover.dev/not-yet-run'];
 
 test('a VM that runs well is noted to have, and another that took its name is not', async () => {
   const scene = await Scene.make();
   const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
   const note = (uid: string): Promise<void> => {
-    const notes = [{ name: 'web-1', uid, start: null }, { name: 'gone', uid, start: null }];
+    const notes = [
+      { name: 'web-1', uid, start: null },
+      { name: 'gone', uid, start: null },
+    ];
     return new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
   };
   await note('that-of-the-one-before');
@@ -279,10 +369,23 @@ test('a VM that has left its pool since it was seen gets no note', async () => {
 test('a note that is refused for one VM holds up no other', async () => {
   const scene = await Scene.make();
   const { namespace } = scene.pool.metadata;
-  const others = await Promise.all([2, 3].map((number) => cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(scene.pool, scene.pool.spec.template, number))));
-  const worker = await aWorker((method, path) => (method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass'));
+  const others = await Promise.all(
+    [2, 3].map((number) =>
+      cluster().kube.create<VirtualMachine>(
+        VirtualMachines,
+        vmFromTemplate(scene.pool, scene.pool.spec.template, number),
+      ),
+    ),
+  );
+  const worker = await aWorker((method, path) =>
+    method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass',
+  );
   const notes = [scene.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
-  await new MockActivityEnvironment().run(() => createHealActivities({ ...worker, concurrency: 8 }).noteRuns(scene.pool.metadata, notes));
-  const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run']);
+  await new MockActivityEnvironment().run(() =>
+    createHealActivities({ ...worker, concurrency: 8 }).noteRuns(scene.pool.metadata, notes),
+  );
+  const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(
+    ({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run'],
+  );
   expect(marks).toEqual(['', undefined, undefined]);
 });

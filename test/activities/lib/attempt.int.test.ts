@@ -2,9 +2,9 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
-import { VirtualMachinePools } from '../../../api/resources.ts';
 import { aFleet } from '../../integration/fleet.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
@@ -14,7 +14,9 @@ const SCHEDULE_ACTIVITY = 1;
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Task tokens of one activity's attempts, each given out once the one before has been silent for longer than a second. */
+/**
+ * Task tokens of one activity's attempts, each given out once the one before has been silent for longer than a second.
+ */
 async function attempts(count: number): Promise<Uint8Array[]> {
   const { client } = cluster().temporal;
   const service = client.workflowService;
@@ -34,18 +36,27 @@ async function attempts(count: number): Promise<Uint8Array[]> {
   const commands = [{ commandType: SCHEDULE_ACTIVITY, scheduleActivityTaskCommandAttributes }];
   await service.respondWorkflowTaskCompleted({ namespace, taskToken, commands });
   const tokens: Uint8Array[] = [];
-  while (tokens.length < count) tokens.push((await polled(() => service.pollActivityTaskQueue({ namespace, taskQueue: QUEUE }))).taskToken);
+  while (tokens.length < count)
+    tokens.push((await polled(() => service.pollActivityTaskQueue({ namespace, taskQueue: QUEUE }))).taskToken);
   return tokens;
 }
 
 /** What an attempt of this token does that writes to a pool, through a worker's client. */
-async function writing(taskToken: Uint8Array): Promise<{ write: () => Promise<unknown>; replicas: () => Promise<number | undefined> }> {
+async function writing(
+  taskToken: Uint8Array,
+): Promise<{ write: () => Promise<unknown>; replicas: () => Promise<number | undefined> }> {
   const namespace = await cluster().namespace();
   await cluster().createPool(namespace, 'web', { replicas: 1 });
-  const kube = new KubeClient(loadKubeConfig({ kubeconfig: cluster().stack.kubeconfig }), { beforeWrite: ensureCurrentAttempt });
+  const kube = new KubeClient(loadKubeConfig({ kubeconfig: cluster().stack.kubeconfig }), {
+    beforeWrite: ensureCurrentAttempt,
+  });
   const environment = new MockActivityEnvironment({ taskToken }, { client: cluster().temporal.client });
-  const patch = (): Promise<unknown> => kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 2 } });
-  return { write: () => environment.run(patch), replicas: async () => (await cluster().pool(namespace, 'web'))?.spec.replicas };
+  const patch = (): Promise<unknown> =>
+    kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { replicas: 2 } });
+  return {
+    write: () => environment.run(patch),
+    replicas: async () => (await cluster().pool(namespace, 'web'))?.spec.replicas,
+  };
 }
 
 test('an attempt writes while Temporal knows it to be alive, and no more once another has taken its place', async () => {

@@ -17,7 +17,11 @@ test('who asks gets the answer of a call that was begun after it asked, and all 
   expect(await first).toBe(1);
   await expect.poll(() => begun.length).toBe(2);
   begun[1]!.reject(new Error('away'));
-  await expect(Promise.allSettled(others)).resolves.toMatchObject([{ status: 'rejected' }, { status: 'rejected' }, { status: 'rejected' }]);
+  await expect(Promise.allSettled(others)).resolves.toMatchObject([
+    { status: 'rejected' },
+    { status: 'rejected' },
+    { status: 'rejected' },
+  ]);
   const last = ask();
   await expect.poll(() => begun.length).toBe(3);
   begun[2]!.resolve(3);

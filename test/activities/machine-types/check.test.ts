@@ -1,6 +1,11 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import { preflight, type CheckOptions, type Preflight, type PreflightRequest } from '../../../activities/machine-types/check.ts';
+import {
+  preflight,
+  type CheckOptions,
+  type Preflight,
+  type PreflightRequest,
+} from '../../../activities/machine-types/check.ts';
 import type { Seen } from '../../../decisions/lib/resource-versions.ts';
 import { aTransition } from '../../decisions/machine-types/scenes.ts';
 
@@ -13,7 +18,11 @@ async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
   const others = { refresh: () => Promise.resolve(), runs: () => false };
   const options = { client, fleet, others } as unknown as CheckOptions;
-  const whole: PreflightRequest = { ref: { cluster: 'default', id: '1f0c92ab' }, transition: aTransition(), ...request };
+  const whole: PreflightRequest = {
+    ref: { cluster: 'default', id: '1f0c92ab' },
+    transition: aTransition(),
+    ...request,
+  };
   await new MockActivityEnvironment().run((): Promise<Preflight> => preflight(options, whole));
   return asked;
 }

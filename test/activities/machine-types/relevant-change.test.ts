@@ -12,7 +12,15 @@ const OLD = 'pc-q35-rhel8.6.0';
 const ID = '0a1b2c3d';
 const record: TransitionRecord = { id: ID, from: OLD, to: 'q35', guest: OLD, at: '2026-01-02T03:04:05Z' };
 const transition: Transition = {
-  scope: { glob: '*rhel8.*', namespaces: ['shop'], labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+  scope: {
+    glob: '*rhel8.*',
+    namespaces: ['shop'],
+    labelSelector: null,
+    names: [],
+    exclude: [],
+    only: null,
+    undoes: null,
+  },
   to: null,
   restartNow: false,
   maxRestarts: 1,
@@ -23,11 +31,23 @@ const transition: Transition = {
   askedBy: 'ada',
   reason: null,
 };
-const rules = transitionRules({ ref: { cluster: 'default', id: ID }, transition, results: [], othersRunning: new Set() });
+const rules = transitionRules({
+  ref: { cluster: 'default', id: ID },
+  transition,
+  results: [],
+  othersRunning: new Set(),
+});
 
 function concerns(vm: VmView, vmi: VmiView | undefined, changed: Changed['change']): boolean {
-  const fleet = { vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]), vmiOf: () => vmi, ownedBy: () => [] } as unknown as Fleet;
-  return concernsTransition(fleet, rules)({ kind: changed.kind, namespace: vm.namespace, name: vm.name, change: changed });
+  const fleet = {
+    vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]),
+    vmiOf: () => vmi,
+    ownedBy: () => [],
+  } as unknown as Fleet;
+  return concernsTransition(
+    fleet,
+    rules,
+  )({ kind: changed.kind, namespace: vm.namespace, name: vm.name, change: changed });
 }
 const vmChange = (fields: Partial<VmView>, change: Partial<VmView>, guest: Partial<VmiView> = {}): boolean => {
   const before = aVm('vm', fields);
@@ -63,5 +83,7 @@ test('a guest that goes or comes is, where it or its VM is', () => {
   const guest = aVmi(vm, { machineType: OLD });
   expect(concerns(vm, undefined, { kind: 'vmi', before: guest, after: undefined })).toBe(true);
   expect(concerns(vm, undefined, { kind: 'vmi', before: aVmi(vm), after: undefined })).toBe(false);
-  expect(concerns(aVm('vm', { transitionMark: ID }), undefined, { kind: 'vmi', before: undefined, after: aVmi(vm) })).toBe(true);
+  expect(
+    concerns(aVm('vm', { transitionMark: ID }), undefined, { kind: 'vmi', before: undefined, after: aVmi(vm) }),
+  ).toBe(true);
 });

@@ -1,20 +1,29 @@
 import { describe, expect, test } from 'vitest';
 import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
 import { knownPool } from '../../../activities/pool/live-pool.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { aPool } from '../../decisions/model/fleets.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const first = aPool({}, { uid: 'first' });
 const second = aPool({}, { uid: 'second' });
 
 /** What is found by a worker whose cache has one of the pools, or none, and whose API server has another, or none. */
-async function found(uid: string | undefined, cached: StoredPool | undefined, stored: StoredPool | undefined): Promise<string | undefined> {
+async function found(
+  uid: string | undefined,
+  cached: StoredPool | undefined,
+  stored: StoredPool | undefined,
+): Promise<string | undefined> {
   const fleet = { pools: { get: () => cached } } as unknown as Fleet;
-  const get = (): Promise<StoredPool> => (stored === undefined ? Promise.reject(new KubeError(404, 'NotFound', '')) : Promise.resolve(stored));
+  const get = (): Promise<StoredPool> =>
+    stored === undefined ? Promise.reject(new KubeError(404, 'NotFound', '')) : Promise.resolve(stored);
   const client = { get } as unknown as KubeClient;
-  const pool = await knownPool(client, fleet, { namespace: 'shop', name: 'web', ...(uid === undefined ? {} : { uid }) });
+  const pool = await knownPool(client, fleet, {
+    namespace: 'shop',
+    name: 'web',
+    ...(uid === undefined ? {} : { uid }),
+  });
   return pool?.metadata.uid;
 }
 

@@ -4,19 +4,21 @@ import { Places } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { POOL_FINALIZER } from '../../../api/names.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { chaosProxy } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
 /** The activities of a worker whose watches never tell it anything after the first list. */
 async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
-  const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) =>
+    path.includes('watch=true') ? 'hang' : 'pass',
+  );
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
   const picture = new Fleet({ client });
   await picture.start();
@@ -24,7 +26,14 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     await picture.stop();
     await client.close();
   });
-  return createPoolActivities({ places: new Places(client, picture), client, fleet: picture, revisions: new Revisions({ client, fleet: picture }), burst: 250, concurrency: 8 });
+  return createPoolActivities({
+    places: new Places(client, picture),
+    client,
+    fleet: picture,
+    revisions: new Revisions({ client, fleet: picture }),
+    burst: 250,
+    concurrency: 8,
+  });
 }
 
 const request = (namespace: string, seen = {}, inDoubt = false) => ({
@@ -46,20 +55,28 @@ test('a plan is never older than what was last written: it lists where its watch
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
   const worker = await behindTheTimes();
-  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', {
+    metadata: { finalizers: [POOL_FINALIZER] },
+  });
   const pools = held.metadata.resourceVersion;
-  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1, 2] }] });
+  expect(await worker.plan(request(namespace, { pools }))).toMatchObject({
+    steps: [{ kind: 'create', numbers: [1, 2] }],
+  });
 
   const stored = (await fleet().pool(namespace, 'web')) as unknown as StoredPool;
   const { metadata } = await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
-  expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({ steps: [{ kind: 'create', numbers: [2] }] });
+  expect(await worker.plan(request(namespace, { pools, vms: metadata.resourceVersion }))).toMatchObject({
+    steps: [{ kind: 'create', numbers: [2] }],
+  });
 });
 
 test('after a step of which nobody knows what it has done, a plan lists anew', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 1 });
   const worker = await behindTheTimes();
-  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { finalizers: [POOL_FINALIZER] } });
+  const held = await fleet().kube.patch(VirtualMachinePools, pool.metadata, 'merge', {
+    metadata: { finalizers: [POOL_FINALIZER] },
+  });
   const pools = held.metadata.resourceVersion;
   const stored = held as unknown as StoredPool;
   await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));

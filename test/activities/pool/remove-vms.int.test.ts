@@ -3,18 +3,18 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
 import { Places } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities, type PoolActivities } from '../../../activities/pool/pool.ts';
+import type { PoolKey } from '../../../activities/pool/types.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { REMOVING_ANNOTATION } from '../../../api/names.ts';
-import type { Departure } from '../../../decisions/pool/departure.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { Departure } from '../../../decisions/pool/departure.ts';
+import type { Target } from '../../../decisions/pool/steps.ts';
+import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aPicture } from '../cache/a-snapshot.ts';
-import type { Target } from '../../../decisions/pool/steps.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { PoolKey } from '../../../activities/pool/types.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -25,7 +25,8 @@ type Removal = (activities: PoolActivities, key: PoolKey, vm: Target) => Promise
 const removals = {
   'deletes it': (activities, key, vm) => activities.deleteVms(key, [vm], false, surplus),
   'halts it': (activities, key, vm) => activities.haltVms(key, [vm], surplus),
-  'replaces it': (activities, key, vm) => collected(activities.removeVms(key, [vm]), { namespace: key.namespace, name: vm.name }),
+  'replaces it': (activities, key, vm) =>
+    collected(activities.removeVms(key, [vm]), { namespace: key.namespace, name: vm.name }),
 } satisfies Record<string, Removal>;
 
 /** The VM goes once nothing holds it, as it does where a garbage collector is. */
@@ -34,13 +35,17 @@ async function collected<T>(removing: Promise<T>, key: { namespace: string; name
   const removed = removing.finally(() => (isOver = true));
   while (!isOver) {
     const vm = await orNothing(cluster().kube.get(VirtualMachines, key));
-    if (vm?.metadata.deletionTimestamp !== undefined) await orNothing(cluster().kube.patch(VirtualMachines, key, 'merge', { metadata: { finalizers: null } }));
+    if (vm?.metadata.deletionTimestamp !== undefined)
+      await orNothing(cluster().kube.patch(VirtualMachines, key, 'merge', { metadata: { finalizers: null } }));
     await sleep(50);
   }
   return removed;
 }
 
-/** A VM of a pool as a plan has seen it, what has become of it since, and how it stands once a worker has done with it as planned. */
+/**
+ * A VM of a pool as a plan has seen it, what has become of it since, and how it stands once a worker has done with it
+ * as planned.
+ */
 async function afterwards(change: object, remove: Removal): Promise<'gone' | 'halted' | 'untouched'> {
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
@@ -50,9 +55,17 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   const picture = await aPicture(cluster().stack.kubeconfig);
   await picture.fleet.start();
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
-  const activities = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const activities = createPoolActivities({
+    places: new Places(picture.client, picture.fleet),
+    ...picture,
+    revisions: new Revisions(picture),
+    burst: 250,
+    concurrency: 8,
+  });
   const { name, uid, resourceVersion } = seen;
-  await new MockActivityEnvironment().run(() => remove(activities, { namespace, name: 'web', uid: pool.metadata.uid }, { name, uid, resourceVersion }));
+  await new MockActivityEnvironment().run(() =>
+    remove(activities, { namespace, name: 'web', uid: pool.metadata.uid }, { name, uid, resourceVersion }),
+  );
   const now = await orNothing(kube.get(VirtualMachines, seen));
   if (now?.metadata.deletionTimestamp !== undefined || now === undefined) return 'gone';
   if (now.metadata.annotations?.[REMOVING_ANNOTATION] === 'true') return 'halted';
@@ -60,37 +73,71 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   return 'untouched';
 }
 
-test.each(Object.entries(removals))('a VM that its pool has let go of since is not touched by what %s', async (_how, remove) => {
-  expect(await afterwards({ ownerReferences: [] }, remove)).toBe('untouched');
-});
+test.each(Object.entries(removals))(
+  'a VM that its pool has let go of since is not touched by what %s',
+  async (_how, remove) => {
+    expect(await afterwards({ ownerReferences: [] }, remove)).toBe('untouched');
+  },
+);
 
-test.each(Object.entries(removals))('a VM that has changed since, and is still the pool\'s, is taken by what %s', async (how, remove) => {
-  expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
-});
+test.each(Object.entries(removals))(
+  "a VM that has changed since, and is still the pool's, is taken by what %s",
+  async (how, remove) => {
+    expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
+  },
+);
 
 test('a VM for which the budget has no room by now is not replaced, and the others of its batch need not wait for that', async () => {
   const { kube } = cluster();
   const namespace = await cluster().namespace();
-  const pool = (await cluster().createPool(namespace, 'web', { replicas: 3, maxUnavailable: 1 })) as unknown as StoredPool;
-  const made = await Promise.all([1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))));
+  const pool = (await cluster().createPool(namespace, 'web', {
+    replicas: 3,
+    maxUnavailable: 1,
+  })) as unknown as StoredPool;
+  const made = await Promise.all(
+    [1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
+  );
   const picture = await aPicture(cluster().stack.kubeconfig);
   for (const vm of made.slice(0, 2)) {
     const { name, uid } = vm.metadata;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
     await kube.patch(VirtualMachines, vm.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
-    await kube.patch(VirtualMachines, vm.metadata, 'merge', { status: { ready: true, created: true, printableStatus: 'Running' } }, { subresource: 'status' });
+    await kube.patch(
+      VirtualMachines,
+      vm.metadata,
+      'merge',
+      { status: { ready: true, created: true, printableStatus: 'Running' } },
+      { subresource: 'status' },
+    );
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    const guest = await kube.create(VirtualMachineInstances, { metadata: { namespace, name, ownerReferences: [owner] }, spec: { domain: { devices: {} } } });
+    const guest = await kube.create(VirtualMachineInstances, {
+      metadata: { namespace, name, ownerReferences: [owner] },
+      spec: { domain: { devices: {} } },
+    });
     await kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status });
   }
   await kube.patch(VirtualMachines, made[2]!.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
   await picture.fleet.start();
-  const { removeVms } = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const { removeVms } = createPoolActivities({
+    places: new Places(picture.client, picture.fleet),
+    ...picture,
+    revisions: new Revisions(picture),
+    burst: 250,
+    concurrency: 8,
+  });
   const [ready, , down] = made.map(({ metadata: { name, uid } }) => ({ name, uid }));
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const removed = await collected(new MockActivityEnvironment().run(() => removeVms(key, [ready!, down!])), { namespace, name: down!.name });
-  expect(removed).toMatchObject({ refused: [], deferred: [{ name: 'web-1', why: expect.stringContaining('1 of pool') as string }] });
-  expect((await kube.get(VirtualMachines, { namespace, name: 'web-1' })).metadata).not.toHaveProperty('deletionTimestamp');
+  const removed = await collected(
+    new MockActivityEnvironment().run(() => removeVms(key, [ready!, down!])),
+    { namespace, name: down!.name },
+  );
+  expect(removed).toMatchObject({
+    refused: [],
+    deferred: [{ name: 'web-1', why: expect.stringContaining('1 of pool') as string }],
+  });
+  expect((await kube.get(VirtualMachines, { namespace, name: 'web-1' })).metadata).not.toHaveProperty(
+    'deletionTimestamp',
+  );
   expect(await orNothing(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
 });
 
@@ -104,9 +151,17 @@ test('a VM that is released while it leaves has no mark any more that a later po
   const { metadata } = await kube.create(VirtualMachines, leaving);
   await kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
   const picture = await aPicture(cluster().stack.kubeconfig);
-  const { releaseVms } = createPoolActivities({ places: new Places(picture.client, picture.fleet), ...picture, revisions: new Revisions(picture), burst: 250, concurrency: 8 });
+  const { releaseVms } = createPoolActivities({
+    places: new Places(picture.client, picture.fleet),
+    ...picture,
+    revisions: new Revisions(picture),
+    burst: 250,
+    concurrency: 8,
+  });
   const { name, uid, resourceVersion } = metadata;
-  await new MockActivityEnvironment().run(() => releaseVms({ namespace, name: 'web', uid: pool.metadata.uid }, [{ name, uid, resourceVersion }]));
+  await new MockActivityEnvironment().run(() =>
+    releaseVms({ namespace, name: 'web', uid: pool.metadata.uid }, [{ name, uid, resourceVersion }]),
+  );
   const released = await kube.get(VirtualMachines, metadata);
   expect(released.metadata.ownerReferences ?? []).toEqual([]);
   expect(released.metadata.annotations).not.toHaveProperty([REMOVING_ANNOTATION]);
@@ -137,12 +192,20 @@ async function late(planned: number): Promise<LateScene> {
   const namespace = await cluster().namespace();
   const { kube } = cluster();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 3 })) as unknown as StoredPool;
-  const vms = await Promise.all([1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))));
+  const vms = await Promise.all(
+    [1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
+  );
   const picture = await aPicture(cluster().stack.kubeconfig);
   await picture.fleet.start();
   const { metadata } = await cluster().patchPool(namespace, 'web', { replicas: planned });
   return {
-    activities: createPoolActivities({ ...picture, places: new Places(picture.client, picture.fleet), revisions: new Revisions(picture), burst: 250, concurrency: 8 }),
+    activities: createPoolActivities({
+      ...picture,
+      places: new Places(picture.client, picture.fleet),
+      revisions: new Revisions(picture),
+      burst: 250,
+      concurrency: 8,
+    }),
     key: { namespace, name: 'web', uid: pool.metadata.uid },
     targets: vms.map(({ metadata: { name, uid, resourceVersion } }) => ({ name, uid, resourceVersion })),
     generation: metadata.generation!,
@@ -153,10 +216,13 @@ async function late(planned: number): Promise<LateScene> {
 
 const inActivity = <T>(act: () => Promise<T>): Promise<T> => new MockActivityEnvironment().run(act) as Promise<T>;
 const waysOut = {
-  deleteVms: (scene: LateScene, departure: Departure, vms = scene.targets) => inActivity(() => scene.activities.deleteVms(scene.key, vms, false, departure)),
-  haltVms: (scene: LateScene, departure: Departure, vms = scene.targets) => inActivity(() => scene.activities.haltVms(scene.key, vms, departure)),
+  deleteVms: (scene: LateScene, departure: Departure, vms = scene.targets) =>
+    inActivity(() => scene.activities.deleteVms(scene.key, vms, false, departure)),
+  haltVms: (scene: LateScene, departure: Departure, vms = scene.targets) =>
+    inActivity(() => scene.activities.haltVms(scene.key, vms, departure)),
 };
-const isHalted = async ({ key }: LateScene): Promise<boolean> => (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
+const isHalted = async ({ key }: LateScene): Promise<boolean> =>
+  (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
 
 describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOut) => {
   test('touches no VM that the pool wants again, be it after a detour', async () => {
@@ -168,7 +234,9 @@ describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOu
     expect(await scene.names()).toHaveLength(3);
     expect(await isHalted(scene)).toBe(false);
     // What comes next must know the spec that it was called off for.
-    expect(BigInt(done.seen.pools!)).toBeGreaterThanOrEqual(BigInt((await cluster().pool(scene.key.namespace, 'web'))!.metadata.resourceVersion));
+    expect(BigInt(done.seen.pools!)).toBeGreaterThanOrEqual(
+      BigInt((await cluster().pool(scene.key.namespace, 'web'))!.metadata.resourceVersion),
+    );
   });
 
   test('leaves as many VMs as the pool wants, though others went by other hands, or go by another act of the same plan', async () => {
@@ -183,7 +251,9 @@ describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOu
     const scene = await late(3);
     expect(await takeOut(scene, { because: 'pool deleted' })).toMatchObject({ count: 0 });
     await cluster().kube.delete(VirtualMachinePools, scene.key);
-    expect(await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] })).toMatchObject({ count: 0 });
+    expect(await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] })).toMatchObject({
+      count: 0,
+    });
     expect(await scene.names()).toHaveLength(3);
     expect(await isHalted(scene)).toBe(false);
   });
@@ -193,7 +263,8 @@ describe('createVms, where it comes late', () => {
   test('makes nothing for a spec that has changed since, nor for a pool that is deleted', async () => {
     const scene = await late(5);
     const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
-    const create = () => inActivity(() => scene.activities.createVms(scene.key, [4, 5], revision, {}, { generation: scene.generation }));
+    const create = () =>
+      inActivity(() => scene.activities.createVms(scene.key, [4, 5], revision, {}, { generation: scene.generation }));
     await scene.replicas(3);
     expect(await create()).toMatchObject({ count: 0, notWanted: ['web-4', 'web-5'], refused: null });
     await cluster().kube.delete(VirtualMachinePools, scene.key);
@@ -205,7 +276,9 @@ describe('createVms, where it comes late', () => {
     const scene = await late(5);
     const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
     await scene.replicas(4);
-    const done = await inActivity(() => scene.activities.createVms(scene.key, [4, 5, 6], revision, {}, { atBreadth: true }));
+    const done = await inActivity(() =>
+      scene.activities.createVms(scene.key, [4, 5, 6], revision, {}, { atBreadth: true }),
+    );
     expect(done).toMatchObject({ count: 1, refused: null });
     expect(done.notWanted).toHaveLength(2);
     expect(await scene.names()).toHaveLength(4);

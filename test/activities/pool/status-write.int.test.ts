@@ -2,14 +2,14 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { Places } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
-import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { WrittenStatus } from '../../../activities/pool/status.ts';
+import type { PoolKey } from '../../../activities/pool/types.ts';
+import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aPicture } from '../cache/a-snapshot.ts';
-import type { PoolKey } from '../../../activities/pool/types.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 

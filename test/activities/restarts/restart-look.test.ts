@@ -6,7 +6,9 @@ import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
 
 test('what a look tells stays small, of however many VMs with however long names', async () => {
-  const vms = Array.from({ length: 500 }, (_, index) => aVm(`${index}`.padStart(63, 'n'), { optedOut: true, owner: null }));
+  const vms = Array.from({ length: 500 }, (_, index) =>
+    aVm(`${index}`.padStart(63, 'n'), { optedOut: true, owner: null }),
+  );
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
   const fleet = {
     vms: { get: (key: string) => byKey.get(key) },
@@ -17,9 +19,22 @@ test('what a look tells stays small, of however many VMs with however long names
     versionsOf: () => ({ vms: '1' }),
   } as unknown as Fleet;
   const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
-  const options = { fleet, chosenGuests: { ofThisRun: () => Promise.resolve(chosen) }, stopping: new AbortController().signal };
+  const options = {
+    fleet,
+    chosenGuests: { ofThisRun: () => Promise.resolve(chosen) },
+    stopping: new AbortController().signal,
+  };
   const { awaitRestarts } = createRestartActivities(options as unknown as RestartActivityOptions);
-  const pace = { maxUnavailable: 1, inHand: [], seen: {}, failed: [], deadlineMs: 1, takes: true, notBefore: 0, quietSince: 0 };
+  const pace = {
+    maxUnavailable: 1,
+    inHand: [],
+    seen: {},
+    failed: [],
+    deadlineMs: 1,
+    takes: true,
+    notBefore: 0,
+    quietSince: 0,
+  };
   const look = await new MockActivityEnvironment().run(awaitRestarts, { ...pace, told: null });
   expect(look).toMatchObject({ isOver: true, passedOver: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);

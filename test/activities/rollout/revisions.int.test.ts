@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { askedByStamp } from '../../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../../api/names.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
 import { aPicture, type Picture } from '../cache/a-snapshot.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -23,7 +23,8 @@ async function aWorker(fate?: (method: string, path: string) => Fate): Promise<T
   return { ...picture, revisions: new Revisions(picture) };
 }
 /** One whose watches never tell it anything after the first list. */
-const aWorkerBehind = (): Promise<TestWorker> => aWorker((_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+const aWorkerBehind = (): Promise<TestWorker> =>
+  aWorker((_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
 
 const templateOf = (tier: string): PoolSpec['template'] => ({ ...haltedTemplate, metadata: { labels: { tier } } });
 const keyOf = ({ metadata: { namespace, name, uid } }: StoredPool) => ({ namespace, name, uid });
@@ -33,11 +34,14 @@ const createPool = async (namespace: string, tier = 'a'): Promise<StoredPool> =>
   (await cluster().createPool(namespace, 'web', { template: templateOf(tier) })) as unknown as StoredPool;
 
 async function changed(pool: StoredPool, tier: string): Promise<StoredPool> {
-  return (await cluster().patchPool(pool.metadata.namespace, 'web', { template: templateOf(tier) })) as unknown as StoredPool;
+  return (await cluster().patchPool(pool.metadata.namespace, 'web', {
+    template: templateOf(tier),
+  })) as unknown as StoredPool;
 }
 
 type Kept = Stored<KubeObject & { revision: number; data: unknown }>;
-const kept = async (namespace: string): Promise<Kept[]> => (await cluster().kube.list<Kept>(ControllerRevisions, { namespace })).items;
+const kept = async (namespace: string): Promise<Kept[]> =>
+  (await cluster().kube.list<Kept>(ControllerRevisions, { namespace })).items;
 /** Numbers by name. */
 const numbers = async (namespace: string): Promise<Record<string, number>> =>
   Object.fromEntries((await kept(namespace)).map(({ metadata, revision }) => [metadata.name, revision]));
@@ -61,7 +65,16 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
       name: `web-${revision}`,
       labels: { 'drover.dev/pool': 'web', 'drover.dev/revision': revision },
       annotations: { [ASKED_BY_ANNOTATION]: 'test' },
-      ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: pool.metadata.uid, controller: true, blockOwnerDeletion: true }],
+      ownerReferences: [
+        {
+          apiVersion: 'drover.dev/v1alpha1',
+          kind: 'VirtualMachinePool',
+          name: 'web',
+          uid: pool.metadata.uid,
+          controller: true,
+          blockOwnerDeletion: true,
+        },
+      ],
     },
     revision: 1,
     data: { template: templateOf('a') },
@@ -69,7 +82,14 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   expect(object!.metadata.annotations).not.toHaveProperty(CHANGE_CAUSE_ANNOTATION);
 
   await shows(worker, pool, ['a']);
-  expect(worker.fleet.revisionsOf(pool.metadata.uid)[0]).toMatchObject({ namespace, revision, number: 1, template: templateOf('a'), askedBy: 'test', changeCause: null });
+  expect(worker.fleet.revisionsOf(pool.metadata.uid)[0]).toMatchObject({
+    namespace,
+    revision,
+    number: 1,
+    template: templateOf('a'),
+    askedBy: 'test',
+    changeCause: null,
+  });
   const calls = worker.calls.length;
   expect(await worker.revisions.keep(pool)).toBe(true);
   expect(worker.calls.length).toBe(calls);
@@ -93,7 +113,8 @@ test('an earlier template is found again, gets the highest number and says who w
   const [after] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
   expect(after!.metadata).toMatchObject({ uid: before!.metadata.uid, annotations });
   await shows(worker, first, ['a', 'b']);
-  for (const tier of ['a', 'b']) expect(await worker.revisions.find(keyOf(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
+  for (const tier of ['a', 'b'])
+    expect(await worker.revisions.find(keyOf(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
 });
 
 test('a template that the pool has no more is not made the newest again by a worker that saw it last', async () => {
@@ -114,7 +135,13 @@ test('the hand that wrote the template is named, not one that wrote something el
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: stamp } });
   const edited = { spec: { template: templateOf('b') } };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', edited, { fieldManager: 'kubectl-edit' });
-  const scaled = await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { spec: { replicas: 2 } }, { fieldManager: 'hpa' });
+  const scaled = await cluster().kube.patch(
+    VirtualMachinePools,
+    pool.metadata,
+    'merge',
+    { spec: { replicas: 2 } },
+    { fieldManager: 'hpa' },
+  );
   await revisions.keep(scaled as unknown as StoredPool);
   expect((await kept(namespace))[0]!.metadata.annotations).toEqual({ [ASKED_BY_ANNOTATION]: 'kubectl-edit' });
 });
@@ -122,7 +149,8 @@ test('the hand that wrote the template is named, not one that wrote something el
 test('workers that keep the same template at once make one object, and bump it once', async () => {
   const namespace = await cluster().namespace();
   const workers = await Promise.all([aWorkerBehind(), aWorkerBehind(), aWorkerBehind()]);
-  const keep = (pool: StoredPool): Promise<boolean[]> => Promise.all([...workers, ...workers].map(({ revisions }) => revisions.keep(pool)));
+  const keep = (pool: StoredPool): Promise<boolean[]> =>
+    Promise.all([...workers, ...workers].map(({ revisions }) => revisions.keep(pool)));
   const first = await createPool(namespace);
   expect(new Set(await keep(first))).toEqual(new Set([true]));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1 });
@@ -166,9 +194,17 @@ test("another kind's ControllerRevision under the name is left alone, and said",
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
-  const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'some-uid', controller: true }];
-  await cluster().kube.create<KubeObject>(ControllerRevisions, { metadata: { namespace, name: nameFor('a'), ownerReferences }, revision: 7, data: {} });
-  await expect(revisions.keep(pool)).rejects.toThrow(`ControllerRevision ${namespace}/${nameFor('a')} is taken: it belongs to StatefulSet web`);
+  const ownerReferences = [
+    { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', uid: 'some-uid', controller: true },
+  ];
+  await cluster().kube.create<KubeObject>(ControllerRevisions, {
+    metadata: { namespace, name: nameFor('a'), ownerReferences },
+    revision: 7,
+    data: {},
+  });
+  await expect(revisions.keep(pool)).rejects.toThrow(
+    `ControllerRevision ${namespace}/${nameFor('a')} is taken: it belongs to StatefulSet web`,
+  );
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 7 });
 });
 
@@ -178,7 +214,9 @@ test('labels that somebody took off come back', async () => {
   const pool = await createPool(namespace);
   await worker.revisions.keep(pool);
   await shows(worker, pool, ['a']);
-  await cluster().kube.patch(ControllerRevisions, { namespace, name: nameFor('a') }, 'merge', { metadata: { labels: null } });
+  await cluster().kube.patch(ControllerRevisions, { namespace, name: nameFor('a') }, 'merge', {
+    metadata: { labels: null },
+  });
   await shows(worker, pool, []);
   await worker.revisions.keep(pool);
   await shows(worker, pool, ['a']);

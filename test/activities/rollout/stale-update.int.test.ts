@@ -3,21 +3,25 @@ import { expect, test } from 'vitest';
 import { Places } from '../../../activities/disruption-budget/places.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { createUpdateActivities, type Updated } from '../../../activities/rollout/update-vms.ts';
-import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
-import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { aPicture } from '../cache/a-snapshot.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
 const templateOf = (tier: string): PoolSpec['template'] => ({ ...haltedTemplate, metadata: { labels: { tier } } });
-const [OLD, NEW, NEWER] = ['old', 'new', 'newer'].map((tier) => revisionOf(templateOf(tier))) as [string, string, string];
+const [OLD, NEW, NEWER] = ['old', 'new', 'newer'].map((tier) => revisionOf(templateOf(tier))) as [
+  string,
+  string,
+  string,
+];
 
 interface Scene {
   pool: StoredPool;
@@ -29,12 +33,24 @@ interface Scene {
 
 async function suspended(): Promise<Scene> {
   const namespace = await cluster().namespace();
-  const created = (await cluster().createPool(namespace, 'web', { template: templateOf('old') })) as unknown as StoredPool;
-  const vm = await cluster().kube.create<VirtualMachine>(VirtualMachines, vmFromTemplate(created, created.spec.template, 1));
+  const created = (await cluster().createPool(namespace, 'web', {
+    template: templateOf('old'),
+  })) as unknown as StoredPool;
+  const vm = await cluster().kube.create<VirtualMachine>(
+    VirtualMachines,
+    vmFromTemplate(created, created.spec.template, 1),
+  );
   const pool = (await cluster().patchPool(namespace, 'web', { template: templateOf('new') })) as unknown as StoredPool;
-  const picture = await aPicture(cluster().stack.kubeconfig, (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
+  const picture = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+    path.includes('watch=true') ? 'hang' : 'pass',
+  );
   await picture.fleet.start();
-  const { updateVms } = createUpdateActivities({ ...picture, places: new Places(picture.client, picture.fleet), revisions: new Revisions(picture), concurrency: 8 });
+  const { updateVms } = createUpdateActivities({
+    ...picture,
+    places: new Places(picture.client, picture.fleet),
+    revisions: new Revisions(picture),
+    concurrency: 8,
+  });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
   const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), seen: {} };
@@ -42,9 +58,12 @@ async function suspended(): Promise<Scene> {
 }
 
 const outcome = async ({ goOn }: Scene): Promise<UpdateOutcome[]> => (await goOn()).outcomes;
-const now = ({ vm }: Scene): Promise<Stored<VirtualMachine>> => cluster().kube.get<VirtualMachine>(VirtualMachines, vm.metadata);
+const now = ({ vm }: Scene): Promise<Stored<VirtualMachine>> =>
+  cluster().kube.get<VirtualMachine>(VirtualMachines, vm.metadata);
 const revisionsOf = async ({ pool }: Scene): Promise<string[]> =>
-  (await cluster().kube.list<KubeObject>(ControllerRevisions, { namespace: pool.metadata.namespace })).items.map(({ metadata }) => metadata.name);
+  (await cluster().kube.list<KubeObject>(ControllerRevisions, { namespace: pool.metadata.namespace })).items.map(
+    ({ metadata }) => metadata.name,
+  );
 
 test('a suspended worker writes the revision of its batch while that is still wanted', async () => {
   const scene = await suspended();
@@ -62,8 +81,12 @@ test('a suspended worker leaves alone a VM whose pool has got a newer template, 
 
 test('a suspended worker leaves alone a VM that a newer batch has written', async () => {
   const scene = await suspended();
-  const newer = await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', { metadata: { labels: { 'drover.dev/revision': NEWER, tier: 'newer' } } });
-  expect(await outcome(scene)).toEqual([{ vm: 'web-1', end: 'Deferred', why: `its spec is of revision ${NEWER} by now` }]);
+  const newer = await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', {
+    metadata: { labels: { 'drover.dev/revision': NEWER, tier: 'newer' } },
+  });
+  expect(await outcome(scene)).toEqual([
+    { vm: 'web-1', end: 'Deferred', why: `its spec is of revision ${NEWER} by now` },
+  ]);
   expect((await now(scene)).metadata.resourceVersion).toBe(newer.metadata.resourceVersion);
 });
 

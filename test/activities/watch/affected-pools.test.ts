@@ -1,16 +1,20 @@
-import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import { expect, test } from 'vitest';
+import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
 import { stirredBy } from '../../../activities/watch/affected-pools.ts';
 import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
+import { kindOf } from '../../../decisions/views/owner-kind.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
 import { aPool, aVm } from '../../decisions/model/fleets.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 function fleetOf(pools: StoredPool[], vms: VmView[], vmis: VmiView[] = []): Pick<Fleet, 'pools' | 'vms' | 'vmis'> {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
-  return { pools: { values: () => pools.values() }, vms: { get: (key: string) => byKey.get(key) }, vmis: { values: () => vmis.values() } } as unknown as Fleet;
+  return {
+    pools: { values: () => pools.values() },
+    vms: { get: (key: string) => byKey.get(key) },
+    vmis: { values: () => vmis.values() },
+  } as unknown as Fleet;
 }
 const vm = aVm('web-1');
 const fleet = fleetOf([aPool(), aPool({}, { name: 'db' })], [vm, aVm('lone', { owner: null })]);
@@ -45,12 +49,15 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   ...fields,
 });
 const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });
-const stirred = (before: VmiView | undefined, after: VmiView | undefined) => stirredBy({ kind: 'vmi', before, after }, fleet);
+const stirred = (before: VmiView | undefined, after: VmiView | undefined) =>
+  stirredBy({ kind: 'vmi', before, after }, fleet);
 
 test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
   expect(stirred(undefined, vmi())).toEqual(['shop/web']);
   expect(stirred(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
-  expect(stirred(vmi({ memory: { ...vmi().memory, current: '1Gi' } }), vmi({ memory: { ...vmi().memory, current: '2Gi' } }))).toEqual(['shop/web']);
+  expect(
+    stirred(vmi({ memory: { ...vmi().memory, current: '1Gi' } }), vmi({ memory: { ...vmi().memory, current: '2Gi' } })),
+  ).toEqual(['shop/web']);
   expect(stirred(vmi(), undefined)).toEqual(['shop/web']);
 });
 
@@ -65,7 +72,7 @@ test('a VMI of no VM, of another VM of its name, or of a VM without a pool stirs
   expect(stirred(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
 });
 
-test('one that takes the place of an earlier VM\'s stirs the pool once', () => {
+test("one that takes the place of an earlier VM's stirs the pool once", () => {
   expect(stirred(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
   expect(stirred(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
 });
@@ -73,7 +80,12 @@ test('one that takes the place of an earlier VM\'s stirs the pool once', () => {
 test('a node that is lost, or is back, stirs the pools of the guests on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
-  const [before, after] = [true, false].map((ready) => ({ name: 'node-1', ready, schedulable: ready, machineTypes: [] }));
+  const [before, after] = [true, false].map((ready) => ({
+    name: 'node-1',
+    ready,
+    schedulable: ready,
+    machineTypes: [],
+  }));
   const around = fleetOf([aPool()], [vm, ...others], vmis);
   expect(stirredBy({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
   expect(stirredBy({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);
@@ -87,18 +99,32 @@ test('another rollout strategy stirs all pools', () => {
 test('a VM that moves from one pool to another stirs both, and one that looks as before neither', () => {
   const moved = aVm('web-1', { owner: { kind: 'VirtualMachinePool', name: 'db', uid: 'db-uid' } });
   expect(stirredBy({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
-  expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet)).toEqual([]);
+  expect(
+    stirredBy({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet),
+  ).toEqual([]);
 });
 
 test('what machine type transitions alone read stirs no pool', () => {
   const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', guest: null, at: '2026-01-02T03:04:05Z' };
-  const noted = { annotated: true, ownLabels: { some: 'label' }, machineType: 'q35', transition: record, transitionMark: record.id };
+  const noted = {
+    annotated: true,
+    ownLabels: { some: 'label' },
+    machineType: 'q35',
+    transition: record,
+    transitionMark: record.id,
+  };
   expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
   expect(stirred(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
 });
 
-test('a VM of a pool of KubeVirt\'s own stirs no pool of drover\'s of that name', () => {
-  const theirs = aVm('web-1', { owner: { kind: kindOf({ apiVersion: 'pool.kubevirt.io/v1beta1', kind: 'VirtualMachinePool' }), name: 'web', uid: 'theirs' } });
+test("a VM of a pool of KubeVirt's own stirs no pool of drover's of that name", () => {
+  const theirs = aVm('web-1', {
+    owner: {
+      kind: kindOf({ apiVersion: 'pool.kubevirt.io/v1beta1', kind: 'VirtualMachinePool' }),
+      name: 'web',
+      uid: 'theirs',
+    },
+  });
   expect(stirredBy({ kind: 'vm', before: undefined, after: theirs }, fleet)).toEqual([]);
   expect(kindOf({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool' })).toBe('VirtualMachinePool');
   expect(kindOf({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' })).toBe('VirtualMachine');
@@ -110,7 +136,17 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
   uid: 'uid-of-claim',
   resourceVersion,
   deleting: false,
-  kept: { pool: 'web', poolUid, number: 3, disk: 'data', revision: null, identity: '', size: null, keptBy: 'scale-in', keptAt: '2026-01-01T00:00:00Z' },
+  kept: {
+    pool: 'web',
+    poolUid,
+    number: 3,
+    disk: 'data',
+    revision: null,
+    identity: '',
+    size: null,
+    keptBy: 'scale-in',
+    keptAt: '2026-01-01T00:00:00Z',
+  },
 });
 
 test('a kept disk that is given to another pool of the name stirs it, so that its status soon counts the disk', () => {

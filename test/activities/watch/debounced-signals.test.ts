@@ -6,7 +6,10 @@ afterEach(() => void vi.useRealTimers());
 
 test('the first goes at once, more within the interval go as one at its end, and quiet sends nothing', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
+  const nudges = new Nudges(
+    (key) => sent.push(key),
+    () => 1_000,
+  );
   nudges.for('a');
   expect(sent).toEqual(['a']);
   for (let time = 0; time < 50; time++) nudges.for('a');
@@ -22,7 +25,10 @@ test('the first goes at once, more within the interval go as one at its end, and
 
 test('stopped, it sends nothing more', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
+  const nudges = new Nudges(
+    (key) => sent.push(key),
+    () => 1_000,
+  );
   nudges.for('a');
   nudges.for('a');
   nudges.stop();
@@ -32,7 +38,10 @@ test('stopped, it sends nothing more', () => {
 
 test('what a person waits for goes at once, and what was waiting goes with it', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), () => 1_000);
+  const nudges = new Nudges(
+    (key) => sent.push(key),
+    () => 1_000,
+  );
   nudges.for('a');
   nudges.for('a');
   nudges.atOnce('a');
@@ -80,10 +89,13 @@ test('the last word of each of many keys is not lost', () => {
 test('of thousands of keys no more than fifty are on their way at once, and none is forgotten', async () => {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
-  const nudges = new Nudges((key) => {
-    sent.push(key);
-    return new Promise<void>((resolve) => void answers.push(resolve));
-  }, () => 1_000);
+  const nudges = new Nudges(
+    (key) => {
+      sent.push(key);
+      return new Promise<void>((resolve) => void answers.push(resolve));
+    },
+    () => 1_000,
+  );
   for (let number = 0; number < 5_000; number++) nudges.for(`pool-${number}`);
   expect(sent).toHaveLength(50);
   nudges.atOnce('asked-for');

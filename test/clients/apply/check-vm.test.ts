@@ -5,7 +5,8 @@ import { KubeError } from '../../../kubernetes/errors.ts';
 import { poolWith } from '../rollout/pools.ts';
 
 const answering = (answer: () => Promise<unknown>) => ({ create: answer }) as unknown as KubeClient;
-const failing = (status: number, message: string) => answering(() => Promise.reject(new KubeError(status, 'Reason', message)));
+const failing = (status: number, message: string) =>
+  answering(() => Promise.reject(new KubeError(status, 'Reason', message)));
 
 test('a VM is tried as the template says, with every field known, and none is made', async () => {
   const asked: unknown[] = [];

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readManifests } from '../../../api/manifest/manifest.ts';
-import { planOf } from '../../../clients/apply/plan.ts';
 import { readManifestFiles } from '../../../clients/apply/manifests.ts';
+import { planOf } from '../../../clients/apply/plan.ts';
 
 function folder(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'drover-manifests-'));
@@ -21,7 +21,10 @@ const poolNamed = (name: string, namespace?: string): string =>
     apiVersion: 'drover.dev/v1alpha1',
     kind: 'VirtualMachinePool',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    spec: { replicas: 1, template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } } },
+    spec: {
+      replicas: 1,
+      template: { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } } },
+    },
   });
 
 test('a folder gives its manifests in the order of their names, and with -R those below it', async () => {
@@ -33,10 +36,14 @@ test('a folder gives its manifests in the order of their names, and with -R thos
 });
 
 test('what cannot be read is told by its name', async () => {
-  await expect(readManifestFiles(['/nonexistent.yaml'], false)).rejects.toThrow('/nonexistent.yaml: no such file or folder');
+  await expect(readManifestFiles(['/nonexistent.yaml'], false)).rejects.toThrow(
+    '/nonexistent.yaml: no such file or folder',
+  );
   await expect(readManifestFiles(['https://example.com/pool.yaml'], false)).rejects.toThrow(/reads no URLs/);
   const root = folder({ 'below/d.yaml': 'd' });
-  await expect(readManifestFiles([root], false)).rejects.toThrow(/no .yaml, .yml or .json file in this folder; -R looks/);
+  await expect(readManifestFiles([root], false)).rejects.toThrow(
+    /no .yaml, .yml or .json file in this folder; -R looks/,
+  );
 });
 
 test('an object goes to the namespace that it names, else to that of the command', () => {
@@ -84,20 +91,44 @@ const theirs = { apiVersion: 'pool.kubevirt.io/v1beta1', template: 'virtualMachi
 
 test.each([written(), written(theirs)])('a note has the line of the field that it is about', (text) => {
   const { notes } = planOne(text);
-  expect(notes.find((note) => note.includes('runStrategy'))).toMatch(/^p\.yaml:11: spec\.template\.spec\.runStrategy: /);
-  expect(notes.find((note) => note.includes('share the disk'))).toMatch(/^p\.yaml:16: spec\.template\.spec\.template\.spec\.volumes\[1\]: /);
+  expect(notes.find((note) => note.includes('runStrategy'))).toMatch(
+    /^p\.yaml:11: spec\.template\.spec\.runStrategy: /,
+  );
+  expect(notes.find((note) => note.includes('share the disk'))).toMatch(
+    /^p\.yaml:16: spec\.template\.spec\.template\.spec\.volumes\[1\]: /,
+  );
 });
 
-test.each([written(), written(theirs)])("the server's word on a field has the line of that field, or of what holds it", (text) => {
-  const { where } = planOne(text).planned[0]!;
-  expect(where.about('VirtualMachinePool.drover.dev "web" is invalid: spec.replicas: Invalid value: 2')).toBe('p.yaml:7');
-  expect(where.about('spec.template.spec.runStrategy: Unsupported value')).toBe('p.yaml:11');
-  expect(where.about('the server is busy')).toBe('p.yaml:2');
-  expect(where.aboutVm('VirtualMachine.kubevirt.io "web-0" is invalid: [spec.template.spec.domain.devices: Required value]')).toBe('p.yaml:17');
-  expect(where.aboutVm('no memory requested')).toBe('p.yaml:9');
-});
+test.each([written(), written(theirs)])(
+  "the server's word on a field has the line of that field, or of what holds it",
+  (text) => {
+    const { where } = planOne(text).planned[0]!;
+    expect(where.about('VirtualMachinePool.drover.dev "web" is invalid: spec.replicas: Invalid value: 2')).toBe(
+      'p.yaml:7',
+    );
+    expect(where.about('spec.template.spec.runStrategy: Unsupported value')).toBe('p.yaml:11');
+    expect(where.about('the server is busy')).toBe('p.yaml:2');
+    expect(
+      where.aboutVm(
+        'VirtualMachine.kubevirt.io "web-0" is invalid: [spec.template.spec.domain.devices: Required value]',
+      ),
+    ).toBe('p.yaml:17');
+    expect(where.aboutVm('no memory requested')).toBe('p.yaml:9');
+  },
+);
 
 test('of the items of a list each has its own lines', () => {
-  const [first, second] = planOf([{ source: 'l.json', text: `{"kind": "List", "apiVersion": "v1", "items": [\n${poolNamed('a')},\n${poolNamed('b')}]}` }], { given: undefined, byDefault: 'mine' }).planned;
-  expect([first!.where.about('spec.replicas: no'), second!.where.about('spec.replicas: no')]).toEqual(['l.json:2', 'l.json:3']);
+  const [first, second] = planOf(
+    [
+      {
+        source: 'l.json',
+        text: `{"kind": "List", "apiVersion": "v1", "items": [\n${poolNamed('a')},\n${poolNamed('b')}]}`,
+      },
+    ],
+    { given: undefined, byDefault: 'mine' },
+  ).planned;
+  expect([first!.where.about('spec.replicas: no'), second!.where.about('spec.replicas: no')]).toEqual([
+    'l.json:2',
+    'l.json:3',
+  ]);
 });

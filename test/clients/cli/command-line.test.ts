@@ -1,6 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +20,20 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { VARIABLES } from '../../../workers/variables.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
 
-const COMMANDS = ['apply', 'get', 'describe', 'status', 'scale', 'rollout', 'history', 'delete', 'vm', 'setup', 'worker', 'dev'];
+const COMMANDS = [
+  'apply',
+  'get',
+  'describe',
+  'status',
+  'scale',
+  'rollout',
+  'history',
+  'delete',
+  'vm',
+  'setup',
+  'worker',
+  'dev',
+];
 
 describe('help', () => {
   test('of drover names every command', async () => {
@@ -20,10 +44,13 @@ describe('help', () => {
 
   test('of worker names every variable that one reads, with its default', async () => {
     const { stdout } = await drover(['worker', '--help']);
-    const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(/^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm);
+    const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(
+      /^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm,
+    );
     const documented = [...table].map(([, name = '', value]) => ({ name, value }));
     expect(documented.map(({ name }) => name).sort()).toEqual(Object.keys(VARIABLES).sort());
-    for (const { name, value } of documented) expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
+    for (const { name, value } of documented)
+      expect(stdout).toMatch(new RegExp(`^  ${name} .*\\(${value ?? 'default: .*'}\\)$`, 'm'));
   });
 
   test('is what drover alone says', async () => {
@@ -46,7 +73,10 @@ test.runIf(existsSync('/dev/full'))('what can not be written is told in one sent
   let stderr = '';
   child.stderr!.on('data', (data: Buffer) => (stderr += data.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
-  expect({ code, stderr }).toEqual({ code: 1, stderr: "error: standard output can't be written: ENOSPC: no space left on device, write\n" });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: "error: standard output can't be written: ENOSPC: no space left on device, write\n",
+  });
 });
 
 const SELECTOR_FAULT =
@@ -66,7 +96,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['describe'], "missing required argument 'kind': pool, or pool/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
     [['history'], "missing required argument 'kind': pool or vm, or KIND/NAME"],
-    [['vm', 'restarts', 'status'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
+    [
+      ['vm', 'restarts', 'status'],
+      "missing required argument 'id': as `drover vm restarts` lists it, or its last part",
+    ],
     [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
     [
       ['get', 'pools', '-o', 'jsn'],
@@ -76,7 +109,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['get', 'vms', '--selector==,='], SELECTOR_FAULT],
     [['vm', 'pending', '-l', '=,='], SELECTOR_FAULT],
     [['vm', 'restart', '--pending', '-l', '=,='], SELECTOR_FAULT],
-    [['get', 'pools', '-l', ''], '--selector: "" is no label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old'],
+    [
+      ['get', 'pools', '-l', ''],
+      '--selector: "" is no label selector: a label is missing at its end; write it as in app=web,tier!=db,size in (s,m),!old',
+    ],
     [['get', 'pool', 'web', '-A'], 'a name is looked for in one namespace: leave out -A or the name'],
     [['get', 'pools', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
     [
@@ -137,15 +173,26 @@ describe('a failure has exit code 1 and one sentence', () => {
     [['apply', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
     [['delete', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
   ])('%j', async (args, stderr) => {
-    expect(await drover(args)).toEqual({ code: 1, signal: null, stdout: '', stderr: expect.stringMatching(stderr) as string });
+    expect(await drover(args)).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr: expect.stringMatching(stderr) as string,
+    });
   });
 
-  test.each([[['dev']], [['dev', '--detach']]])('%j with a file of CRDs that is not there, and leaves no state folder', async (words) => {
-    const state = join(folder(), 'state');
-    const { code, stderr } = await drover([...words, '--state', state, '--kubevirt-crds', '/nosuch']);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: "error: /nosuch can't be read as CustomResourceDefinitions: no such file\n" });
-    expect(existsSync(state)).toBe(false);
-  });
+  test.each([[['dev']], [['dev', '--detach']]])(
+    '%j with a file of CRDs that is not there, and leaves no state folder',
+    async (words) => {
+      const state = join(folder(), 'state');
+      const { code, stderr } = await drover([...words, '--state', state, '--kubevirt-crds', '/nosuch']);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: "error: /nosuch can't be read as CustomResourceDefinitions: no such file\n",
+      });
+      expect(existsSync(state)).toBe(false);
+    },
+  );
 
   test.each([[['dev']], [['dev', '--detach']]])('%j with a state folder that can not be', async (words) => {
     const { code, stderr } = await drover([...words, '--state', '/dev/null/state']);
@@ -163,17 +210,28 @@ describe('a failure has exit code 1 and one sentence', () => {
 
   test.each([
     [429, 'storage is (re)initializing', "can't do it now (429): storage is (re)initializing"],
-    [503, 'the server is currently unable to handle the request', "can't do it now (503): the server is currently unable to handle the request"],
+    [
+      503,
+      'the server is currently unable to handle the request',
+      "can't do it now (503): the server is currently unable to handle the request",
+    ],
     [401, 'Unauthorized', 'does not know these credentials; give others with --kubeconfig or --context'],
   ])('where the API server answers %i', async (status, message, sentence) => {
-    const server = createServer((_request, response) => response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })));
+    const server = createServer((_request, response) =>
+      response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })),
+    );
     await once(server.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
     const stderr = `error: the Kubernetes API server at ${url} ${sentence}\n`;
-    expect(await drover(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({ code: 1, signal: null, stdout: '', stderr });
+    expect(await drover(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({
+      code: 1,
+      signal: null,
+      stdout: '',
+      stderr,
+    });
   });
 
   test('where Temporal is away', async () => {
@@ -195,12 +253,17 @@ describe('an older Node', () => {
   /** Makes this Node say that it is 20: what is started from there says what it is. */
   const old =
     'data:text/javascript,' +
-    encodeURIComponent("Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })");
+    encodeURIComponent(
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })",
+    );
   const runOld = (bin: string, args: string[], env: NodeJS.ProcessEnv = nowhere) =>
     spawn(process.execPath, ['--import', old, bin, ...args], { env });
 
   test("gives way to the clone's own, which gets the arguments and gives its output and exit code", async () => {
-    const [passed, failed] = await Promise.all([outcomeOf(runOld(BIN, ['--version'])), outcomeOf(runOld(BIN, ['gett']))]);
+    const [passed, failed] = await Promise.all([
+      outcomeOf(runOld(BIN, ['--version'])),
+      outcomeOf(runOld(BIN, ['gett'])),
+    ]);
     expect(passed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string, stderr: '' });
     expect(failed).toMatchObject({ code: 2, stderr: "error: unknown command 'gett'; did you mean get?\n" });
   });

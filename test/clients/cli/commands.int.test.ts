@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { askedByStamp, askerOf } from '../../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../../api/names.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { KubeObject } from '../../../api/objects.ts';
-import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
@@ -38,10 +38,17 @@ const WEB = 'virtualmachinepool.drover.dev/web';
 describe('apply', () => {
   test('says what it made, changed, and left', async () => {
     const namespace = await fleet().namespace();
-    expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
+    expect(await applied(namespace, manifest('web'))).toMatchObject({
+      code: 0,
+      stdout: `${WEB} created\n`,
+      stderr: '',
+    });
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
     expect(await applied(namespace, manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} unchanged\n` });
-    expect(await applied(namespace, manifest('web', { replicas: 3 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
+    expect(await applied(namespace, manifest('web', { replicas: 3 }))).toMatchObject({
+      code: 0,
+      stdout: `${WEB} configured\n`,
+    });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   });
 
@@ -60,7 +67,10 @@ describe('apply', () => {
 
   test('writes nothing where one of many manifests is wrong, whether drover finds it or the server', async () => {
     const namespace = await fleet().namespace();
-    const typo = await applied(namespace, `${manifest('web')}\n---\n${manifest('db', { replicas: undefined, replica: 3 })}`);
+    const typo = await applied(
+      namespace,
+      `${manifest('web')}\n---\n${manifest('db', { replicas: undefined, replica: 3 })}`,
+    );
     expect(typo).toMatchObject({ code: 1, stdout: '' });
     expect(typo.stderr).toMatch(/^error: standard input:3 \(document 2\): spec\.replica: .*did you mean replicas\?\n$/);
     const elsewhere = JSON.stringify({
@@ -72,7 +82,11 @@ describe('apply', () => {
       { ...env(), KUBECONFIG: inNamespace(namespace) },
       `${manifest('web')}\n---\n${elsewhere}`,
     );
-    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: 'error: standard input:3: namespaces "nowhere" not found\n' });
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'error: standard input:3: namespaces "nowhere" not found\n',
+    });
     expect(await fleet().kube.list(VirtualMachinePools, { namespace })).toMatchObject({ items: [] });
   });
 
@@ -81,7 +95,9 @@ describe('apply', () => {
     const template = { spec: { runStrategy: 'Halted', template: { spec: { domian: {}, domain: { devices: {} } } } } };
     const refused = await applied(namespace, manifest('web', { template }));
     expect(refused).toMatchObject({ code: 1, stdout: '' });
-    expect(refused.stderr).toMatch(/^error: standard input:1: no VM can be made from spec\.template of pool web: .*domian.*\n$/);
+    expect(refused.stderr).toMatch(
+      /^error: standard input:1: no VM can be made from spec\.template of pool web: .*domian.*\n$/,
+    );
     expect(await fleet().pool(namespace, 'web')).toBeUndefined();
     expect(await applied(namespace, manifest('web', { template }), '--no-vm-check')).toMatchObject({ code: 0 });
   });
@@ -128,7 +144,10 @@ describe('apply', () => {
     expect(await by('ann', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
     expect(await askedBy()).toBe('ann');
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
-    expect(await by('ben', manifest('web'), '--dry-run')).toMatchObject({ stdout: `${WEB} unchanged (server dry run)\n`, stderr: '' });
+    expect(await by('ben', manifest('web'), '--dry-run')).toMatchObject({
+      stdout: `${WEB} unchanged (server dry run)\n`,
+      stderr: '',
+    });
     expect(await by('ben', manifest('web'))).toMatchObject({ stdout: `${WEB} unchanged\n` });
     expect(await by('ben', manifest('web', { replicas: 1 }))).toMatchObject({ stdout: `${WEB} configured\n` });
     expect(await askedBy()).toBe('ann');
@@ -140,7 +159,8 @@ describe('apply', () => {
     expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
     expect(await askedBy()).toBe('ben');
 
-    // By other means somebody else has become the last one who asked, and now nobody has to take over their field by force.
+    // By other means somebody else has become the last one who asked, and now nobody has to take over their field by
+    // force.
     const annotations = { [ASKED_BY_ANNOTATION]: askedByStamp('cleo', revisionOf(runningTemplate)) };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
     expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
@@ -276,13 +296,19 @@ describe('scale', () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 1 });
     const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
-    expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} scaled (server dry run)\n` });
+    expect(await scale('--replicas', '3', '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} scaled (server dry run)\n`,
+    });
     expect(await scale('--replicas', '3', '--current-replicas', '2')).toMatchObject({
       code: 1,
       stderr: 'error: pool web is meant to have 1 VM, not 2: left as it is\n',
     });
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(1);
-    expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
+    expect(await scale('--replicas', '3', '--current-replicas', '1')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} scaled\n`,
+    });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   });
 });
@@ -307,10 +333,14 @@ describe('a description', () => {
     expect(stdout).toMatch(/^ {2}maxUnavailable: 10%$/m);
     expect(stdout).toMatch(/^States: +Running 2$/m);
     expect(stdout).toContain(`pool/default/${namespace}/web`);
-    expect(stdout).toContain(`${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`);
+    expect(stdout).toContain(
+      `${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`,
+    );
     expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
     // kubectl sorts Events by their last timestamp, and tells their age by it.
-    const { items } = await fleet().kube.list<KubeObject & { deprecatedLastTimestamp?: string | null }>(Events, { namespace });
+    const { items } = await fleet().kube.list<KubeObject & { deprecatedLastTimestamp?: string | null }>(Events, {
+      namespace,
+    });
     expect(items.filter(({ deprecatedLastTimestamp }) => !deprecatedLastTimestamp)).toEqual([]);
   });
 
@@ -371,7 +401,10 @@ describe('delete', () => {
       code: 1,
       stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
     });
-    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+    expect(await drover('delete', 'pool', 'web', '-n', namespace, '--ignore-not-found')).toMatchObject({
+      code: 0,
+      stdout: '',
+    });
   });
 
   test('with -f takes the pools that manifests name, and tells of those that are not there', async () => {
@@ -411,13 +444,18 @@ describe('delete', () => {
     const finalizers = [...(pool.metadata.finalizers ?? []), 'example.com/held'];
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers } });
     const outcome = await drover('delete', 'pool', 'web', '-n', namespace, '--timeout', '1s');
-    expect(outcome).toMatchObject({ code: 1, stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n' });
+    expect(outcome).toMatchObject({
+      code: 1,
+      stderr: 'error: still there after 1 s: pool web; drover goes on taking it down\n',
+    });
     expect(await drover('delete', 'pool', 'web', '-n', namespace, '--wait=false')).toMatchObject({ code: 0 });
     expect(await applied(namespace, manifest('web'), '--force-conflicts')).toMatchObject({
       code: 0,
       stderr: 'pool web is being deleted, and what was applied goes with it: apply it again when it is gone\n',
     });
-    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { finalizers: null } });
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', {
+      metadata: { finalizers: null },
+    });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
   });
 });
@@ -432,7 +470,12 @@ describe('the embedded stack', () => {
 
   test('is used without a remark where it is named, whatever the environment says', async () => {
     needs('an embedded stack');
-    const elsewhere = { ...nowhere, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_API_KEY: 'of-another' };
+    const elsewhere = {
+      ...nowhere,
+      KUBECONFIG: '/nonexistent',
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      TEMPORAL_API_KEY: 'of-another',
+    };
     expect(await run(['setup', '--state', fleet().stack.state], elsewhere)).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -449,17 +492,35 @@ const own = (): NodeJS.ProcessEnv => ({ ...nowhere, DROVER_STATE: fleet().stack.
 /** The stack's kubeconfig with another namespace in its context. */
 function inNamespace(namespace: string): string {
   const file = join(fleet().stack.state, `kubeconfig-${namespace}`);
-  writeFileSync(file, readFileSync(fleet().stack.kubeconfig, 'utf8').replace('namespace: default', `namespace: ${namespace}`));
+  writeFileSync(
+    file,
+    readFileSync(fleet().stack.kubeconfig, 'utf8').replace('namespace: default', `namespace: ${namespace}`),
+  );
   return file;
 }
 
 const aClaim = (namespace: string, number: number, poolUid: string): Promise<unknown> => {
-  const mark = keptDiskMark({ pool: 'web', poolUid, number, disk: 'data', revision: '0123456789', identity: 'x', size: '1Gi', keptBy: 'scale-in', keptAt: `2026-01-0${number}T00:00:00Z` });
+  const mark = keptDiskMark({
+    pool: 'web',
+    poolUid,
+    number,
+    disk: 'data',
+    revision: '0123456789',
+    identity: 'x',
+    size: '1Gi',
+    keptBy: 'scale-in',
+    keptAt: `2026-01-0${number}T00:00:00Z`,
+  });
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
-  return fleet().kube.create(PersistentVolumeClaims, { metadata: { namespace, name: `data-${number}`, ...mark }, spec });
+  return fleet().kube.create(PersistentVolumeClaims, {
+    metadata: { namespace, name: `data-${number}`, ...mark },
+    spec,
+  });
 };
 const claims = async (namespace: string): Promise<string[]> =>
-  (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata: { name } }) => name);
+  (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata: { name } }) => name);
 
 describe('disks', () => {
   test('that VMs have left are listed, given to another pool of the name, and deleted; those in use are not', async () => {
@@ -474,22 +535,43 @@ describe('disks', () => {
     const in_ = ['-n', namespace];
     const [header, ...rows] = await lines('get', 'disks', ...in_);
     expect(header!.split(/\s+/)).toEqual(['NAME', 'POOL', 'NUMBER', 'SIZE', 'REVISION', 'KEPT', 'AGE']);
-    expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual([2, 3, 4].map((number) => [`data-${number}`, 'web', String(number), '1Gi', '0123456789']));
+    expect(rows.map((row) => row.split(/\s+/).slice(0, 5))).toEqual(
+      [2, 3, 4].map((number) => [`data-${number}`, 'web', String(number), '1Gi', '0123456789']),
+    );
     expect(await lines('get', 'disks', '--pool', 'db', ...in_)).toEqual([]);
-    expect(await lines('get', 'disks', '--pool', 'web', '-o', 'name', ...in_)).toEqual([2, 3, 4].map((number) => `persistentvolumeclaim/data-${number}`));
+    expect(await lines('get', 'disks', '--pool', 'web', '-o', 'name', ...in_)).toEqual(
+      [2, 3, 4].map((number) => `persistentvolumeclaim/data-${number}`),
+    );
 
-    expect(await drover('disks', 'prune', ...in_)).toMatchObject({ code: 2, stderr: expect.stringContaining('which kept disks?') });
-    expect(await drover('disks', 'prune', 'data-1', ...in_)).toMatchObject({ code: 1, stderr: expect.stringContaining('data-1: no kept disk of namespace') });
-    expect(await lines('disks', 'prune', '--orphaned', '--dry-run', ...in_)).toEqual(['persistentvolumeclaim/data-3 deleted (server dry run)', 'persistentvolumeclaim/data-4 deleted (server dry run)']);
+    expect(await drover('disks', 'prune', ...in_)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('which kept disks?'),
+    });
+    expect(await drover('disks', 'prune', 'data-1', ...in_)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('data-1: no kept disk of namespace'),
+    });
+    expect(await lines('disks', 'prune', '--orphaned', '--dry-run', ...in_)).toEqual([
+      'persistentvolumeclaim/data-3 deleted (server dry run)',
+      'persistentvolumeclaim/data-4 deleted (server dry run)',
+    ]);
     expect(await claims(namespace)).toHaveLength(4);
-    expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual(['persistentvolumeclaim/data-3 is kept for pool web']);
+    expect(await lines('disks', 'adopt', '--pool', 'web', 'data-3', ...in_)).toEqual([
+      'persistentvolumeclaim/data-3 is kept for pool web',
+    ]);
     expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
     // Of the one whose VM is there the worker has taken the mark: it is no kept disk, whatever becomes of the VM.
-    await until(async () => expect(keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata)).toBeNull());
+    await until(async () =>
+      expect(
+        keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata),
+      ).toBeNull(),
+    );
     const gone = await drover('delete', 'pool', 'web', ...in_);
     expect(gone).toMatchObject({ code: 0, stderr: expect.stringContaining('pool web: 2 kept disks stay') });
-    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual([2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`));
+    expect(await lines('disks', 'prune', '--all', ...in_)).toEqual(
+      [2, 3].map((number) => `persistentvolumeclaim/data-${number} deleted`),
+    );
     expect(await claims(namespace)).toEqual(['data-1']);
   });
 });

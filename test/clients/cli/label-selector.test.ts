@@ -8,7 +8,10 @@ test.each<[string, LabelSelector]>([
   ['app=web', { matchLabels: { app: 'web' } }],
   ['app==web', { matchLabels: { app: 'web' } }],
   ['app=', { matchLabels: { app: '' } }],
-  [' app = web , tier != db ', { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['db'] }] }],
+  [
+    ' app = web , tier != db ',
+    { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['db'] }] },
+  ],
   ['app', { matchExpressions: [{ key: 'app', operator: 'Exists' }] }],
   ['!app', { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }],
   ['example.com/app in (a, b)', { matchExpressions: [{ key: 'example.com/app', operator: 'In', values: ['a', 'b'] }] }],
@@ -29,7 +32,10 @@ test.each([
   ['app in a,b', 'values stand in parentheses, as in size in (s,m)'],
   ['app in (a,b', 'a "(" has no ")"'],
   ['a/b/c=d', '"a/b/c" is no label key such as app or example.com/app'],
-  ['app=-web', '"-web" is no label\'s value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends'],
+  [
+    'app=-web',
+    '"-web" is no label\'s value: at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends',
+  ],
 ])('%j is none', (text, why) => {
   const sentence = `${JSON.stringify(text)} is no label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
   expect(() => labelSelectorOf(text)).toThrow(new RangeError(sentence));
@@ -46,12 +52,22 @@ const requirement: fc.Arbitrary<{ text: string; key: string; holds: (label: Labe
   fc.record({ key, value, sign: fc.constantFrom('=', '==', ' = ') }).map(({ key, value, sign }) => {
     return { text: `${key}${sign}${value}`, key, holds: (label: Label) => label === value };
   }),
-  fc.record({ key, value }).map(({ key, value }) => ({ text: `${key}!=${value}`, key, holds: (label: Label) => label !== value })),
+  fc
+    .record({ key, value })
+    .map(({ key, value }) => ({ text: `${key}!=${value}`, key, holds: (label: Label) => label !== value })),
   fc.record({ key, values }).map(({ key, values }) => {
-    return { text: `${key} in (${values.join(', ')})`, key, holds: (label: Label) => label !== undefined && values.includes(label) };
+    return {
+      text: `${key} in (${values.join(', ')})`,
+      key,
+      holds: (label: Label) => label !== undefined && values.includes(label),
+    };
   }),
   fc.record({ key, values }).map(({ key, values }) => {
-    return { text: `${key} notin (${values.join(',')})`, key, holds: (label: Label) => label === undefined || !values.includes(label) };
+    return {
+      text: `${key} notin (${values.join(',')})`,
+      key,
+      holds: (label: Label) => label === undefined || !values.includes(label),
+    };
   }),
   key.map((key) => ({ text: key, key, holds: (label: Label) => label !== undefined })),
   key.map((key) => ({ text: `! ${key}`, key, holds: (label: Label) => label === undefined })),

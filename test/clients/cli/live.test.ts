@@ -2,7 +2,10 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { Live } from '../../../clients/cli/live.ts';
 
-function stream(terminal: { columns: number; rows: number } | undefined): { stream: NodeJS.WriteStream; written: () => string } {
+function stream(terminal: { columns: number; rows: number } | undefined): {
+  stream: NodeJS.WriteStream;
+  written: () => string;
+} {
   const through = new PassThrough();
   let written = '';
   through.on('data', (chunk: Buffer) => (written += chunk.toString()));

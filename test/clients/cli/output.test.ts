@@ -1,6 +1,14 @@
-import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';
-import { ageOf, nameOf, plain, serialize, shortDuration, table, withoutManagedFields } from '../../../clients/cli/output.ts';
+import { parse } from 'yaml';
+import {
+  ageOf,
+  nameOf,
+  plain,
+  serialize,
+  shortDuration,
+  table,
+  withoutManagedFields,
+} from '../../../clients/cli/output.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -64,7 +72,8 @@ describe('a table', () => {
   });
 });
 
-test('a text for the terminal loses its control characters', () => expect(plain('\u0007ring\r\n\u009Bx')).toBe(' ring x'));
+test('a text for the terminal loses its control characters', () =>
+  expect(plain('\u0007ring\r\n\u009Bx')).toBe(' ring x'));
 
 describe('objects for a program', () => {
   const pool = {
@@ -76,7 +85,9 @@ describe('objects for a program', () => {
   test('are named as kubectl names them', async () => {
     expect(nameOf(pool)).toBe('virtualmachinepool.drover.dev/web');
     expect(nameOf({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } })).toBe('secret/s');
-    expect(await serialize([pool, pool], 'name')).toBe('virtualmachinepool.drover.dev/web\nvirtualmachinepool.drover.dev/web');
+    expect(await serialize([pool, pool], 'name')).toBe(
+      'virtualmachinepool.drover.dev/web\nvirtualmachinepool.drover.dev/web',
+    );
   });
 
   test('are one object, or a List of many', async () => {

@@ -17,7 +17,10 @@ test('a pool that no worker has touched waits to be taken up', async () => {
 });
 
 test('a pool that has a status has lost its workflow', async () => {
-  expect(await readProgress(withoutWorkflow, poolWith({}))).toMatchObject({ known: false, why: expect.stringContaining('no workflow leads it now') });
+  expect(await readProgress(withoutWorkflow, poolWith({}))).toMatchObject({
+    known: false,
+    why: expect.stringContaining('no workflow leads it now'),
+  });
 });
 
 test('an answer from before the pool was taken up says nothing of the pool as it is now', () => {

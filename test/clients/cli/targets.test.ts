@@ -35,7 +35,8 @@ test('durations, counts and choices are read strictly', () => {
   ]);
   for (const wrong of ['', 'soon', '90', '5 m', '-5s', '5x']) expect(() => duration(wrong)).toThrow('Give a duration');
   expect([count('0'), count('2147483647')]).toEqual([0, 2_147_483_647]);
-  for (const wrong of ['', '-1', '1.5', '1e3', '0x10', '2147483648']) expect(() => count(wrong)).toThrow('Give a whole number');
+  for (const wrong of ['', '-1', '1.5', '1e3', '0x10', '2147483648'])
+    expect(() => count(wrong)).toThrow('Give a whole number');
   expect([yesOrNo('true'), yesOrNo('false')]).toEqual([true, false]);
   expect(() => yesOrNo('maybe')).toThrow('Give true or false');
 });

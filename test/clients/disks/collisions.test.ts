@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
 import { collisionsAmong } from '../../../clients/disks/collisions.ts';
 import type { Pool } from '../../../clients/pools/objects.ts';
-import type { Stored } from '../../../api/objects.ts';
 import { poolWith, templateOf } from '../rollout/pools.ts';
 
 const withDisk = (name: string, disk: string, uid = name): Stored<Pool> => {
-  const pool = poolWith({ spec: { template: templateOf(1, { dataVolumeTemplates: [{ metadata: { name: disk }, spec: {} }] }) } });
+  const pool = poolWith({
+    spec: { template: templateOf(1, { dataVolumeTemplates: [{ metadata: { name: disk }, spec: {} }] }) },
+  });
   return { ...pool, metadata: { ...pool.metadata, name, uid } };
 };
 
@@ -14,9 +16,14 @@ test('a pool whose disks would have the names of those of another is told, be th
   const toldOf = (name: string, other: string) =>
     `pool ${name}: pool ${other} of this namespace has a dataVolumeTemplate of the same name: ${rule}`;
   expect(collisionsAmong([withDisk('a', 'root')], [withDisk('b', 'root')])).toEqual([toldOf('a', 'b')]);
-  expect(collisionsAmong([withDisk('a', 'root'), withDisk('b', 'root')], [])).toEqual([toldOf('a', 'b'), toldOf('b', 'a')]);
+  expect(collisionsAmong([withDisk('a', 'root'), withDisk('b', 'root')], [])).toEqual([
+    toldOf('a', 'b'),
+    toldOf('b', 'a'),
+  ]);
 });
 
 test('a pool is no rival of itself, whatever UID a dry run gives it, nor of pools with other disks', () => {
-  expect(collisionsAmong([withDisk('a', 'root', 'dry-run')], [withDisk('a', 'root'), withDisk('b', 'data')])).toEqual([]);
+  expect(collisionsAmong([withDisk('a', 'root', 'dry-run')], [withDisk('a', 'root'), withDisk('b', 'data')])).toEqual(
+    [],
+  );
 });

@@ -16,7 +16,10 @@ test.each([
   [['heal', 'skip', 'pool/web'], 'which VMs of pool web? Give their names'],
   [['heal', 'skip', 'vm', 'web-1'], '"vm" is no kind that this command takes; did you mean pool?'],
   [['heal', 'skip', 'pool', 'web', 'web_1'], '"web_1" is no name of an object: those have a-z, 0-9, - and . in them'],
-  [['heal', 'pause', 'pool', 'web', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
+  [
+    ['heal', 'pause', 'pool', 'web', '--reason', ' '],
+    "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",
+  ],
 ])('%j is wrong usage', async (args, sentence) => {
   expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -32,17 +32,26 @@ test.each([
   ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
   ['resume what goes on', resume, {}, /^nobody has paused the healing of pool web: nothing to resume$/],
   ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
-] as [string, HealControl, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) => expect(() => control.check(viewOf(said))).toThrow(words));
+] as [string, HealControl, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+  expect(() => control.check(viewOf(said))).toThrow(words),
+);
 
 test('one may pause what goes on, and resume what is paused', () => {
   expect(() => pause.check(viewOf({}))).not.toThrow();
   expect(() => resume.check(viewOf(paused))).not.toThrow();
-  expect([pause.isTaken(viewOf({})), pause.isTaken(viewOf(paused)), resume.isTaken(viewOf(paused)), resume.isTaken(viewOf({}))]).toEqual([false, true, false, true]);
+  expect([
+    pause.isTaken(viewOf({})),
+    pause.isTaken(viewOf(paused)),
+    resume.isTaken(viewOf(paused)),
+    resume.isTaken(viewOf({})),
+  ]).toEqual([false, true, false, true]);
 });
 
 test('a pool without autohealing cannot be asked, except for cycles that still go on', () => {
   const off = { spec: { autohealing: undefined } };
-  expect(() => checkHeals(healingPool(off))).toThrow('pool web has no autohealing: `autohealing: {}` in its spec turns it on');
+  expect(() => checkHeals(healingPool(off))).toThrow(
+    'pool web has no autohealing: `autohealing: {}` in its spec turns it on',
+  );
   expect(() => checkHeals(healingPool({ ...off, healing: { cycles: [cycle()] } }))).not.toThrow();
   expect(() => checkHeals(healingPool())).not.toThrow();
 });
@@ -58,25 +67,53 @@ const waiting: Said = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
 test.each([
   ['the delay goes on', 'healNow', waiting, waiting, false],
   ['the new VM is made', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Provisioning' })] } }, true],
-  ['the next attempt waits', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Waiting', attempt: 2 })] } }, true],
+  [
+    'the next attempt waits',
+    'healNow',
+    waiting,
+    { healing: { cycles: [cycle({ phase: 'Waiting', attempt: 2 })] } },
+    true,
+  ],
   ['the cycle is over', 'healNow', waiting, { healing: {} }, true],
   ['it does not wait', 'healNow', { healing: { cycles: [cycle()] } }, { healing: { cycles: [cycle()] } }, true],
   ['the cycle goes on', 'healSkip', waiting, waiting, false],
   ['the cycle is over', 'healSkip', waiting, { healing: {} }, true],
-  ['a cycle that the status did not know is over', 'healSkip', {}, { healing: { spent: [spent({ end: 'Skipped' })] } }, true],
-  ['the status knows nothing of it yet', 'healSkip', { healing: { spent: [spent()] } }, { healing: { spent: [spent()] } }, false],
-] as [string, CycleSignal, Said, Said, boolean][])('where %s, %s of %j has been taken with %j: %s', (_what, signal, before, now, is) =>
-  expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is));
+  [
+    'a cycle that the status did not know is over',
+    'healSkip',
+    {},
+    { healing: { spent: [spent({ end: 'Skipped' })] } },
+    true,
+  ],
+  [
+    'the status knows nothing of it yet',
+    'healSkip',
+    { healing: { spent: [spent()] } },
+    { healing: { spent: [spent()] } },
+    false,
+  ],
+] as [string, CycleSignal, Said, Said, boolean][])(
+  'where %s, %s of %j has been taken with %j: %s',
+  (_what, signal, before, now, is) => expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is),
+);
 
 test('a guest that has yet to stop is waited for all the same, and that is said', () => {
   const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
   expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its guest');
-  expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual(['does not wait any more', 'skipped']);
+  expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual([
+    'does not wait any more',
+    'skipped',
+  ]);
 });
 
 test('what holds for a VM is said in words', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');
-  const view = viewOf({ healing: { cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })], spent: [spent({ end: 'Skipped', why: 'by ada' })] } });
+  const view = viewOf({
+    healing: {
+      cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })],
+      spent: [spent({ end: 'Skipped', why: 'by ada' })],
+    },
+  });
   expect(cycleInWords(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
   expect(cycleInWords(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
   const before = viewOf({ healing: { cycles: [], spent: [spent({ end: 'Skipped', why: 'by ada', attempts: 0 })] } });
@@ -86,7 +123,10 @@ test('what holds for a VM is said in words', () => {
 
 /** As drover tells of so many VMs that wait, each with these words of KubeVirt's. */
 const viewWith = (count: number, words: string) => {
-  const sick = Array.from({ length: count }, (_, index) => `web-${index + 1} is sick (${words}): others are healed first`);
+  const sick = Array.from(
+    { length: count },
+    (_, index) => `web-${index + 1} is sick (${words}): others are healed first`,
+  );
   const spared = ['web-99 is not replaced: its node is away'];
   const told = { state: noHealing, suspended: null, waits: shortened(sick, 20), spared };
   return viewOf({ conditions: healingConditions(healingPool() as never, told, '') });
@@ -95,7 +135,9 @@ const viewWith = (count: number, words: string) => {
 describe('of a VM that no cycle is under way of', () => {
   test('it is said what it waits for, whatever words there are in that', () => {
     const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
-    expect(why).toMatch(/^no replacement of vm web-2 has begun: web-2 is sick \(no image, no disk, really\): others are /);
+    expect(why).toMatch(
+      /^no replacement of vm web-2 has begun: web-2 is sick \(no image, no disk, really\): others are /,
+    );
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
@@ -103,7 +145,9 @@ describe('of a VM that no cycle is under way of', () => {
     const [few, many, long] = [viewWith(2, 'x'), viewWith(25, 'x'), viewWith(20, 'x'.repeat(128))];
     expect(noCycleInWords(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();
-    expect(noCycleInWords(many, 'web-23')).toMatch(/waits for one is not known: the status of pool web leaves out 5 of the /);
+    expect(noCycleInWords(many, 'web-23')).toMatch(
+      /waits for one is not known: the status of pool web leaves out 5 of the /,
+    );
     expect(whyNoCycle(long, 'web-20')).toBeNull();
     expect(noCycleInWords(long, 'web-20')).toMatch(/whether it waits for one is not known/);
   });

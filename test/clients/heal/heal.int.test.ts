@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import type { KubeObject } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { HealView } from '../../../clients/heal/view.ts';
 import type { Action } from '../../../clients/history/actions.ts';
-import type { VirtualMachine } from '../../../simulator/types.ts';
-import type { KubeObject } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { orNothing } from '../../../kubernetes/errors.ts';
+import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { withFastStarts } from '../../integration/healing/healings.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
@@ -19,7 +19,11 @@ const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER
 /** A pool whose VMs are healed after a delay that no test waits for. */
 async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
   const namespace = await fleet().namespace();
-  const autohealing = { startupFailureThreshold: 2, backoff: { initial: '1h', max: '1h', jitter: 0 }, preserveStorage: false };
+  const autohealing = {
+    startupFailureThreshold: 2,
+    backoff: { initial: '1h', max: '1h', jitter: 0 },
+    preserveStorage: false,
+  };
   await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate, autohealing, ...spec });
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 3 }));
   return namespace;
@@ -30,7 +34,8 @@ const healIn =
   (...words: string[]): Promise<Outcome> =>
     run(['heal', ...words, '-n', namespace], env());
 
-const viewIn = async (namespace: string): Promise<HealView> => JSON.parse((await healIn(namespace)('status', 'pool', 'web', '-o', 'json')).stdout) as HealView;
+const viewIn = async (namespace: string): Promise<HealView> =>
+  JSON.parse((await healIn(namespace)('status', 'pool', 'web', '-o', 'json')).stdout) as HealView;
 
 /** Makes every start of one VM fail, as long as that VM is there. */
 async function makeFail(namespace: string, name: string): Promise<void> {
@@ -43,7 +48,10 @@ async function makeFail(namespace: string, name: string): Promise<void> {
 async function endGuest(namespace: string, name: string): Promise<void> {
   // KubeVirt may start it as it was until it has taken notice.
   await until(async () => {
-    const { metadata, status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, { namespace, name });
+    const { metadata, status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, {
+      namespace,
+      name,
+    });
     expect(status?.desiredGeneration).toBe(metadata.generation);
   });
   await orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
@@ -52,7 +60,11 @@ async function endGuest(namespace: string, name: string): Promise<void> {
 /** Resolves once the replacement of the VM, which fails, waits for its delay. */
 async function breakUntilWaiting(namespace: string, name: string): Promise<void> {
   await makeFail(namespace, name);
-  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.healing?.cycles).toMatchObject([{ vm: name, phase: 'Waiting' }]));
+  await until(async () =>
+    expect((await fleet().pool(namespace, 'web'))?.status?.healing?.cycles).toMatchObject([
+      { vm: name, phase: 'Waiting' },
+    ]),
+  );
 }
 
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
@@ -60,18 +72,35 @@ const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as 
 test('a person sees a VM that is being replaced, pauses that, hurries it, and leaves another', async () => {
   const namespace = await aPool();
   const heal = healIn(namespace);
-  expect(await heal('status')).toMatchObject({ code: 0, stderr: '', stdout: `${namespace}/web\n  NothingToHeal: nothing to heal\n` });
+  expect(await heal('status')).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: `${namespace}/web\n  NothingToHeal: nothing to heal\n`,
+  });
 
   await breakUntilWaiting(namespace, 'web-2');
-  expect(await viewIn(namespace)).toMatchObject({ autohealing: true, phase: 'ReplacingVms', waits: [], untold: 0, cycles: [{ vm: 'web-2', attempt: 1, nextAt: matching(/Z$/) }] });
-  expect((await heal('status', 'pool/web')).stdout).toMatch(/^ {2}VM +ATTEMPT .*\n {2}web-2 +1 +Waiting +in \d+m \(\S+Z\) +\d+s +\S/m);
+  expect(await viewIn(namespace)).toMatchObject({
+    autohealing: true,
+    phase: 'ReplacingVms',
+    waits: [],
+    untold: 0,
+    cycles: [{ vm: 'web-2', attempt: 1, nextAt: matching(/Z$/) }],
+  });
+  expect((await heal('status', 'pool/web')).stdout).toMatch(
+    /^ {2}VM +ATTEMPT .*\n {2}web-2 +1 +Waiting +in \d+m \(\S+Z\) +\d+s +\S/m,
+  );
 
   expect(await heal('pause', 'pool', 'web', '--reason', 'lunch')).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: matching(/^virtualmachinepool\.drover\.dev\/web healing paused\n.*\n {2}paused by ada@desk \d+s ago: lunch\n/),
+    stdout: matching(
+      /^virtualmachinepool\.drover\.dev\/web healing paused\n.*\n {2}paused by ada@desk \d+s ago: lunch\n/,
+    ),
   });
-  expect(await heal('pause', 'pool', 'web')).toMatchObject({ code: 1, stderr: matching(/^error: the healing of pool web is already paused, by ada@desk \d+s ago: lunch\n$/) });
+  expect(await heal('pause', 'pool', 'web')).toMatchObject({
+    code: 1,
+    stderr: matching(/^error: the healing of pool web is already paused, by ada@desk \d+s ago: lunch\n$/),
+  });
 
   // In spite of the pause: a person has asked.
   expect(await heal('now', 'pool', 'web', 'web-2', '--reason', 'fixed')).toMatchObject({
@@ -79,22 +108,36 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
     stderr: '',
     stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 does not wait any more\n {2}\S/),
   });
-  await until(async () => expect(await viewIn(namespace)).toMatchObject({ cycles: [], spent: [{ vm: 'web-2', attempts: 1, end: 'Healed' }] }));
-  expect(await heal('resume', 'pool', 'web')).toMatchObject({ code: 0, stdout: matching(/healing resumed\n {2}NothingToHeal: nothing to heal\n$/) });
-  expect(await heal('resume', 'pool', 'web')).toMatchObject({ code: 1, stderr: 'error: nobody has paused the healing of pool web: nothing to resume\n' });
+  await until(async () =>
+    expect(await viewIn(namespace)).toMatchObject({ cycles: [], spent: [{ vm: 'web-2', attempts: 1, end: 'Healed' }] }),
+  );
+  expect(await heal('resume', 'pool', 'web')).toMatchObject({
+    code: 0,
+    stdout: matching(/healing resumed\n {2}NothingToHeal: nothing to heal\n$/),
+  });
+  expect(await heal('resume', 'pool', 'web')).toMatchObject({
+    code: 1,
+    stderr: 'error: nobody has paused the healing of pool web: nothing to resume\n',
+  });
 
   await breakUntilWaiting(namespace, 'web-3');
   // One that has no cycle stops nothing of the other.
   expect(await heal('skip', 'pool', 'web', 'web-3', 'web-1', '--reason', 'why not')).toMatchObject({
     code: 1,
-    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/),
-    stderr: 'error: no replacement of vm web-1 is under way, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
+    stdout: matching(
+      /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/,
+    ),
+    stderr:
+      'error: no replacement of vm web-1 is under way, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
   });
 
-  const history = async (): Promise<Action[]> => JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
+  const history = async (): Promise<Action[]> =>
+    JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
   // Temporal's lists come a moment after what they list.
   await until(async () => {
-    const told = (await history()).filter(({ action }) => action.startsWith('heal')).map(({ action, vms, end, askedBy }) => [action, vms.join(), end, askedBy]);
+    const told = (await history())
+      .filter(({ action }) => action.startsWith('heal'))
+      .map(({ action, vms, end, askedBy }) => [action, vms.join(), end, askedBy]);
     expect(told).toEqual([
       ['heal', 'web-2', 'Healed', 'drover'],
       ['heal pause', '', 'Asked', 'ada@desk'],
@@ -104,7 +147,9 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
       ['heal skip', 'web-3', 'Asked', 'ada@desk'],
     ]);
   });
-  const ofVm = JSON.parse((await run(['history', 'vm', 'web-2', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
+  const ofVm = JSON.parse(
+    (await run(['history', 'vm', 'web-2', '-n', namespace, '-o', 'json'], env())).stdout,
+  ) as Action[];
   expect(ofVm.map(({ action, vms, end }) => [action, vms.join(), end])).toEqual([
     ['create', 'web-2', 'Done'],
     ['heal', 'web-2', 'Healed'],
@@ -136,7 +181,14 @@ test('a VM that is still being removed is hurried, once its cycle has heard of i
 });
 
 test('a VM that was given up is healed again when a person asks', async () => {
-  const namespace = await aPool({ autohealing: { startupFailureThreshold: 2, maxAttempts: 1, backoff: { initial: '1h', max: '1h', jitter: 0 }, preserveStorage: false } });
+  const namespace = await aPool({
+    autohealing: {
+      startupFailureThreshold: 2,
+      maxAttempts: 1,
+      backoff: { initial: '1h', max: '1h', jitter: 0 },
+      preserveStorage: false,
+    },
+  });
   const heal = healIn(namespace);
   await breakUntilWaiting(namespace, 'web-2');
   // The VM that is made anew is no better.
@@ -148,13 +200,19 @@ test('a VM that was given up is healed again when a person asks', async () => {
   await until(async () => expect(await viewIn(namespace)).toMatchObject({ spent: [{ vm: 'web-2', end: 'GivenUp' }] }));
   expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
     code: 1,
-    stderr: matching(/^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/),
+    stderr: matching(
+      /^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/,
+    ),
   });
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 0,
-    stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted anew \(given up after 1 replacement: /),
+    stdout: matching(
+      /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted anew \(given up after 1 replacement: /,
+    ),
   });
-  await until(async () => expect(await viewIn(namespace)).toMatchObject({ cycles: [{ vm: 'web-2', attempt: 1, phase: 'Waiting' }] }));
+  await until(async () =>
+    expect(await viewIn(namespace)).toMatchObject({ cycles: [{ vm: 'web-2', attempt: 1, phase: 'Waiting' }] }),
+  );
 });
 
 test('a VM that is sick and has to wait is told with what it waits for', async () => {
@@ -164,15 +222,27 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   await makeFail(namespace, 'web-1');
   await until(async () => expect((await viewIn(namespace)).waits).toEqual([matching(/^web-1 is sick/)]));
   for (const command of ['now', 'skip']) {
-    expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({ code: 1, stderr: matching(/^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/) });
+    expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({
+      code: 1,
+      stderr: matching(
+        /^error: no replacement of vm web-1 has begun: web-1 is sick \(\d+ starts in a row have failed.*\): healing is paused\n$/,
+      ),
+    });
   }
-  const unschedulable = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } } };
+  const unschedulable = {
+    spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } },
+  };
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
   await endGuest(namespace, 'web-2');
   const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
   await until(async () => expect((await viewIn(namespace)).waits).toContain(`web-2 is not replaced: ${waits}`));
-  expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({ code: 1, stderr: `error: vm web-2 is not replaced: ${waits}\n` });
-  expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(/^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByPerson: by ada@desk$/m);
+  expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
+    code: 1,
+    stderr: `error: vm web-2 is not replaced: ${waits}\n`,
+  });
+  expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(
+    /^ {2}Healing: Waiting: web-1 is sick .*\n {2}HealingSuspended: PausedByPerson: by ada@desk$/m,
+  );
 });
 
 test('what cannot be asked is said in a sentence', async () => {
@@ -181,7 +251,9 @@ test('what cannot be asked is said in a sentence', async () => {
   await fleet().createPool(namespace, 'web', { replicas: 1 });
   await fleet().createPool(namespace, 'sick', { replicas: 1, autohealing: {} });
   await fleet().settled(namespace, 'sick', ['sick-1']);
-  await fleet().kube.patch(VirtualMachines, { namespace, name: 'sick-1' }, 'merge', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'sick-1' }, 'merge', {
+    metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } },
+  });
   await fleet().settled(namespace, 'web', ['web-1']);
   const sentences: [string[], string][] = [
     [['now', 'pool', 'nope', 'web-1'], 'virtualmachinepools.drover.dev "nope" not found'],
@@ -189,9 +261,13 @@ test('what cannot be asked is said in a sentence', async () => {
     [['pause', 'pool', 'web'], 'pool web has no autohealing: `autohealing: {}` in its spec turns it on'],
     [['skip', 'pool/sick', 'sick-9'], `there is no vm sick-9 in ${namespace}, and pool sick heals none of that name`],
     [['skip', 'pool/sick', 'web-1'], 'vm web-1 is not of pool sick'],
-    [['now', 'pool/sick', 'sick-1'], 'vm sick-1 is not replaced, sick or not: its owner asked that nothing disrupts it (drover.dev/do-not-disrupt)'],
+    [
+      ['now', 'pool/sick', 'sick-1'],
+      'vm sick-1 is not replaced, sick or not: its owner asked that nothing disrupts it (drover.dev/do-not-disrupt)',
+    ],
   ];
-  for (const [words, sentence] of sentences) expect(await heal(...words)).toMatchObject({ code: 1, stdout: '', stderr: `error: ${sentence}\n` });
+  for (const [words, sentence] of sentences)
+    expect(await heal(...words)).toMatchObject({ code: 1, stdout: '', stderr: `error: ${sentence}\n` });
   expect(await run(['heal', 'pause', 'pool', 'sick', '-n', namespace, '--cluster', 'other'], env())).toMatchObject({
     code: 1,
     stderr: matching(/^error: no workflow pool\/other\/\S+ runs, so that nobody leads pool sick: /),

@@ -1,17 +1,39 @@
+import type { Stored } from '../../../api/objects.ts';
 import type { Condition, HealingStatus, PoolSpec } from '../../../api/pool/pool.ts';
 import type { Pool } from '../../../clients/pools/objects.ts';
-import type { Stored } from '../../../api/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
 type Spent = HealingStatus['spent'][number];
 
 const at = '2026-01-01T00:00:00Z';
 
-export const cycle = (more: Partial<Cycle> = {}): Cycle => ({ vm: 'web-1', uid: 'u1', attempt: 1, phase: 'Removing', why: 'sick', startedAt: at, ...more });
+export const cycle = (more: Partial<Cycle> = {}): Cycle => ({
+  vm: 'web-1',
+  uid: 'u1',
+  attempt: 1,
+  phase: 'Removing',
+  why: 'sick',
+  startedAt: at,
+  ...more,
+});
 
-export const spent = (more: Partial<Spent> = {}): Spent => ({ vm: 'web-1', uid: 'u1', attempts: 1, end: 'Healed', why: 'sick', at: '2026-01-01T00:01:00Z', ...more });
+export const spent = (more: Partial<Spent> = {}): Spent => ({
+  vm: 'web-1',
+  uid: 'u1',
+  attempts: 1,
+  end: 'Healed',
+  why: 'sick',
+  at: '2026-01-01T00:01:00Z',
+  ...more,
+});
 
-export const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({ type, status, reason, message, lastTransitionTime: at });
+export const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime: at,
+});
 
 export interface Said {
   healing?: Partial<HealingStatus> | undefined;
@@ -27,6 +49,11 @@ export function healingPool({ healing, conditions = [], spec = {}, generation = 
   return {
     metadata: { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: at, generation },
     spec: whole,
-    status: { observedGeneration: 2, replicas: 10, conditions, ...(healing === undefined ? {} : { healing: { cycles: [], spent: [], ...healing } }) },
+    status: {
+      observedGeneration: 2,
+      replicas: 10,
+      conditions,
+      ...(healing === undefined ? {} : { healing: { cycles: [], spent: [], ...healing } }),
+    },
   };
 }

@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
 import type { Condition, HealingStatus } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/pools/objects.ts';
 import { healLines } from '../../../clients/heal/lines.ts';
 import { healView } from '../../../clients/heal/view.ts';
+import type { Pool } from '../../../clients/pools/objects.ts';
 import { healingConditions } from '../../../decisions/healing/conditions.ts';
 import { noHealing } from '../../../decisions/healing/state.ts';
-import type { Stored } from '../../../api/objects.ts';
 import { condition, cycle, healingPool, spent } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
@@ -18,8 +18,20 @@ const by = { by: 'ada', at: '2026-01-01T00:05:00Z', why: 'lunch' };
 
 test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, string[]]>([
   ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: nothing to heal']],
-  ['a VM was given up', { spent: [spent({ end: 'GivenUp' })] }, [nothing], {}, ['NothingToHeal: nothing to heal; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again']],
-  ['the pool heals none', undefined, [], { autohealing: undefined }, ['Off: the pool has no spec.autohealing: VMs that fail are left as they are']],
+  [
+    'a VM was given up',
+    { spent: [spent({ end: 'GivenUp' })] },
+    [nothing],
+    {},
+    ['NothingToHeal: nothing to heal; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again'],
+  ],
+  [
+    'the pool heals none',
+    undefined,
+    [],
+    { autohealing: undefined },
+    ['Off: the pool has no spec.autohealing: VMs that fail are left as they are'],
+  ],
   ['drover has not seen the pool', undefined, [], {}, ['Pending: drover has not looked at the newest spec yet']],
   [
     'sick VMs wait',
@@ -55,10 +67,20 @@ test('cycles and ended ones are tables', () => {
     cycle({ vm: 'web-4', phase: 'Waiting', nextAt: '2026-01-01T00:09:00Z' }),
     cycle({ vm: 'web-7' }),
   ];
-  const ended = [spent({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }), spent({ vm: 'web-8' })];
-  const lines = linesOf(healingPool({ healing: { cycles, spent: ended }, conditions: [condition('Healing', 'True', 'ReplacingVms', 'whatever')] }));
+  const ended = [
+    spent({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }),
+    spent({ vm: 'web-8' }),
+  ];
+  const lines = linesOf(
+    healingPool({
+      healing: { cycles, spent: ended },
+      conditions: [condition('Healing', 'True', 'ReplacingVms', 'whatever')],
+    }),
+  );
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
-    ['ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` has it healed again'],
+    [
+      'ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` has it healed again',
+    ],
     ['whatever'],
     [''],
     ['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'],
@@ -73,7 +95,9 @@ test('cycles and ended ones are tables', () => {
 });
 
 test('the newest 20 ended ones are shown, and that there are more', () => {
-  const many = Array.from({ length: 23 }, (_, index) => spent({ vm: `web-${index}`, at: new Date(NOW - index * 1000).toISOString() }));
+  const many = Array.from({ length: 23 }, (_, index) =>
+    spent({ vm: `web-${index}`, at: new Date(NOW - index * 1000).toISOString() }),
+  );
   const lines = linesOf(healingPool({ healing: { spent: many }, conditions: [nothing] }));
   expect(lines.at(-1)).toBe('3 older ones: -o json');
   expect(lines.at(-2)).toMatch(/^web-0 /);
@@ -84,7 +108,16 @@ test("the condition's words about cycles are not told beside their table, those 
   const cycles = [cycle({ vm: 'web-2', why: 'a; b' }), cycle({ vm: 'web-3' })];
   const pool = healingPool({ healing: { cycles } });
   const told = (waits: string[]): string[] =>
-    healView(healingPool({ healing: { cycles }, conditions: healingConditions(pool as never, { state: { ...noHealing, cycles }, suspended: null, waits, spared: [] }, '') })).waits;
+    healView(
+      healingPool({
+        healing: { cycles },
+        conditions: healingConditions(
+          pool as never,
+          { state: { ...noHealing, cycles }, suspended: null, waits, spared: [] },
+          '',
+        ),
+      }),
+    ).waits;
   expect(told([])).toEqual([]);
   expect(told(['web-5 is sick (x): later'])).toEqual(['web-5 is sick (x): later']);
 });

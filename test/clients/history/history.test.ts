@@ -16,9 +16,13 @@ const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
 
 /** The kept histories of workflows that really ran. */
 const kept = (start: string): History[] =>
-  files.filter((file) => file.startsWith(start)).map((file) => historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString())));
+  files
+    .filter((file) => file.startsWith(start))
+    .map((file) => historyFromJSON(JSON.parse(gunzipSync(readFileSync(join(FOLDER, file))).toString())));
 
-const payloads = (...values: unknown[]) => ({ payloads: values.map((value) => defaultPayloadConverter.toPayload(value)) });
+const payloads = (...values: unknown[]) => ({
+  payloads: values.map((value) => defaultPayloadConverter.toPayload(value)),
+});
 
 /** What they tell. */
 const told = (start: string): Action[] => kept(start).flatMap((history) => actionsOf('w', history));
@@ -38,17 +42,31 @@ const anAction = (more: Partial<Action>): Action => ({
   ...more,
 });
 
-describe('a pool\'s workflow', () => {
+describe("a pool's workflow", () => {
   const actions = told('pool-');
 
   test('tells which VMs came and went, and why', () => {
-    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ action }) => action))).toEqual(new Set(['create', 'halt', 'delete']));
-    expect(actions).toContainEqual(expect.objectContaining({ action: 'create', vms: ['web-4'], end: 'Done', reason: 'create web-4: 2 missing of 5' }));
+    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ action }) => action))).toEqual(
+      new Set(['create', 'halt', 'delete']),
+    );
+    expect(actions).toContainEqual(
+      expect.objectContaining({
+        action: 'create',
+        vms: ['web-4'],
+        end: 'Done',
+        reason: 'create web-4: 2 missing of 5',
+      }),
+    );
     for (const { time, endedAt } of actions) expect(Date.parse(endedAt!)).toBeGreaterThanOrEqual(Date.parse(time));
   });
 
   test('tells what was refused, and how much of it was done', () =>
-    expect(actions).toContainEqual(expect.objectContaining({ end: 'Refused', why: expect.stringMatching(/^3 of 5 done: .* exceeded quota/) as string })));
+    expect(actions).toContainEqual(
+      expect.objectContaining({
+        end: 'Refused',
+        why: expect.stringMatching(/^3 of 5 done: .* exceeded quota/) as string,
+      }),
+    ));
 
   test('tells which revision VMs were made of', () => {
     const made = actions.filter(({ action }) => action === 'create').map(({ to }) => to);
@@ -57,18 +75,27 @@ describe('a pool\'s workflow', () => {
   });
 
   test('does what it does to VMs of its own accord', () =>
-    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ askedBy }) => askedBy))).toEqual(new Set(['drover'])));
+    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ askedBy }) => askedBy))).toEqual(
+      new Set(['drover']),
+    ));
 
   test('tells what people asked for', () =>
-    expect(actions).toContainEqual(expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' })));
+    expect(actions).toContainEqual(
+      expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' }),
+    ));
 });
 
 test('a restart of VMs of any owner tells of each how it ended, and who asked', () => {
   const actions = kept('restart-vms-').flatMap((history) => wideActionsOf('w', [history]));
   expect(actions.length).toBeGreaterThan(1);
-  expect(actions).toContainEqual(expect.objectContaining({ action: 'restart', vms: [expect.stringMatching(/^[^/]+\/[^/]+$/)], end: 'Restarted' }));
+  expect(actions).toContainEqual(
+    expect.objectContaining({ action: 'restart', vms: [expect.stringMatching(/^[^/]+\/[^/]+$/)], end: 'Restarted' }),
+  );
   for (const { time, endedAt, askedBy, end } of actions) {
-    expect({ askedBy, end }).toEqual({ askedBy: expect.any(String) as string, end: expect.stringMatching(/^(Restarted|Failed|Gone|Deferred)$/) as string });
+    expect({ askedBy, end }).toEqual({
+      askedBy: expect.any(String) as string,
+      end: expect.stringMatching(/^(Restarted|Failed|Gone|Deferred)$/) as string,
+    });
     expect(Date.parse(endedAt!)).toBeGreaterThanOrEqual(Date.parse(time));
   }
 });
@@ -77,7 +104,9 @@ test('a machine type transition tells of each VM and pool that it changed, and o
   const actions = kept('machine-types-v').flatMap((history) => wideActionsOf('w', [history]));
   const changes = actions.filter(({ action }) => action === 'machine type');
   expect(changes.map(({ end }) => end)).toEqual(changes.map(() => 'Done'));
-  expect(changes.filter(({ pools }) => pools.length > 0)).toMatchObject([{ vms: [], pools: [expect.stringMatching(/^[^/]+\/web$/)] }]);
+  expect(changes.filter(({ pools }) => pools.length > 0)).toMatchObject([
+    { vms: [], pools: [expect.stringMatching(/^[^/]+\/web$/)] },
+  ]);
   const restarts = actions.filter(({ action }) => action === 'restart').map(({ end, why }) => [end, why]);
   expect(restarts).toContainEqual(['Restarted', null]);
   expect(restarts).toContainEqual(['Failed', expect.stringMatching(/^not ready in time: /) as string]);
@@ -86,7 +115,11 @@ test('a machine type transition tells of each VM and pool that it changed, and o
 test('an undo of a machine type transition tells of which', () => {
   const transition = aTransition({ scope: { glob: '*', undoes: '1f0c92ab' } });
   const scheduled = { activityType: { name: 'patchMachineTypes' }, input: payloads({ transition, vms: ['shop/db'] }) };
-  const event = { eventId: 1, eventTime: { seconds: 1_767_225_600, nanos: 0 }, activityTaskScheduledEventAttributes: scheduled };
+  const event = {
+    eventId: 1,
+    eventTime: { seconds: 1_767_225_600, nanos: 0 },
+    activityTaskScheduledEventAttributes: scheduled,
+  };
   const [action] = wideActionsOf('w', [{ events: [event] } as unknown as History]);
   expect(action).toMatchObject({ action: 'machine type', vms: ['shop/db'], from: null, to: 'as before 1f0c92ab' });
 });
@@ -108,24 +141,68 @@ describe('a healing cycle', () => {
   type Event = NonNullable<History['events']>[number];
   const sick = (attempt: number, why: string) => payloads({ sick: { name: 'web-2', uid: 'u', attempt, why } });
   const historyOf = (...events: object[]): History => ({
-    events: events.map((event, index) => ({ eventId: index + 1, eventTime: { seconds: 1_767_225_600 + index, nanos: 0 }, ...event }) as unknown as Event),
+    events: events.map(
+      (event, index) =>
+        ({ eventId: index + 1, eventTime: { seconds: 1_767_225_600 + index, nanos: 0 }, ...event }) as unknown as Event,
+    ),
   });
-  const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'healVm' }, input: sick(1, 'no start') } };
-  const removal = { activityTaskScheduledEventAttributes: { activityType: { name: 'removeSickVm' }, input: payloads({}, {}, 0) } };
-  const signal = (signalName: string, more = {}) => ({ workflowExecutionSignaledEventAttributes: { signalName, input: payloads({ by: 'ada', why: 'lunch' }), ...more } });
+  const started = {
+    workflowExecutionStartedEventAttributes: { workflowType: { name: 'healVm' }, input: sick(1, 'no start') },
+  };
+  const removal = {
+    activityTaskScheduledEventAttributes: { activityType: { name: 'removeSickVm' }, input: payloads({}, {}, 0) },
+  };
+  const signal = (signalName: string, more = {}) => ({
+    workflowExecutionSignaledEventAttributes: { signalName, input: payloads({ by: 'ada', why: 'lunch' }), ...more },
+  });
   const completed = (result: object) => ({ workflowExecutionCompletedEventAttributes: { result: payloads(result) } });
-  const heal = { action: 'heal', askedBy: 'drover', vms: ['web-2'], time: '2026-01-01T00:00:01.000Z', reason: 'heal web-2: no start' };
+  const heal = {
+    action: 'heal',
+    askedBy: 'drover',
+    vms: ['web-2'],
+    time: '2026-01-01T00:00:01.000Z',
+    reason: 'heal web-2: no start',
+  };
 
   test.each([
-    ['its end', completed({ end: 'Healed', attempts: 1, why: 'no start' }), { end: 'Healed', endedAt: '2026-01-01T00:00:02.000Z', why: 'no start' }],
-    ['its end where it was given up', completed({ end: 'GivenUp', attempts: 1, why: 'no luck' }), { end: 'GivenUp', why: 'no luck' }],
-    ['that the new VM is sick as well', { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no guest') } }, { end: 'SickAgain', why: 'no guest' }],
+    [
+      'its end',
+      completed({ end: 'Healed', attempts: 1, why: 'no start' }),
+      { end: 'Healed', endedAt: '2026-01-01T00:00:02.000Z', why: 'no start' },
+    ],
+    [
+      'its end where it was given up',
+      completed({ end: 'GivenUp', attempts: 1, why: 'no luck' }),
+      { end: 'GivenUp', why: 'no luck' },
+    ],
+    [
+      'that the new VM is sick as well',
+      { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no guest') } },
+      { end: 'SickAgain', why: 'no guest' },
+    ],
     ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'UnderWay', endedAt: null }],
-    ['that nobody knows', { workflowExecutionTerminatedEventAttributes: {} }, { end: 'Unknown', why: 'its workflow was terminated' }],
-  ])('tells of each replacement %s', (_what, last, how) => expect(actionsOf('w', historyOf(started, removal, last))).toMatchObject([{ ...heal, ...how }]));
+    [
+      'that nobody knows',
+      { workflowExecutionTerminatedEventAttributes: {} },
+      { end: 'Unknown', why: 'its workflow was terminated' },
+    ],
+  ])('tells of each replacement %s', (_what, last, how) =>
+    expect(actionsOf('w', historyOf(started, removal, last))).toMatchObject([{ ...heal, ...how }]),
+  );
 
   test('tells what people asked of it, and not what its pool handed on', () =>
-    expect(actionsOf('w', historyOf(started, removal, signal('healNow'), signal('healSkip', { externalWorkflowExecution: { workflowId: 'p' } }), signal('verdict')))).toMatchObject([
+    expect(
+      actionsOf(
+        'w',
+        historyOf(
+          started,
+          removal,
+          signal('healNow'),
+          signal('healSkip', { externalWorkflowExecution: { workflowId: 'p' } }),
+          signal('verdict'),
+        ),
+      ),
+    ).toMatchObject([
       { ...heal, end: 'UnderWay' },
       { action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' },
     ]));
@@ -133,7 +210,12 @@ describe('a healing cycle', () => {
   test('is also what people asked of its pool', () => {
     const pool = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' }, input: payloads({}) } };
     const ofVm = { input: payloads({ by: 'ada', vm: 'web-2' }) };
-    expect(actionsOf('w', historyOf(pool, signal('healPause'), signal('healNow', ofVm), signal('healResume', { input: payloads(null) })))).toMatchObject([
+    expect(
+      actionsOf(
+        'w',
+        historyOf(pool, signal('healPause'), signal('healNow', ofVm), signal('healResume', { input: payloads(null) })),
+      ),
+    ).toMatchObject([
       { action: 'heal pause', vms: [], askedBy: 'ada', why: 'lunch' },
       { action: 'heal now', vms: ['web-2'], askedBy: 'ada' },
       { action: 'heal resume', vms: [], askedBy: null },
@@ -155,15 +237,24 @@ test('what differs in its VMs alone is told as one, and of one VM apart', () => 
     ['Failed', ['web-3']],
     ['Asked', []],
   ]);
-  expect(aboutVm([anAction({ vms: ['web-1', 'web-2'] }), anAction({ vms: ['web-10'] })], 'web-1')).toEqual([anAction({ vms: ['web-1'] })]);
+  expect(aboutVm([anAction({ vms: ['web-1', 'web-2'] }), anAction({ vms: ['web-10'] })], 'web-1')).toEqual([
+    anAction({ vms: ['web-1'] }),
+  ]);
 });
 
-test('two people who ask the same at once are two', () => expect(grouped([anAction({ vms: [] }), anAction({ vms: [] })])).toHaveLength(2));
+test('two people who ask the same at once are two', () =>
+  expect(grouped([anAction({ vms: [] }), anAction({ vms: [] })])).toHaveLength(2));
 
 test('a table says why it ended so, or else why it was done', () => {
   const lines = actionsTable([
     anAction({ vms: ['web-1', 'web-2', 'web-3'], end: 'Failed', why: 'not ready in time' }),
-    anAction({ action: 'create', vms: ['web-4'], from: null, askedBy: 'drover', reason: 'create web-4: 1 missing of 4' }),
+    anAction({
+      action: 'create',
+      vms: ['web-4'],
+      from: null,
+      askedBy: 'drover',
+      reason: 'create web-4: 1 missing of 4',
+    }),
     anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null, askedBy: null }),
   ]);
   expect(lines.map((line) => stripVTControlCharacters(line).split(/ {2,}/))).toEqual([

@@ -35,7 +35,7 @@ test('a revision that has come back tells only of the last time', () => {
   expect(askers(actions, [origin('a'), origin('b')])).toEqual([null, 'asker of b', 'asker of a', null, 'asker of a']);
 });
 
-test('what is drover\'s own doing stays so, and a VM that is made is of no rollout', () => {
+test("what is drover's own doing stays so, and a VM that is made is of no rollout", () => {
   const made = anAction('a', { action: 'create', askedBy: 'drover', reason: 'create web-1: 1 missing of 1' });
   const undone = anAction('a', { askedBy: 'drover' });
   const other = anAction('b', { action: 'create' });

@@ -4,13 +4,22 @@ import { drover } from '../drover.ts';
 test.each([
   [['undo'], "missing required argument 'id': as `list` shows it, or its last part"],
   [['status', '--watch', '-o', 'json'], "option '-o, --output <format>' cannot be used with option '-w, --watch'"],
-  [['report', '-o', 'yaml'], "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv."],
+  [
+    ['report', '-o', 'yaml'],
+    "option '-o, --output <format>' argument 'yaml' is invalid. Allowed choices are json, csv.",
+  ],
   [['abort', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
   [['status', ''], 'which machine type transition? "" is no id'],
   [['pause', 'pool/default/shop/web'], 'pool/default/shop/web is no machine type transition'],
-  [['report', 'machine-types/other/1f0c92ab'], 'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster'],
+  [
+    ['report', 'machine-types/other/1f0c92ab'],
+    'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',
+  ],
   [['plan', '--which-matches-glob', '*', '--dry-run'], "unknown option '--dry-run'"],
-  [['types', '-n', ''], "option '-n, --namespace <name>' argument '' is invalid. Give lower-case letters, digits and -, with a letter or digit at both ends."],
+  [
+    ['types', '-n', ''],
+    "option '-n, --namespace <name>' argument '' is invalid. Give lower-case letters, digits and -, with a letter or digit at both ends.",
+  ],
 ])('machine-types %j is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await drover(['machine-types', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { valuesOf } from '../../../clients/history/events.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import type { Action } from '../../../clients/history/actions.ts';
+import { valuesOf } from '../../../clients/history/events.ts';
 import type { Report } from '../../../clients/machine-types/print-report.ts';
 import type { ListedTransition } from '../../../clients/machine-types/transitions.ts';
 import type { PendingVm } from '../../../clients/vm/pending.ts';
 import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -23,28 +23,46 @@ const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER
 const drover = (...words: string[]): Promise<Outcome> => run(words, env());
 const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
 /** Of the VMs of one namespace that have an old type. */
-const update = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> => machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
+const update = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> =>
+  machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
 const WHOLE_ID = /machine-types\/default\/[0-9a-f]{8}/;
 /** The whole id that an answer has in it, of a transition that the test leaves behind ended. */
 function idIn({ stdout }: { stdout: string }): string {
   const [id] = WHOLE_ID.exec(stdout)!;
   const { workflow } = fleet().temporal.client;
-  onTestFinished(() => workflow.getHandle(id).terminate().then(() => undefined, () => undefined));
+  onTestFinished(() =>
+    workflow
+      .getHandle(id)
+      .terminate()
+      .then(
+        () => undefined,
+        () => undefined,
+      ),
+  );
   return id;
 }
 const lastPart = (id: string): string => id.slice(-8);
-const statusOf = async (id: string): Promise<TransitionProgress> => JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as TransitionProgress;
+const statusOf = async (id: string): Promise<TransitionProgress> =>
+  JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as TransitionProgress;
 const listed = async (id: string): Promise<ListedTransition | undefined> =>
-  (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: ListedTransition[] }).items.find((one) => one.id === id);
-const reportOf = async (id: string): Promise<Report> => JSON.parse((await machineTypes('report', id, '-o', 'json')).stdout) as Report;
+  (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: ListedTransition[] }).items.find(
+    (one) => one.id === id,
+  );
+const reportOf = async (id: string): Promise<Report> =>
+  JSON.parse((await machineTypes('report', id, '-o', 'json')).stdout) as Report;
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
 describe('a whole update', () => {
   let machines: Machines;
   let id: string;
   beforeAll(async () => {
-    machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': { runStrategy: 'Once' }, new: { type: NEW }, off: { runStrategy: 'Halted' } });
+    machines = await Machines.of(fleet(), {
+      'db-1': {},
+      'db-2': { runStrategy: 'Once' },
+      new: { type: NEW },
+      off: { runStrategy: 'Halted' },
+    });
   });
 
   test('changes what matches, restarts the guests, and says so', async () => {
@@ -52,11 +70,22 @@ describe('a whole update', () => {
     const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
     id = idIn(done);
     expect(done).toMatchObject({ code: 0, stderr: '' });
-    expect(done.stdout).toMatch(new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`));
-    expect(done.stdout).toMatch(/█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/);
-    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual(['q35', 'q35', 'q35', NEW]);
+    expect(done.stdout).toMatch(
+      new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`),
+    );
+    expect(done.stdout).toMatch(
+      /█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
+    );
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([
+      'q35',
+      'q35',
+      'q35',
+      NEW,
+    ]);
     const { events } = await fleet().temporal.client.workflow.getHandle(id).fetchHistory();
-    const [input] = valuesOf(events![0]!.workflowExecutionStartedEventAttributes!.input) as [MachineTypeTransitionInput];
+    const [input] = valuesOf(events![0]!.workflowExecutionStartedEventAttributes!.input) as [
+      MachineTypeTransitionInput,
+    ];
     // The worker need not read again what the command has.
     expect(input.seen).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await machines.guests();
@@ -65,31 +94,75 @@ describe('a whole update', () => {
   });
 
   test('is listed with its phase, and told when it is over', async () => {
-    await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Complete', glob: OLD_GLOB, to: null, restartNow: true, askedBy: 'ada@desk', reason: 'RHEL 10' }));
+    await until(async () =>
+      expect(await listed(id)).toMatchObject({
+        phase: 'Complete',
+        glob: OLD_GLOB,
+        to: null,
+        restartNow: true,
+        askedBy: 'ada@desk',
+        reason: 'RHEL 10',
+      }),
+    );
     const row = `${id} +Complete +\\*rhel8\\.\\* +<default> +drover +\\S+ +ada@desk +RHEL 10\n`;
-    expect((await machineTypes('list')).stdout).toMatch(new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +ASKED BY +REASON\n(.*\n)*${row}`));
-    expect(await machineTypes('status', lastPart(id))).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n/) });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/) });
+    expect((await machineTypes('list')).stdout).toMatch(
+      new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +ASKED BY +REASON\n(.*\n)*${row}`),
+    );
+    expect(await machineTypes('status', lastPart(id))).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: matching(/ 3\/3 done: Complete\n/),
+    });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({
+      code: 0,
+      stdout: matching(/\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/),
+    });
     const over = `error: no ${id} runs: \`drover machine-types list\` lists those there are\n`;
     expect(await machineTypes('pause', id)).toMatchObject({ code: 1, stderr: over });
-    expect(await machineTypes('status', 'nothing')).toMatchObject({ code: 1, stderr: 'error: there is no machine-types/default/nothing\n' });
+    expect(await machineTypes('status', 'nothing')).toMatchObject({
+      code: 1,
+      stderr: 'error: there is no machine-types/default/nothing\n',
+    });
   });
 
   test('is reported for a spreadsheet and a program', async () => {
     const rows = ['db-1', 'db-2'].map((name) => `${machines.namespace},${name},${OLD},q35,${OLD},Done,`);
-    const csv = ['namespace,name,from,to,guest before,state,why', ...rows, `${machines.namespace},off,${OLD},q35,,Done,`, ''].join('\n');
+    const csv = [
+      'namespace,name,from,to,guest before,state,why',
+      ...rows,
+      `${machines.namespace},off,${OLD},q35,,Done,`,
+      '',
+    ].join('\n');
     expect(await machineTypes('report', id, '-o', 'csv')).toMatchObject({ code: 0, stderr: '', stdout: csv });
-    const row = { namespace: machines.namespace, name: 'db-1', from: OLD, to: 'q35', guestBefore: OLD, state: 'Done', why: null };
+    const row = {
+      namespace: machines.namespace,
+      name: 'db-1',
+      from: OLD,
+      to: 'q35',
+      guestBefore: OLD,
+      state: 'Done',
+      why: null,
+    };
     const report = await reportOf(id);
     expect(report).toMatchObject({ id, phase: 'Complete', transition: { reason: 'RHEL 10' } });
     expect(report.items).toContainEqual(row);
-    expect((await machineTypes('report', id)).stdout).toMatch(/^NAMESPACE +NAME +FROM +TO +GUEST BEFORE +STATE +WHY\n\S+ +db-1 .* Done +<none>\n/);
+    expect((await machineTypes('report', id)).stdout).toMatch(
+      /^NAMESPACE +NAME +FROM +TO +GUEST BEFORE +STATE +WHY\n\S+ +db-1 .* Done +<none>\n/,
+    );
   });
 
   test('is in the history of each of its VMs', async () => {
     const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', machines.namespace, '-o', 'json');
     expect(code).toBe(0);
-    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, askedBy, workflow }) => [action, vms.join(), from, to, end, askedBy, workflow]);
+    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, askedBy, workflow }) => [
+      action,
+      vms.join(),
+      from,
+      to,
+      end,
+      askedBy,
+      workflow,
+    ]);
     expect(told).toEqual([
       ['machine type', 'db-1', OLD_GLOB, 'default', 'Done', 'ada@desk', id],
       ['restart', 'db-1', null, null, 'Restarted', 'ada@desk', id],
@@ -98,11 +171,17 @@ describe('a whole update', () => {
 
   test('is planned to be undone, and nothing is written by that', async () => {
     await machines.setType('off', NEW);
-    const before = [await machines.guests(), await machines.record('db-1'), (await machines.vm('db-1')).metadata.resourceVersion];
+    const before = [
+      await machines.guests(),
+      await machines.record('db-1'),
+      (await machines.vm('db-1')).metadata.resourceVersion,
+    ];
     const begun = (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items.length;
     const dry = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '1', '--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
-    expect(dry.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS'))).toEqual([
+    expect(
+      dry.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS')),
+    ).toEqual([
       'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
       `NS | db-1 | q35 | ${OLD} | change, restart`,
       `NS | db-2 | q35 | ${OLD} | change, restart`,
@@ -111,23 +190,63 @@ describe('a whole update', () => {
       '3 VMs: 2 to change and restart, 1 left alone; 1 restarted at a time',
       '',
     ]);
-    expect([await machines.guests(), await machines.record('db-1'), (await machines.vm('db-1')).metadata.resourceVersion]).toEqual(before);
-    expect((JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items).toHaveLength(begun);
+    expect([
+      await machines.guests(),
+      await machines.record('db-1'),
+      (await machines.vm('db-1')).metadata.resourceVersion,
+    ]).toEqual(before);
+    expect((JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items).toHaveLength(
+      begun,
+    );
   });
 
   test('is undone, but for a VM that somebody has changed since', async () => {
-    const undone = await machineTypes('undo', lastPart(id), '-n', machines.namespace, '--restart-now', '--max-restarts', '100%');
+    const undone = await machineTypes(
+      'undo',
+      lastPart(id),
+      '-n',
+      machines.namespace,
+      '--restart-now',
+      '--max-restarts',
+      '100%',
+    );
     const undo = idIn(undone);
-    expect(undone).toMatchObject({ code: 0, stdout: matching(new RegExp(`^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`)) });
-    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([OLD, OLD, NEW, NEW]);
+    expect(undone).toMatchObject({
+      code: 0,
+      stdout: matching(
+        new RegExp(
+          `^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
+        ),
+      ),
+    });
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([
+      OLD,
+      OLD,
+      NEW,
+      NEW,
+    ]);
     const { items } = await reportOf(undo);
-    expect(items.filter(({ state }) => state === 'Done').map(({ name, from, to }) => [name, from, to])).toEqual([['db-1', 'q35', OLD], ['db-2', 'q35', OLD]]);
+    expect(items.filter(({ state }) => state === 'Done').map(({ name, from, to }) => [name, from, to])).toEqual([
+      ['db-1', 'q35', OLD],
+      ['db-2', 'q35', OLD],
+    ]);
     expect((await machineTypes('list')).stdout).toContain(`undo of ${lastPart(id)}`);
     const again = (await reportOf(id)).items.filter(({ name }) => name === 'db-1');
-    expect(again).toMatchObject([{ to: 'q35', state: 'ChangedSince', why: `transition ${lastPart(undo)} has changed it since` }]);
+    expect(again).toMatchObject([
+      { to: 'q35', state: 'ChangedSince', why: `transition ${lastPart(undo)} has changed it since` },
+    ]);
     await fleet().kube.delete(VirtualMachines, { namespace: machines.namespace, name: 'db-1' });
-    await until(async () => expect((await reportOf(undo)).items.find(({ name }) => name === 'db-1')).toMatchObject({ state: 'Gone', why: 'it is not there any more' }));
-    expect(await machineTypes('report', id, '-n', 'elsewhere')).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM in namespace elsewhere\n` });
+    await until(async () =>
+      expect((await reportOf(undo)).items.find(({ name }) => name === 'db-1')).toMatchObject({
+        state: 'Gone',
+        why: 'it is not there any more',
+      }),
+    );
+    expect(await machineTypes('report', id, '-n', 'elsewhere')).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `${id} has changed no VM in namespace elsewhere\n`,
+    });
   });
 });
 
@@ -135,8 +254,10 @@ describe('VMs of two namespaces, some with a label', () => {
   let here: Machines;
   let there: Machines;
   const NAMES = ['web', 'web-off', 'db', 'db-off'];
-  const typesIn = (machines: Machines): Promise<(string | undefined)[]> => Promise.all(NAMES.map((name) => machines.type(name)));
-  const marksIn = (machines: Machines): Promise<(string | undefined)[]> => Promise.all(NAMES.map((name) => machines.mark(name)));
+  const typesIn = (machines: Machines): Promise<(string | undefined)[]> =>
+    Promise.all(NAMES.map((name) => machines.type(name)));
+  const marksIn = (machines: Machines): Promise<(string | undefined)[]> =>
+    Promise.all(NAMES.map((name) => machines.mark(name)));
   /** Unlike that of any other test, for it chooses in all namespaces. */
   const labels = { tier: 'web-in-two-namespaces' };
   const selector = `tier=${labels.tier}`;
@@ -189,50 +310,93 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   expect(begun.stdout).toMatch(/\n1 of 3 VMs done: \d changed by drover; 2 waiting for a restart by their owners\n$/);
   const label = `drover.dev/machine-type-restart-required=${lastPart(id)}`;
   const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
-  expect(begun.stderr).toBe(`${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, ${how}\n`);
-  expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/3 done, 2 waiting for a restart by their owners: Waiting\n/) });
+  expect(begun.stderr).toBe(
+    `${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, ${how}\n`,
+  );
+  expect(await machineTypes('status', id)).toMatchObject({
+    code: 0,
+    stdout: matching(/ 1\/3 done, 2 waiting for a restart by their owners: Waiting\n/),
+  });
   expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
     ['alias', 'Waiting', `its guest still has ${OLD}`],
     ['db', 'Waiting', `its guest still has ${OLD}`],
     ['off', 'Done', null],
   ]);
-  const { items } = JSON.parse((await drover('vm', 'pending', '-A', '-l', label, '-o', 'json')).stdout) as { items: PendingVm[] };
+  const { items } = JSON.parse((await drover('vm', 'pending', '-A', '-l', label, '-o', 'json')).stdout) as {
+    items: PendingVm[];
+  };
   expect(items.map(({ name }) => name)).toEqual(['alias', 'db']);
   expect(items[0]!.why).toBe(`its guest has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
   const watching = machineTypes('status', id, '--watch');
-  expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({ code: 0 });
-  expect(await watching).toMatchObject({ code: 0, stderr: '', stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: \d changed by drover\n$/) });
+  expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({
+    code: 0,
+  });
+  expect(await watching).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: \d changed by drover\n$/),
+  });
 });
 
 test('a pool is changed by its template, and its VMs are told by their pool', async () => {
   const machines = await Machines.empty(fleet());
   const { namespace } = machines;
   const template = structuredClone(runningTemplate);
-  template.spec.template = { ...(template.spec.template as object), spec: { domain: { devices: {}, machine: { type: OLD }, memory: { guest: '64Mi' } } } };
+  template.spec.template = {
+    ...(template.spec.template as object),
+    spec: { domain: { devices: {}, machine: { type: OLD }, memory: { guest: '64Mi' } } },
+  };
   await fleet().createPool(namespace, 'web', { replicas: 2, template });
   await machines.ready(['web-1', 'web-2']);
   const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
   const id = idIn(done);
   const restarts = `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namespace}/web\n`;
-  expect(done).toMatchObject({ code: 0, stderr: restarts, stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/) });
+  expect(done).toMatchObject({
+    code: 0,
+    stderr: restarts,
+    stdout: matching(/ begun: 2 VMs, [^]*\n2 of 2 VMs done: 0 changed by drover\n$/),
+  });
   expect((await reportOf(id)).items).toEqual(
-    ['web-1', 'web-2'].map((name) => ({ namespace, name, from: OLD, to: 'q35', guestBefore: null, state: 'Done', why: 'rolled by pool web' })),
+    ['web-1', 'web-2'].map((name) => ({
+      namespace,
+      name,
+      from: OLD,
+      to: 'q35',
+      guestBefore: null,
+      state: 'Done',
+      why: 'rolled by pool web',
+    })),
   );
   // Temporal's lists come a moment after what they list.
   await until(async () => {
     const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Action[];
-    expect(told).toContainEqual(expect.objectContaining({ action: 'machine type', vms: [], from: OLD_GLOB, to: 'default', end: 'Done', askedBy: 'ada@desk', workflow: id }));
+    expect(told).toContainEqual(
+      expect.objectContaining({
+        action: 'machine type',
+        vms: [],
+        from: OLD_GLOB,
+        to: 'default',
+        end: 'Done',
+        askedBy: 'ada@desk',
+        workflow: id,
+      }),
+    );
     // The rollout that comes of it says who has asked for it, too.
     const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
     expect(new Set(rolled.map(({ askedBy }) => askedBy))).toEqual(new Set(['ada@desk']));
   });
-  expect((await drover('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(`machine type transition ${lastPart(id)}: RHEL 10`);
+  expect((await drover('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(
+    `machine type transition ${lastPart(id)}: RHEL 10`,
+  );
 });
 
 describe('one that goes on', () => {
   test('is left by Ctrl-C, with the commands to look at it and to end it', async () => {
     const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '5s' } } });
-    const child = start(['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--restart-now'], env());
+    const child = start(
+      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--restart-now'],
+      env(),
+    );
     const outcome = outcomeOf(child);
     let seen = '';
     child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
@@ -242,7 +406,10 @@ describe('one that goes on', () => {
     const id = idIn({ stdout: seen });
     const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
     expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${id} goes on: ${how}\n` });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed, 1 restarted by drover\n$/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({
+      code: 0,
+      stdout: matching(/\n1 of 1 VM done: 1 changed, 1 restarted by drover\n$/),
+    });
   });
 
   test('is told as ended where somebody has terminated it', async () => {
@@ -250,9 +417,15 @@ describe('one that goes on', () => {
     const id = idIn(await update(machines));
     await fleet().temporal.client.workflow.getHandle(id).terminate('by hand');
     const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
-    expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)) });
+    expect(await machineTypes('status', id)).toMatchObject({
+      code: 0,
+      stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)),
+    });
     expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({ ended, troubles: [] });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 1, stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({
+      code: 1,
+      stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
+    });
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Terminated' }));
     const report = await machineTypes('report', id, '-o', 'json');
     expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
@@ -263,22 +436,46 @@ describe('one that goes on', () => {
     const machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': {} });
     const begun = await update(machines, '--no-wait');
     const id = idIn(begun);
-    expect(begun).toMatchObject({ code: 0, stderr: '', stdout: `${id} begun: 2 VMs, *rhel8.* to the default, guests restarted by their owners\n` });
+    expect(begun).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: `${id} begun: 2 VMs, *rhel8.* to the default, guests restarted by their owners\n`,
+    });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
     // The id need not be given where one runs.
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Waiting' }));
-    expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({ code: 0, stdout: `${id} paused\n`, stderr: '' });
-    await until(async () => expect(await statusOf(id)).toMatchObject({ phase: 'Paused', paused: { by: 'ada@desk', why: 'lunch' } }));
+    expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({
+      code: 0,
+      stdout: `${id} paused\n`,
+      stderr: '',
+    });
+    await until(async () =>
+      expect(await statusOf(id)).toMatchObject({ phase: 'Paused', paused: { by: 'ada@desk', why: 'lunch' } }),
+    );
     await machines.add('db-3');
     expect((await machineTypes('status')).stdout).toMatch(/: Paused\n.*\n {2}paused by ada@desk: lunch\n/);
     expect(await machineTypes('resume', id)).toMatchObject({ code: 0, stdout: `${id} resumed\n` });
     await until(async () => expect(await machines.type('db-3')).toBe('q35'));
     const refused = await machineTypes('undo', id, '--no-wait');
-    expect(refused).toMatchObject({ code: 1, stdout: '', stderr: `error: ${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it\n` });
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `error: ${id} still runs, and would change again what is undone: \`drover machine-types abort ${id}\` ends it\n`,
+    });
     const watching = machineTypes('status', id, '--watch');
-    expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} aborted\n` });
-    expect(await watching).toMatchObject({ code: 1, stderr: `error: 3 VMs are not done: ${id} was aborted by ada@desk: enough\n` });
-    expect((await reportOf(id)).items[0]).toMatchObject({ name: 'db-1', state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` });
+    expect(await machineTypes('abort', lastPart(id), '--reason', 'enough')).toMatchObject({
+      code: 0,
+      stdout: `${id} aborted\n`,
+    });
+    expect(await watching).toMatchObject({
+      code: 1,
+      stderr: `error: 3 VMs are not done: ${id} was aborted by ada@desk: enough\n`,
+    });
+    expect((await reportOf(id)).items[0]).toMatchObject({
+      name: 'db-1',
+      state: 'Waiting',
+      why: `its guest still has ${OLD}, and nobody waits for its restart any more`,
+    });
   });
 
   test('keeps another off its VMs, which is told so', async () => {
@@ -287,18 +484,26 @@ describe('one that goes on', () => {
     await until(async () => expect((await statusOf(first)).phase).toBe('Waiting'));
     const second = await update(machines, '--restart-now', '--no-wait');
     const id = idIn(second);
-    expect(second).toMatchObject({ code: 0, stderr: `put off: ${machines.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n` });
+    expect(second).toMatchObject({
+      code: 0,
+      stderr: `put off: ${machines.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
+    });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
-    expect((await machineTypes('status', id)).stdout).toMatch(new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`));
+    expect((await machineTypes('status', id)).stdout).toMatch(
+      new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`),
+    );
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
     await until(async () => expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) }));
     expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'PutOff' }]);
     expect(await machineTypes('abort', first)).toMatchObject({ code: 0 });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({ code: 0, stdout: matching(/1 restarted by drover\n$/) });
+    expect(await machineTypes('status', id, '--watch')).toMatchObject({
+      code: 0,
+      stdout: matching(/1 restarted by drover\n$/),
+    });
   });
 });
 
-describe('what can\'t be done', () => {
+describe("what can't be done", () => {
   test('is refused in a sentence before anything is changed', async () => {
     needs('machine types on nodes');
     const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
@@ -308,8 +513,15 @@ describe('what can\'t be done', () => {
     expect(refused.stderr).toMatch(/^error: refused: .*pc-q35-rhel9\.9\.9.*\n$/);
     expect(await machines.type('off')).toBe(OLD);
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
-    expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/) });
-    expect(await machineTypes('report', id)).toMatchObject({ code: 0, stdout: '', stderr: `${id} has changed no VM\n` });
+    expect(await machineTypes('status', id)).toMatchObject({
+      code: 0,
+      stdout: matching(/ Refused\n.*\n {2}refused: .*pc-q35-rhel9\.9\.9/),
+    });
+    expect(await machineTypes('report', id)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: `${id} has changed no VM\n`,
+    });
   });
 
   test('is told where Temporal is not set up, and nothing is changed', async () => {
@@ -317,10 +529,15 @@ describe('what can\'t be done', () => {
     const { connection } = fleet().temporal;
     const namespace = `bare-${machines.namespace}`;
     const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
-    await connection.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: config!.workflowExecutionRetentionTtl! });
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: config!.workflowExecutionRetentionTtl!,
+    });
     const elsewhere = ['--temporal-namespace', namespace];
     const words = "error: Temporal does not know drover's search attributes: run `drover setup` first\n";
-    await until(async () => expect(await machineTypes('list', ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words }));
+    await until(async () =>
+      expect(await machineTypes('list', ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words }),
+    );
     expect(await update(machines, ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
     expect(await machines.type('off')).toBe(OLD);
   });
@@ -329,21 +546,40 @@ describe('what can\'t be done', () => {
     const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
     const none = await machineTypes('update', '--which-matches-glob', '*rhel8-*', '-n', machines.namespace);
     const types = `TYPE +VMS +GUESTS\n${OLD} +1 +0\n`;
-    expect(none).toMatchObject({ code: 1, stdout: '', stderr: matching(new RegExp(`^${types}error: no VM in namespace \\S+ has .* matches \\*rhel8-\\*; did you mean ${OLD}\\?\n$`)) });
+    expect(none).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: matching(
+        new RegExp(`^${types}error: no VM in namespace \\S+ has .* matches \\*rhel8-\\*; did you mean ${OLD}\\?\n$`),
+      ),
+    });
     const dry = await update(machines, '--dry-run');
-    expect(dry).toMatchObject({ code: 0, stderr: '', stdout: matching(new RegExp(`\n${machines.namespace} +off +${OLD} +q35 +change\n`)) });
+    expect(dry).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: matching(new RegExp(`\n${machines.namespace} +off +${OLD} +q35 +change\n`)),
+    });
     expect(dry.stdout).not.toMatch(WHOLE_ID);
     expect(await machines.record('off')).toBeUndefined();
-    expect(await machineTypes('undo', '00000000')).toMatchObject({ code: 1, stdout: '', stderr: 'error: no VM carries anything of 00000000: `drover machine-types list` lists the transitions\n' });
+    expect(await machineTypes('undo', '00000000')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'error: no VM carries anything of 00000000: `drover machine-types list` lists the transitions\n',
+    });
   });
 
   test('a VM that does not come back fails it', async () => {
     const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '100ms' } }, 'db-2': {} });
-    for (const name of ['db', 'db-2']) await machines.patch(name, { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } });
+    for (const name of ['db', 'db-2'])
+      await machines.patch(name, {
+        spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } },
+      });
     const failed = await update(machines, '--restart-now', '--deadline', '2s');
     const id = idIn(failed);
     expect(failed.code).toBe(1);
-    expect(failed.stderr).toMatch(/^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM is not done: too many have failed \(--max-failures 0\)\n$/);
+    expect(failed.stderr).toMatch(
+      /^error: \S+\/db\S* failed: not ready in time: .*\nerror: 1 VM is not done: too many have failed \(--max-failures 0\)\n$/,
+    );
     const { items } = await reportOf(id);
     expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ why: matching(/not ready in time/) }]);
   });
@@ -356,9 +592,15 @@ describe('what can\'t be done', () => {
     const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
     const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
     expect(begun).toMatchObject({ code: 0, stderr: words });
-    expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({ code: 1, stderr: `error: ${words}` });
+    expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({
+      code: 1,
+      stderr: `error: ${words}`,
+    });
     await end(first);
-    const child = start(['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--cluster', 'other'], env());
+    const child = start(
+      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--cluster', 'other'],
+      env(),
+    );
     const outcome = outcomeOf(child);
     let said = '';
     child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -375,7 +617,8 @@ test('what is tried in vain is told, until it can be done', async () => {
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const allow = await deafen(machines.namespace);
   const id = idIn(await update(machines, '--no-wait'));
-  const trouble = /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
+  const trouble =
+    /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
   await until(async () => expect((await machineTypes('status', id)).stdout).toMatch(trouble));
   const { troubles } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as { troubles: string[] };
   expect(troubles).toEqual([matching(trouble)]);
@@ -385,10 +628,19 @@ test('what is tried in vain is told, until it can be done', async () => {
   expect((await machineTypes('status', id)).stdout).not.toContain('tried again');
 });
 
-/** Nothing can be done to VMs in the namespace, for a webhook does not answer, until the function that is returned is called. */
+/**
+ * Nothing can be done to VMs in the namespace, for a webhook does not answer, until the function that is returned is
+ * called.
+ */
 async function deafen(namespace: string): Promise<() => Promise<void>> {
   const { kube } = fleet();
-  const webhooks = { group: 'admissionregistration.k8s.io', version: 'v1', plural: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration', namespaced: false };
+  const webhooks = {
+    group: 'admissionregistration.k8s.io',
+    version: 'v1',
+    plural: 'validatingwebhookconfigurations',
+    kind: 'ValidatingWebhookConfiguration',
+    namespaced: false,
+  };
   const webhook = {
     name: 'away.drover.test',
     clientConfig: { url: 'https://127.0.0.1:1/' },
@@ -402,7 +654,11 @@ async function deafen(namespace: string): Promise<() => Promise<void>> {
   await kube.create(webhooks, { metadata, webhooks: [webhook] });
   const [vm] = (await kube.list(VirtualMachines, { namespace })).items;
   // It takes a moment until the API server goes by it.
-  await until(() => expect(kube.patch(VirtualMachines, vm!.metadata, 'merge', { metadata: { labels: {} } }, { dryRun: true })).rejects.toThrow('failed calling webhook'));
+  await until(() =>
+    expect(
+      kube.patch(VirtualMachines, vm!.metadata, 'merge', { metadata: { labels: {} } }, { dryRun: true }),
+    ).rejects.toThrow('failed calling webhook'),
+  );
   return () => kube.delete(webhooks, metadata).then(() => undefined);
 }
 
@@ -411,14 +667,19 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
   const id = idIn(await update(machines));
   const { connection, namespace } = fleet().temporal;
   await connection.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: id } });
-  await until(async () => expect(await machineTypes('status', id)).toMatchObject({ code: 1, stderr: `error: there is no ${id}\n` }));
+  await until(async () =>
+    expect(await machineTypes('status', id)).toMatchObject({ code: 1, stderr: `error: there is no ${id}\n` }),
+  );
   expect(await machineTypes('report', lastPart(id), '-o', 'csv')).toMatchObject({
     code: 0,
     stderr: `there is no ${id}: what failed or was passed over is not known\n`,
     stdout: matching(new RegExp(`\n${machines.namespace},off,${OLD},q35,,Done,\n$`)),
   });
   const none = await machineTypes('report', '00000000');
-  expect(none).toMatchObject({ code: 1, stderr: 'error: there is no machine-types/default/00000000, and no VM carries anything of it\n' });
+  expect(none).toMatchObject({
+    code: 1,
+    stderr: 'error: there is no machine-types/default/00000000, and no VM carries anything of it\n',
+  });
 });
 
 // The last test: nobody does anything afterwards.
@@ -429,6 +690,9 @@ test('one that is over is told of without a worker', async () => {
   await machines.add('db', { runStrategy: 'Halted' });
   const refused = idIn(await update(machines, '--to', 'pc-q35-rhel9.9.9'));
   await worker.kill();
-  expect(await machineTypes('status', refused)).toMatchObject({ code: 1, stderr: matching(/^error: refused: .*pc-q35-rhel9\.9\.9/) });
+  expect(await machineTypes('status', refused)).toMatchObject({
+    code: 1,
+    stderr: matching(/^error: refused: .*pc-q35-rhel9\.9\.9/),
+  });
   expect(await machineTypes('status', id)).toMatchObject({ code: 0, stdout: matching(/ 1\/1 done: Complete\n/) });
 });

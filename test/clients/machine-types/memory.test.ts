@@ -15,9 +15,18 @@ const HEAP_MIB = 64;
 const OLD = 'pc-q35-rhel8.6.0';
 
 const padding = 'x'.repeat(BYTES);
-const spec = { runStrategy: 'Always', template: { spec: { architecture: 'amd64', domain: { devices: {}, machine: { type: OLD } } } } };
+const spec = {
+  runStrategy: 'Always',
+  template: { spec: { architecture: 'amd64', domain: { devices: {}, machine: { type: OLD } } } },
+};
 const vm = (index: number): object => ({
-  metadata: { namespace: 'shop', name: `vm-${index}`, uid: `vm-${index}`, resourceVersion: String(index + 1), annotations: { padding: `${index}${padding}` } },
+  metadata: {
+    namespace: 'shop',
+    name: `vm-${index}`,
+    uid: `vm-${index}`,
+    resourceVersion: String(index + 1),
+    annotations: { padding: `${index}${padding}` },
+  },
   spec,
   status: { ready: true, created: true, printableStatus: 'Running' },
 });
@@ -25,7 +34,15 @@ const guest = (index: number): object => ({
   metadata: {
     ...(vm(index) as { metadata: object }).metadata,
     uid: `vmi-${index}`,
-    ownerReferences: [{ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: `vm-${index}`, uid: `vm-${index}`, controller: true }],
+    ownerReferences: [
+      {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachine',
+        name: `vm-${index}`,
+        uid: `vm-${index}`,
+        controller: true,
+      },
+    ],
   },
   spec: spec.template.spec,
   status: { phase: 'Running', machine: { type: OLD } },
@@ -43,7 +60,9 @@ function answer(asked: string[], { method, url = '' }: IncomingMessage, response
   const to = make === undefined ? 0 : Math.min(VMS, from + limit);
   const items = Array.from({ length: Math.max(to - from, 0) }, (_, index) => make!(from + index));
   const more = to > 0 && to < VMS ? { continue: String(to) } : {};
-  response.end(JSON.stringify(method === 'PATCH' ? vm(0) : { metadata: { resourceVersion: String(VMS), ...more }, items }));
+  response.end(
+    JSON.stringify(method === 'PATCH' ? vm(0) : { metadata: { resourceVersion: String(VMS), ...more }, items }),
+  );
 }
 
 test('a plan reads each object once, in pages, and keeps little of any', { timeout: 120_000 }, async () => {
@@ -56,12 +75,26 @@ test('a plan reads each object once, in pages, and keeps little of any', { timeo
     rmSync(folder, { recursive: true });
   });
   const kubeconfig = join(folder, 'kubeconfig');
-  const cluster = { server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true };
-  const all = { apiVersion: 'v1', kind: 'Config', 'current-context': 'a', clusters: [{ name: 'a', cluster }], users: [{ name: 'a', user: {} }], contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }] };
+  const cluster = {
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    'insecure-skip-tls-verify': true,
+  };
+  const all = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    clusters: [{ name: 'a', cluster }],
+    users: [{ name: 'a', user: {} }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+  };
   writeFileSync(kubeconfig, JSON.stringify(all));
 
   const args = ['machine-types', 'plan', '--which-matches-glob', '*rhel8.*', '--force', '-o', 'json'];
-  const { code, stdout, stderr } = await drover(args, { ...nowhere, KUBECONFIG: kubeconfig, NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}` });
+  const { code, stdout, stderr } = await drover(args, {
+    ...nowhere,
+    KUBECONFIG: kubeconfig,
+    NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}`,
+  });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect((JSON.parse(stdout) as TransitionPlanned).vms).toBe(VMS);
   const lists = asked.filter((one) => one.startsWith('GET') && /virtualmachine(instance)?s\?/.test(one));

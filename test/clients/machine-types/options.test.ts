@@ -1,19 +1,30 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { UsageError } from '../../../clients/cli/failure.ts';
-import { addRestartOptions, addScopeOptions, transitionOf, undoOf, type RestartFlags, type ScopeFlags } from '../../../clients/machine-types/options.ts';
+import {
+  addRestartOptions,
+  addScopeOptions,
+  transitionOf,
+  undoOf,
+  type RestartFlags,
+  type ScopeFlags,
+} from '../../../clients/machine-types/options.ts';
 import { Session } from '../../../clients/session/session.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 
-const sessionIn = (namespace?: string): Session => new Session({ cluster: 'default', ...(namespace === undefined ? {} : { namespace }) });
+const sessionIn = (namespace?: string): Session =>
+  new Session({ cluster: 'default', ...(namespace === undefined ? {} : { namespace }) });
 
 function flagsOf(words: string[]): ScopeFlags & RestartFlags {
   const command = addRestartOptions(addScopeOptions(new Command())).exitOverride();
-  command.configureOutput({ writeErr: () => {} }).parse(['--which-matches-glob', '*rhel8.*', ...words], { from: 'user' });
+  command
+    .configureOutput({ writeErr: () => {} })
+    .parse(['--which-matches-glob', '*rhel8.*', ...words], { from: 'user' });
   return command.opts();
 }
 
-const asked = (words: string[], namespace?: string): Promise<Transition> => transitionOf(sessionIn(namespace), flagsOf(words));
+const asked = (words: string[], namespace?: string): Promise<Transition> =>
+  transitionOf(sessionIn(namespace), flagsOf(words));
 
 const EVERYTHING: Transition = {
   scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
@@ -27,7 +38,10 @@ const EVERYTHING: Transition = {
   askedBy: expect.any(String) as string,
   reason: null,
 };
-const scoped = (scope: Partial<Transition['scope']>): Transition => ({ ...EVERYTHING, scope: { ...EVERYTHING.scope, ...scope } });
+const scoped = (scope: Partial<Transition['scope']>): Transition => ({
+  ...EVERYTHING,
+  scope: { ...EVERYTHING.scope, ...scope },
+});
 
 describe('what is asked for', () => {
   test('is all VMs of the cluster, and no restart, where nothing else is said', async () => {
@@ -38,14 +52,30 @@ describe('what is asked for', () => {
   test('is what the flags say', async () => {
     expect(await asked([], 'shop')).toEqual(scoped({ namespaces: ['shop'] }));
     expect(await asked(['-l', 'app=web,!old'])).toEqual(
-      scoped({ labelSelector: { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'old', operator: 'DoesNotExist' }] } }),
+      scoped({
+        labelSelector: { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'old', operator: 'DoesNotExist' }] },
+      }),
     );
     expect(await asked(['--name', 'a', '--name', 'shop/b', '--exclude', 'c-*', '--exclude', '*/d'])).toEqual(
       scoped({ names: ['a', 'shop/b'], exclude: ['c-*', '*/d'] }),
     );
-    expect(await asked(['--only', 'stopped', '--to', 'pc-q35-rhel9.4.0'])).toEqual({ ...scoped({ only: 'stopped' }), to: 'pc-q35-rhel9.4.0' });
+    expect(await asked(['--only', 'stopped', '--to', 'pc-q35-rhel9.4.0'])).toEqual({
+      ...scoped({ only: 'stopped' }),
+      to: 'pc-q35-rhel9.4.0',
+    });
     const windows = ['--window', '0 2 * * * 4h', '--window', '0 2 * * SUN  90m  Europe/Zurich'];
-    const pace = ['--restart-now', '--max-restarts', '3', '--max-failures', '2', '--deadline', '90s', '--force', '--reason', 'EL10'];
+    const pace = [
+      '--restart-now',
+      '--max-restarts',
+      '3',
+      '--max-failures',
+      '2',
+      '--deadline',
+      '90s',
+      '--force',
+      '--reason',
+      'EL10',
+    ];
     expect(await asked([...pace, ...windows])).toEqual({
       ...EVERYTHING,
       restartNow: true,
@@ -81,18 +111,35 @@ test.each<[string[], string]>([
   [['--max-restarts', '10%'], '--max-restarts is about restarts by drover: give --restart-now too'],
   [['--max-failures', '0'], '--max-failures is about restarts by drover: give --restart-now too'],
   [['--deadline', '5m'], '--deadline is about restarts by drover: give --restart-now too'],
-  [['--restart-now', '--window', '0 2 * * *'], expect.stringMatching(/^--window: "0 2 \* \* \*" is no window: write the five fields of a cron/) as string],
-  [['--restart-now', '--window', '0 25 * * * 4h'], expect.stringMatching(/^--window: "0 25 \* \* \* 4h" is no window: hour 25 is not understood/) as string],
+  [
+    ['--restart-now', '--window', '0 2 * * *'],
+    expect.stringMatching(/^--window: "0 2 \* \* \*" is no window: write the five fields of a cron/) as string,
+  ],
+  [
+    ['--restart-now', '--window', '0 25 * * * 4h'],
+    expect.stringMatching(/^--window: "0 25 \* \* \* 4h" is no window: hour 25 is not understood/) as string,
+  ],
   [['--restart-now', '--window', '0 2 * * * soon'], '--window: "soon" is no duration such as 30s, 10m or 1h30m'],
-  [['--restart-now', '--window', '0 2 * * * 0s'], '--window: "0 2 * * * 0s" is no window: it must be longer than no time'],
-  [['--restart-now', '--window', '0 2 * * * 4h Europe/Zürich'], expect.stringMatching(/Europe\/Zürich is no time zone/) as string],
+  [
+    ['--restart-now', '--window', '0 2 * * * 0s'],
+    '--window: "0 2 * * * 0s" is no window: it must be longer than no time',
+  ],
+  [
+    ['--restart-now', '--window', '0 2 * * * 4h Europe/Zürich'],
+    expect.stringMatching(/Europe\/Zürich is no time zone/) as string,
+  ],
 ])('%j cannot be meant', async (words, sentence) => {
   const error = await asked(words).catch((error: unknown) => error);
   expect(error).toBeInstanceOf(UsageError);
   expect((error as Error).message).toEqual(sentence);
 });
 
-test.each([['--only', 'paused'], ['--max-restarts', '0'], ['--max-restarts', '120%'], ['--max-failures', 'x'], ['--deadline', 'soon'], ['--deadline', '0'], ['--reason', '']])(
-  '%s %j is refused',
-  (flag, value) => expect(() => flagsOf([flag, value])).toThrow(`option '${flag}`),
-);
+test.each([
+  ['--only', 'paused'],
+  ['--max-restarts', '0'],
+  ['--max-restarts', '120%'],
+  ['--max-failures', 'x'],
+  ['--deadline', 'soon'],
+  ['--deadline', '0'],
+  ['--reason', ''],
+])('%s %j is refused', (flag, value) => expect(() => flagsOf([flag, value])).toThrow(`option '${flag}`));

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../../api/names.ts';
+import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PlannedItem, TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
-import { KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
@@ -12,9 +12,14 @@ import { drover as run, nowhere, type Outcome } from '../drover.ts';
 const fleet = aFleet({ workers: 0 });
 
 /** Only the API server: Temporal is not there. */
-const env = (): NodeJS.ProcessEnv => ({ ...nowhere, KUBECONFIG: fleet().stack.kubeconfig, TEMPORAL_ADDRESS: '127.0.0.1:1' });
+const env = (): NodeJS.ProcessEnv => ({
+  ...nowhere,
+  KUBECONFIG: fleet().stack.kubeconfig,
+  TEMPORAL_ADDRESS: '127.0.0.1:1',
+});
 const machineTypes = (...words: string[]): Promise<Outcome> => run(['machine-types', ...words], env());
-const plan = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> => machineTypes('plan', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
+const plan = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> =>
+  machineTypes('plan', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
 async function planned(machines: Machines, ...words: string[]): Promise<TransitionPlanned> {
   const { stdout } = await plan(machines, '-o', 'json', ...words);
@@ -25,13 +30,21 @@ const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as 
 
 /** All that may change in a namespace when something is written there. */
 async function versionsIn(namespace: string): Promise<string[]> {
-  const [vms, vmis] = await Promise.all([VirtualMachines, VirtualMachineInstances].map((resource) => fleet().kube.list(resource, { namespace })));
-  return [...vms!.items, ...vmis!.items].map(({ metadata }) => `${metadata.name} ${metadata.uid} ${metadata.generation}`);
+  const [vms, vmis] = await Promise.all(
+    [VirtualMachines, VirtualMachineInstances].map((resource) => fleet().kube.list(resource, { namespace })),
+  );
+  return [...vms!.items, ...vmis!.items].map(
+    ({ metadata }) => `${metadata.name} ${metadata.uid} ${metadata.generation}`,
+  );
 }
 
 test('types in use are counted by namespace, and those told that are older than what nodes have', async () => {
   needs('machine types on nodes');
-  const one = await Machines.of(fleet(), { 'db-1': {}, 'db-2': { type: 'q35' }, off: { runStrategy: 'Halted', type: 'pc-q35-rhel8.2.0' } });
+  const one = await Machines.of(fleet(), {
+    'db-1': {},
+    'db-2': { type: 'q35' },
+    off: { runStrategy: 'Halted', type: 'pc-q35-rhel8.2.0' },
+  });
   const other = await Machines.of(fleet(), { web: { type: 'pc-q35-rhel9.8.0' }, 'web-2': {} });
   const all = await machineTypes('types');
   expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -52,14 +65,44 @@ test('types in use are counted by namespace, and those told that are older than 
   const counts = { vms: 1, guests: 1 };
   const { items } = JSON.parse(own.stdout) as { items: TypeInUse[] };
   expect(items).toEqual([
-    { type: OLD, ...counts, namespaces: { [other.namespace]: counts }, isAlias: false, nodes: length, newer: 'pc-q35-rhel9.8.0', isOld: true },
-    { type: 'pc-q35-rhel9.8.0', ...counts, namespaces: { [other.namespace]: counts }, isAlias: false, nodes: length, newer: null, isOld: false },
+    {
+      type: OLD,
+      ...counts,
+      namespaces: { [other.namespace]: counts },
+      isAlias: false,
+      nodes: length,
+      newer: 'pc-q35-rhel9.8.0',
+      isOld: true,
+    },
+    {
+      type: 'pc-q35-rhel9.8.0',
+      ...counts,
+      namespaces: { [other.namespace]: counts },
+      isAlias: false,
+      nodes: length,
+      newer: null,
+      isOld: false,
+    },
   ]);
-  expect((await machineTypes('types', '-n', other.namespace, '-o', 'wide')).stdout).toMatch(/^NAMESPACE +TYPE +VMS +GUESTS +NODES +NEWER +STATE\n/);
-  expect((await machineTypes('types', '-n', other.namespace, '-o', 'yaml')).stdout).toMatch(/^items:\n- type: pc-q35-rhel8\.6\.0\n/);
+  expect((await machineTypes('types', '-n', other.namespace, '-o', 'wide')).stdout).toMatch(
+    /^NAMESPACE +TYPE +VMS +GUESTS +NODES +NEWER +STATE\n/,
+  );
+  expect((await machineTypes('types', '-n', other.namespace, '-o', 'yaml')).stdout).toMatch(
+    /^items:\n- type: pc-q35-rhel8\.6\.0\n/,
+  );
   const empty = await fleet().namespace();
-  expect(await machineTypes('types', '-n', empty)).toEqual({ code: 0, signal: null, stdout: '', stderr: `no VM in namespace ${empty} has a machine type\n` });
-  expect(await machineTypes('types', '-n', 'nobody')).toEqual({ code: 1, signal: null, stdout: '', stderr: 'error: there is no namespace nobody\n' });
+  expect(await machineTypes('types', '-n', empty)).toEqual({
+    code: 0,
+    signal: null,
+    stdout: '',
+    stderr: `no VM in namespace ${empty} has a machine type\n`,
+  });
+  expect(await machineTypes('types', '-n', 'nobody')).toEqual({
+    code: 1,
+    signal: null,
+    stdout: '',
+    stderr: 'error: there is no namespace nobody\n',
+  });
 });
 
 test('a plan says of each VM what it would get and needs, and writes nothing', async () => {
@@ -79,26 +122,50 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
   const before = await versionsIn(machines.namespace);
   const table = await plan(machines, '--restart-now', '--max-restarts', '2');
   expect(table).toMatchObject({ code: 0, stderr: '' });
-  expect(table.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS'))).toEqual([
+  expect(
+    table.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS')),
+  ).toEqual([
     'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
     `NS | alias | q35 (${OLD}) | q35 | restart`,
     `NS | off | ${OLD} | q35 | change`,
     `NS | on | ${OLD} | q35 | change, restart`,
     matching(/^NS \| paused \| pc-q35-rhel8.6.0 \| q35 \| put off: /),
-    matching(/^NS \| wish \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| left alone: its owner asked that nothing disrupts it$/),
+    matching(
+      /^NS \| wish \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| left alone: its owner asked that nothing disrupts it$/,
+    ),
     '',
     '5 VMs: 1 to change, 1 to change and restart, 1 to restart, 1 put off, 1 left alone; 2 restarted at a time',
     '',
   ]);
   const marked = await planned(machines);
   expect(needsOf(marked)).toEqual(['alias: Wait', 'off: Change', 'on: ChangeAndWait', 'paused: Later', 'wish: Left']);
-  expect(marked).toMatchObject({ vms: 5, counts: { Wait: 1, Change: 1, ChangeAndWait: 1, Later: 1, Left: 1 }, maxRestarts: 1, refusals: [], unknown: [] });
+  expect(marked).toMatchObject({
+    vms: 5,
+    counts: { Wait: 1, Change: 1, ChangeAndWait: 1, Later: 1, Left: 1 },
+    maxRestarts: 1,
+    refusals: [],
+    unknown: [],
+  });
   expect(marked.results).toMatchObject([{ from: OLD, wanted: null, to: 'q35', vms: 3, fault: null }]);
-  const off: PlannedItem = { kind: 'VirtualMachine', namespace: machines.namespace, name: 'off', pool: null, type: OLD, guest: null, result: 'q35', need: 'Change', why: null };
+  const off: PlannedItem = {
+    kind: 'VirtualMachine',
+    namespace: machines.namespace,
+    name: 'off',
+    pool: null,
+    type: OLD,
+    guest: null,
+    result: 'q35',
+    need: 'Change',
+    why: null,
+  };
   expect(marked.items).toContainEqual(off);
   expect(needsOf(await planned(machines, '--only', 'stopped'))).toEqual(['off: Change']);
-  expect(needsOf(await planned(machines, '--name', 'on', '--name', `${machines.namespace}/off`, '--exclude', 'of?'))).toEqual(['on: ChangeAndWait']);
-  expect((await planned(machines, '--to', 'pc-q35-rhel9.4.0', '--name', 'on')).items).toMatchObject([{ result: 'pc-q35-rhel9.4.0' }]);
+  expect(
+    needsOf(await planned(machines, '--name', 'on', '--name', `${machines.namespace}/off`, '--exclude', 'of?')),
+  ).toEqual(['on: ChangeAndWait']);
+  expect((await planned(machines, '--to', 'pc-q35-rhel9.4.0', '--name', 'on')).items).toMatchObject([
+    { result: 'pc-q35-rhel9.4.0' },
+  ]);
   expect((await plan(machines, '-o', 'wide')).stdout).toMatch(/^NAMESPACE +NAME +TYPE +GUEST +POOL +RESULT +NEEDS\n/);
   expect((await plan(machines, '-o', 'yaml')).stdout).toMatch(/^items:\n- kind: VirtualMachine\n/);
   expect(await versionsIn(machines.namespace)).toEqual(before);
@@ -107,25 +174,46 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
 test('a plan that a worker would refuse says so, and what --force would do', async () => {
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const configuration = { architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel8.2.0' } } };
-  await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { spec: { configuration } });
+  await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+    spec: { configuration },
+  });
   try {
     const refused = await plan(machines);
     expect(refused.code).toBe(1);
     const cause = 'it still matches \\*rhel8\\.\\*: a preference, or the default of the cluster, brings it back';
-    expect(refused.stderr).toMatch(new RegExp(`^error: it would be refused: 1 VM with ${OLD} \\(amd64\\) would get pc-q35-rhel8.2.0: ${cause}; choose another type with --to, .*\n$`));
+    expect(refused.stderr).toMatch(
+      new RegExp(
+        `^error: it would be refused: 1 VM with ${OLD} \\(amd64\\) would get pc-q35-rhel8.2.0: ${cause}; choose another type with --to, .*\n$`,
+      ),
+    );
     const forced = await plan(machines, '--force');
-    expect(forced).toMatchObject({ code: 0, stderr: '', stdout: matching(/ left alone: it would come back as pc-q35-rhel8\.2\.0\n/) });
+    expect(forced).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: matching(/ left alone: it would come back as pc-q35-rhel8\.2\.0\n/),
+    });
     const unknown = await plan(machines, '--to', 'pc-q35-rhel10.0.0');
-    expect(unknown).toMatchObject({ code: 1, stderr: matching(/ would get pc-q35-rhel10\.0\.0: no schedulable node has pc-q35-rhel10\.0\.0; /) });
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: matching(/ would get pc-q35-rhel10\.0\.0: no schedulable node has pc-q35-rhel10\.0\.0; /),
+    });
     const alien = await plan(machines, '--to', 'virt-rhel9.2.0', '-o', 'json');
-    expect(alien).toMatchObject({ code: 1, stderr: matching(/ would get virt-rhel9\.2\.0: the API server refuses it: /) });
+    expect(alien).toMatchObject({
+      code: 1,
+      stderr: matching(/ would get virt-rhel9\.2\.0: the API server refuses it: /),
+    });
   } finally {
-    await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { spec: { configuration: { architectureConfiguration: null } } });
+    await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+      spec: { configuration: { architectureConfiguration: null } },
+    });
   }
 });
 
 test('a glob that matches nothing tells the types there are, and which was meant', async () => {
-  const machines = await Machines.of(fleet(), { 'off-1': { runStrategy: 'Halted' }, 'off-2': { runStrategy: 'Halted' } });
+  const machines = await Machines.of(fleet(), {
+    'off-1': { runStrategy: 'Halted' },
+    'off-2': { runStrategy: 'Halted' },
+  });
   const nothing = await machineTypes('plan', '--which-matches-glob', '*rhel-8.*', '-n', machines.namespace);
   expect(nothing).toMatchObject({ code: 1, stdout: '' });
   const sentence = `no VM in namespace ${machines.namespace} has a machine type that matches *rhel-8.*; did you mean ${OLD}?`;
@@ -134,15 +222,29 @@ test('a glob that matches nothing tells the types there are, and which was meant
   const left = `none of the VMs that were chosen in namespace ${machines.namespace} has a machine type that matches ${OLD_GLOB}; 2 VMs that were not chosen have one`;
   expect(excluded).toMatchObject({ code: 1, stdout: '', stderr: `error: ${left}\n` });
   const empty = await fleet().namespace();
-  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', empty)).toMatchObject({ code: 1, stderr: `error: no VM in namespace ${empty} has a machine type\n` });
-  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', 'nobody')).toMatchObject({ code: 1, stdout: '', stderr: 'error: there is no namespace nobody\n' });
+  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', empty)).toMatchObject({
+    code: 1,
+    stderr: `error: no VM in namespace ${empty} has a machine type\n`,
+  });
+  expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', 'nobody')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: 'error: there is no namespace nobody\n',
+  });
 });
 
 test('a VM that is named and not there is told, whatever else was chosen', async () => {
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
   const named = await plan(machines, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
-  expect(named).toMatchObject({ code: 1, stdout: '', stderr: `error: there is no VM of, nor nobody/off in namespace ${machines.namespace}\n` });
-  expect(await plan(machines, '--name', 'off', '--name', machines.key('off'), '--name', 'off')).toMatchObject({ code: 0, stderr: '' });
+  expect(named).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `error: there is no VM of, nor nobody/off in namespace ${machines.namespace}\n`,
+  });
+  expect(await plan(machines, '--name', 'off', '--name', machines.key('off'), '--name', 'off')).toMatchObject({
+    code: 0,
+    stderr: '',
+  });
 });
 
 test('pools are planned as a whole', async () => {
@@ -156,7 +258,9 @@ test('pools are planned as a whole', async () => {
   await worker.stop();
   const whole = await plan(machines);
   expect(whole).toMatchObject({ code: 0, stderr: '' });
-  expect(whole.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replaceAll(machines.namespace, 'NS'))).toEqual([
+  expect(
+    whole.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replaceAll(machines.namespace, 'NS')),
+  ).toEqual([
     'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
     `NS | pool.drover.dev/web | ${OLD} | <default> | change of its template`,
     `NS | web-1 | ${OLD} | q35 | rolled by its pool web`,
@@ -167,7 +271,10 @@ test('pools are planned as a whole', async () => {
     '',
   ]);
   const part = await planned(machines, '--name', 'web-1');
-  expect(part.items).toMatchObject([{ kind: 'VirtualMachinePool', need: 'Left' }, { name: 'web-1', need: 'Left', why: matching(/has VMs that were not chosen/) }]);
+  expect(part.items).toMatchObject([
+    { kind: 'VirtualMachinePool', need: 'Left' },
+    { name: 'web-1', need: 'Left', why: matching(/has VMs that were not chosen/) },
+  ]);
 });
 
 test('VMs in the hand of another transition are put off, where Temporal tells that it runs', async () => {
@@ -178,19 +285,35 @@ test('VMs in the hand of another transition are put off, where Temporal tells th
   const args = ['machine-types', 'plan', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace];
   const told = await run(args, { ...nowhere, ...fleet().stack.env });
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
-  expect(told.stdout).toContain(` put off: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`);
+  expect(told.stdout).toContain(
+    ` put off: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`,
+  );
   const untold = await plan(machines);
-  expect(untold).toMatchObject({ code: 0, stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/) });
-  expect(untold.stderr).toMatch(/^whether another transition is at work on some of these VMs is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/);
+  expect(untold).toMatchObject({
+    code: 0,
+    stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/),
+  });
+  expect(untold.stderr).toMatch(
+    /^whether another transition is at work on some of these VMs is not known: Temporal at 127\.0\.0\.1:1 does not answer [^\n]*\n$/,
+  );
 });
 
 test.each([
   [['plan'], "required option '--which-matches-glob <glob>' not specified"],
   [['plan', '--which-matches-glob', '[a'], '--which-matches-glob: "[a" is no glob: a "[" has no "]"'],
-  [['plan', '--which-matches-glob', '*', '--only', 'paused'], "option '--only <state>' argument 'paused' is invalid. Allowed choices are running, stopped."],
+  [
+    ['plan', '--which-matches-glob', '*', '--only', 'paused'],
+    "option '--only <state>' argument 'paused' is invalid. Allowed choices are running, stopped.",
+  ],
   [['plan', '--which-matches-glob', '*', '--excludes', 'a'], "unknown option '--excludes'; did you mean --exclude?"],
-  [['plan', '--which-matches-glob', '*', '-l', 'a>b'], '--label-selector: "a>b" is no label selector: ">" behind a is none of =, ==, !=, in and notin; write it as in app=web,tier!=db,size in (s,m),!old'],
-  [['types', '-o', 'name'], "option '-o, --output <format>' argument 'name' is invalid. Allowed choices are json, yaml, wide."],
+  [
+    ['plan', '--which-matches-glob', '*', '-l', 'a>b'],
+    '--label-selector: "a>b" is no label selector: ">" behind a is none of =, ==, !=, in and notin; write it as in app=web,tier!=db,size in (s,m),!old',
+  ],
+  [
+    ['types', '-o', 'name'],
+    "option '-o, --output <format>' argument 'name' is invalid. Allowed choices are json, yaml, wide.",
+  ],
 ])('%j is wrong usage', async (words, sentence) => {
   expect(await machineTypes(...words)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
 });

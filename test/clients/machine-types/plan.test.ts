@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { planOf, type PlannedItem, type TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import { passedOverLines, planLines, poolLines } from '../../../clients/machine-types/plan-view.ts';
+import { planOf, type PlannedItem, type TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { ReadFleet } from '../../../clients/machine-types/read.ts';
 import { typesLines } from '../../../clients/machine-types/types.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import { aVm } from '../../decisions/model/fleets.ts';
 import { aTransition } from '../../decisions/machine-types/scenes.ts';
+import { aVm } from '../../decisions/model/fleets.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   kind: 'VirtualMachine',
@@ -63,13 +63,20 @@ test('what a transition begins with, and nobody would expect of it, is told in a
     item('web', { kind: 'VirtualMachinePool' }),
     item('web-1', { need: 'Pool', pool: 'web' }),
   ]);
-  expect(passedOverLines(plan)).toEqual(['put off: shop/db-2: it is paused', 'left alone: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it']);
-  expect(poolLines(plan)).toEqual(['A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web']);
+  expect(passedOverLines(plan)).toEqual([
+    'put off: shop/db-2: it is paused',
+    'left alone: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it',
+  ]);
+  expect(poolLines(plan)).toEqual([
+    'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: shop/web',
+  ]);
   expect(poolLines(planned([item('db-1', {})]))).toEqual([]);
 });
 
 test('a wide plan has columns of guests and pools', () => {
-  const rows = rowsOf(planLines(planned([item('alias', { need: 'Wait', type: 'q35', guest: 'pc-q35-rhel8.6.0' })]), { wide: true }));
+  const rows = rowsOf(
+    planLines(planned([item('alias', { need: 'Wait', type: 'q35', guest: 'pc-q35-rhel8.6.0' })]), { wide: true }),
+  );
   expect(rows[0]).toBe('NAMESPACE | NAME | TYPE | GUEST | POOL | RESULT | NEEDS');
   expect(rows[1]).toBe('shop | alias | q35 | pc-q35-rhel8.6.0 | <none> | q35 | restart by its owner');
   expect(rows.at(-1)).toBe('1 VM: 1 to be restarted by their owners');
@@ -77,7 +84,16 @@ test('a wide plan has columns of guests and pools', () => {
 
 test('pools are shown as such, and what they do by themselves', () => {
   const pool = item('web', { kind: 'VirtualMachinePool', result: null });
-  const lines = rowsOf(planLines(planned([pool, item('web-1', { need: 'Pool', pool: 'web' }), item('db-1', { need: 'Pool', pool: 'db', why: 'its pool shop/db is paused' })]), { wide: false }));
+  const lines = rowsOf(
+    planLines(
+      planned([
+        pool,
+        item('web-1', { need: 'Pool', pool: 'web' }),
+        item('db-1', { need: 'Pool', pool: 'db', why: 'its pool shop/db is paused' }),
+      ]),
+      { wide: false },
+    ),
+  );
   expect(lines.slice(1)).toEqual([
     'shop | pool.drover.dev/web | pc-q35-rhel8.2.0 | <default> | change of its template',
     'shop | web-1 | pc-q35-rhel8.2.0 | q35 | rolled by its pool web',
@@ -118,7 +134,9 @@ test('types have a line for each namespace, and say whether nodes have them, or 
     '',
     '5 VMs, 2 guests; of types that no node has: 1 VM, 0 guests; of older types than nodes have: 2 VMs, 2 guests',
   ]);
-  const wide = rowsOf(typesLines([type('q35', { isAlias: true }), type('pc-q35-rhel9.2.0', { nodes: null })], { wide: true }));
+  const wide = rowsOf(
+    typesLines([type('q35', { isAlias: true }), type('pc-q35-rhel9.2.0', { nodes: null })], { wide: true }),
+  );
   expect(wide.slice(0, 3)).toEqual([
     'NAMESPACE | TYPE | VMS | GUESTS | NODES | NEWER | STATE',
     'shop | q35 | 1 | 0 | 2 | <none> | alias',
@@ -126,15 +144,35 @@ test('types have a line for each namespace, and say whether nodes have them, or 
   ]);
   // Nobody knows whether that is an old one.
   expect(wide.at(-1)).toBe('2 VMs, 0 guests');
-  expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe('1 VM, 0 guests; none of an older type than nodes have');
+  expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe(
+    '1 VM, 0 guests; none of an older type than nodes have',
+  );
 });
 
 describe('what is asked of the API server', () => {
-  const vm = aVm('off', { machineType: 'pc-q35-rhel8.2.0', runStrategy: 'Halted', owner: null, hasVmi: false, ready: false });
-  const fleetOf = (fields: Partial<ReadFleet> = {}): ReadFleet => ({ vms: [vm], vmis: [], pools: [], nodes: [], ...fields });
+  const vm = aVm('off', {
+    machineType: 'pc-q35-rhel8.2.0',
+    runStrategy: 'Halted',
+    owner: null,
+    hasVmi: false,
+    ready: false,
+  });
+  const fleetOf = (fields: Partial<ReadFleet> = {}): ReadFleet => ({
+    vms: [vm],
+    vmis: [],
+    pools: [],
+    nodes: [],
+    ...fields,
+  });
   const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada' });
   const stored = (type: string) => ({
-    metadata: { namespace: 'shop', name: 'off', uid: vm.uid, resourceVersion: '2', creationTimestamp: '2026-01-01T00:00:00Z' },
+    metadata: {
+      namespace: 'shop',
+      name: 'off',
+      uid: vm.uid,
+      resourceVersion: '2',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
     spec: { template: { spec: { domain: { machine: { type } } } } },
   });
   /** An API server that answers a dry run so, and knows the VM with this type. */
@@ -144,10 +182,19 @@ describe('what is asked of the API server', () => {
       get: () => (type === '' ? Promise.reject(new KubeError(404, 'NotFound', 'gone')) : Promise.resolve(stored(type))),
     }) as unknown as KubeClient;
   const asking = (kube: KubeClient, fleet = fleetOf(), change: Partial<Transition> = {}): Promise<TransitionPlanned> =>
-    planOf(kube, fleet, { ...transition, ...change }, { asksServer: true, cluster: 'default', others: { ids: new Set(), unknown: null } });
+    planOf(
+      kube,
+      fleet,
+      { ...transition, ...change },
+      { asksServer: true, cluster: 'default', others: { ids: new Set(), unknown: null } },
+    );
 
   test('is the type that a VM would get', async () => {
-    expect(await asking(answering('q35'))).toMatchObject({ items: [{ need: 'Change', result: 'q35' }], refusals: [], unknown: [] });
+    expect(await asking(answering('q35'))).toMatchObject({
+      items: [{ need: 'Change', result: 'q35' }],
+      refusals: [],
+      unknown: [],
+    });
   });
 
   test('is nothing where it is not to be asked', async () => {
@@ -159,26 +206,44 @@ describe('what is asked of the API server', () => {
   test('may be what the person may not know', async () => {
     const forbidden = new KubeError(403, 'Forbidden', 'virtualmachines.kubevirt.io "off" is forbidden');
     const plan = await asking(answering(forbidden), fleetOf({ nodes: null }));
-    const unknown = ['whether nodes have the new type is not known: you may not list them', 'which types VMs would get is not known: you may not patch them'];
+    const unknown = [
+      'whether nodes have the new type is not known: you may not list them',
+      'which types VMs would get is not known: you may not patch them',
+    ];
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], refusals: [], unknown });
   });
 
   test('may be refused, which is no news where the VM has changed since', async () => {
     const denied = new KubeError(403, 'Forbidden', 'admission webhook "vm-validator" denied the request: no such type');
     const plan = await asking(answering(denied));
-    expect(plan.refusals).toEqual([expect.stringMatching(/^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose another type with --to, /)]);
+    expect(plan.refusals).toEqual([
+      expect.stringMatching(
+        /^1 VM with pc-q35-rhel8.2.0 would get the default: the API server refuses it: admission webhook .*; choose another type with --to, /,
+      ),
+    ]);
     expect(plan.items).toMatchObject([{ need: 'Left' }]);
     for (const type of ['q35', '']) {
       const changed = await asking(answering(new KubeError(422, 'Invalid', 'the server rejected our request'), type));
-      expect(changed).toMatchObject({ items: [{ need: 'Change' }], refusals: [], unknown: ['what shop/off would get is not known: it has changed while it was read'] });
+      expect(changed).toMatchObject({
+        items: [{ need: 'Change' }],
+        refusals: [],
+        unknown: ['what shop/off would get is not known: it has changed while it was read'],
+      });
     }
     await expect(asking(answering(new KubeError(503, 'ServiceUnavailable', 'busy')))).rejects.toThrow('busy');
   });
 
   test('is the type of before, for an undo', async () => {
     const record = { id: '1f0c92ab', from: 'pc-q35-rhel8.2.0', to: 'q35', guest: null, at: '2026-01-01T00:00:00Z' };
-    const fleet = fleetOf({ vms: [aVm('off', { ...vm, machineType: 'q35', transition: record }), aVm('other', { ...vm, name: 'other', uid: 'other', machineType: 'q35' })] });
-    const plan = await asking(answering('pc-q35-rhel8.2.0'), fleet, { scope: { ...transition.scope, glob: '*', undoes: '1f0c92ab' } });
+    const fleet = fleetOf({
+      vms: [
+        aVm('off', { ...vm, machineType: 'q35', transition: record }),
+        aVm('other', { ...vm, name: 'other', uid: 'other', machineType: 'q35' }),
+      ],
+    });
+    const plan = await asking(answering('pc-q35-rhel8.2.0'), fleet, {
+      scope: { ...transition.scope, glob: '*', undoes: '1f0c92ab' },
+    });
     expect(plan.items).toMatchObject([{ name: 'off', type: 'q35', result: 'pc-q35-rhel8.2.0', need: 'Change' }]);
   });
 });

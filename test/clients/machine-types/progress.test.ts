@@ -5,10 +5,21 @@ import type { TransitionProgress } from '../../../decisions/machine-types/transi
 import { aTransition, scopeOf } from '../../decisions/machine-types/scenes.ts';
 
 const ID = 'machine-types/default/1f0c92ab';
-const NONE: TransitionProgress['counts'] = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: 0 };
+const NONE: TransitionProgress['counts'] = {
+  toPatch: 0,
+  toRestart: 0,
+  waiting: 0,
+  inPools: 0,
+  parked: 0,
+  restarting: 0,
+  left: 0,
+  done: 0,
+};
 const scope = scopeOf();
 const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada@desk' });
-const progress = (fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts?: Partial<TransitionProgress['counts']> } = {}): TransitionProgress => ({
+const progress = (
+  fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts?: Partial<TransitionProgress['counts']> } = {},
+): TransitionProgress => ({
   id: '1f0c92ab',
   phase: 'Changing',
   transition,
@@ -27,7 +38,8 @@ const progress = (fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts
   ...fields,
   counts: { ...NONE, ...fields.counts },
 });
-const linesOf = (...fields: Parameters<typeof progress>): string[] => transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);
+const linesOf = (...fields: Parameters<typeof progress>): string[] =>
+  transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);
 
 const group = { wanted: null, architecture: null, preference: null };
 const wish = { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/vm-6'] };
@@ -42,8 +54,12 @@ describe('a transition in lines', () => {
   });
 
   test('each number that is not zero, and of how many', () => {
-    const [head] = linesOf({ counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, parked: 6, restarting: 1, left: 7, done: 8 }, failures: 9 });
-    const counted = '5 to change, 4 to restart, 1 restarting, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 put off, 7 left alone, 9 failed';
+    const [head] = linesOf({
+      counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, parked: 6, restarting: 1, left: 7, done: 8 },
+      failures: 9,
+    });
+    const counted =
+      '5 to change, 4 to restart, 1 restarting, 3 waiting for a restart by their owners, 2 rolled by their pools, 6 put off, 7 left alone, 9 failed';
     expect(head).toMatch(new RegExp(`^${ID} {2}\\S+ 8/38 done, ${counted}: Changing$`));
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
@@ -51,13 +67,19 @@ describe('a transition in lines', () => {
   test('where drover restarts guests, nobody waits for owners', () => {
     const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
     expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their guests run: ');
-    expect(endInWords(progress(restarts))).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their guests run');
+    expect(endInWords(progress(restarts))).toBe(
+      '0 of 3 VMs done: 0 changed by drover; 3 waiting until their guests run',
+    );
   });
 
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
-    expect(linesOf({ transition: asked })[1]).toBe('  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10');
-    expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain('  undo of 0a0a0a0a, guests');
+    expect(linesOf({ transition: asked })[1]).toBe(
+      '  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10',
+    );
+    expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain(
+      '  undo of 0a0a0a0a, guests',
+    );
   });
 
   test('what holds it, what it passes over, and what failed', () => {
@@ -91,49 +113,75 @@ describe('a transition in lines', () => {
 });
 
 test('one that failures have ended early says what it has left', () => {
-  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1, toRestart: 3 } }).slice(2)).toEqual(['  3 VMs are not done: too many have failed (--max-failures 0)']);
+  expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1, toRestart: 3 } }).slice(2)).toEqual([
+    '  3 VMs are not done: too many have failed (--max-failures 0)',
+  ]);
   expect(linesOf({ phase: 'Failed', failures: 1, counts: { done: 1 } }).slice(2)).toEqual([]);
 });
 
 test('what held it is told no more once it is over', () => {
   const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: null };
-  expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(2)).toEqual(['  aborted by bob']);
+  expect(linesOf({ phase: 'Aborted', paused, aborted: paused, full: ['2 at a time'] }).slice(2)).toEqual([
+    '  aborted by bob',
+  ]);
 });
 
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
-    expect(endInWords(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe('1 of 1 VM done: 1 changed by drover');
-    expect(endInWords(progress({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 }))).toBe(
-      '11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart',
+    expect(endInWords(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe(
+      '1 of 1 VM done: 1 changed by drover',
     );
-    expect(endInWords(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, parked: 1 } }))).toBe(
+    expect(
+      endInWords(
+        progress({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 }),
+      ),
+    ).toBe('11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart');
+    expect(
+      endInWords(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, parked: 1 } })),
+    ).toBe(
       '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 put off',
     );
   });
 
   test('nothing is amiss where all was done, or is only waited for, or nobody may touch it', () => {
     expect(shortfalls(ID, progress({ phase: 'Complete', passedOver: [wish], counts: { left: 1 } }))).toEqual([]);
-    expect(shortfalls(ID, progress({ phase: 'Waiting', passedOver: [later], counts: { waiting: 9, parked: 1 } }))).toEqual([]);
-    expect(shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } }))).toEqual([]);
-    expect(wishes(progress({ passedOver: [wish, later] }))).toEqual(['left alone: shop/vm-6: its owner asked that nothing disrupts it']);
+    expect(
+      shortfalls(ID, progress({ phase: 'Waiting', passedOver: [later], counts: { waiting: 9, parked: 1 } })),
+    ).toEqual([]);
+    expect(
+      shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
+    ).toEqual([]);
+    expect(wishes(progress({ passedOver: [wish, later] }))).toEqual([
+      'left alone: shop/vm-6: its owner asked that nothing disrupts it',
+    ]);
   });
 
   const failedRestart = { vm: 'shop/vm-3', why: 'not ready in time' };
   test.each<[string, Parameters<typeof progress>[0], string[]]>([
-    ['aborted', { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } }, [`4 VMs are not done: ${ID} was aborted by bob: no`]],
+    [
+      'aborted',
+      { phase: 'Aborted', aborted: { by: 'bob', at: '', why: 'no' }, counts: { toPatch: 3, waiting: 1 } },
+      [`4 VMs are not done: ${ID} was aborted by bob: no`],
+    ],
     [
       'too many failures',
       { phase: 'Failed', failed: [failedRestart], failures: 1, counts: { toRestart: 1 } },
       ['shop/vm-3 failed: not ready in time', '1 VM is not done: too many have failed (--max-failures 0)'],
     ],
-    ['failures while it waits', { phase: 'Waiting', failed: [failedRestart], failures: 1, counts: { waiting: 1 } }, ['shop/vm-3 failed: not ready in time']],
+    [
+      'failures while it waits',
+      { phase: 'Waiting', failed: [failedRestart], failures: 1, counts: { waiting: 1 } },
+      ['shop/vm-3 failed: not ready in time'],
+    ],
   ])('%s is amiss', (_words, fields, sentences) => {
     expect(shortfalls(ID, progress(fields)).map(({ message }) => message)).toEqual(sentences);
   });
 
   test('many failures are counted', () => {
     const failed = Array.from({ length: 250 }, (_, index) => ({ vm: `shop/vm-${index + 1}`, why: 'no' }));
-    const sentences = shortfalls(ID, progress({ phase: 'Failed', failed, failures: 300 })).map(({ message }) => message);
+    const sentences = shortfalls(ID, progress({ phase: 'Failed', failed, failures: 300 })).map(
+      ({ message }) => message,
+    );
     expect(sentences).toHaveLength(21);
     expect(sentences.at(-1)).toBe(`280 more VMs failed: \`drover machine-types report ${ID}\` lists them`);
   });

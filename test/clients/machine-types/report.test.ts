@@ -1,10 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { csvOf, reportOf, type ReportedVm, type ReportInput, type ReportRow } from '../../../clients/machine-types/report.ts';
+import {
+  csvOf,
+  reportOf,
+  type ReportedVm,
+  type ReportInput,
+  type ReportRow,
+} from '../../../clients/machine-types/report.ts';
 import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 
 const [OLD, NEW] = ['pc-q35-rhel8.2.0', 'pc-q35-rhel9.2.0'];
 const ID = '1f0c92ab';
-const record = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({ id: ID, from: OLD, to: NEW, guest: OLD, at: '2026-01-01T00:00:00Z', ...fields });
+const record = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({
+  id: ID,
+  from: OLD,
+  to: NEW,
+  guest: OLD,
+  at: '2026-01-01T00:00:00Z',
+  ...fields,
+});
 const poolOwner = (name: string): ReportedVm['owner'] => ({ kind: 'VirtualMachinePool', name, uid: `uid-of-${name}` });
 
 const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
@@ -17,29 +30,56 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   guestType: null,
   ...fields,
 });
-const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] => reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
+const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] =>
+  reportOf({ id: ID, vms, pools: new Map(), progress: null, isCutOff: false, changed: [], ...fields });
 
 describe('what has become of a VM', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
     ['it is stopped', {}, { state: 'Done', why: null }],
     ['its guest has the new type', { guestType: NEW, transitionMark: ID }, { state: 'Done', why: null }],
-    ['it was stopped then, and runs', { transition: record({ guest: null }), guestType: NEW }, { state: 'Done', why: null }],
-    ['its guest had the new type already', { transition: record({ guest: NEW }), guestType: NEW }, { state: 'Done', why: null }],
-    ['its guest has the old type', { guestType: OLD, transitionMark: ID }, { state: 'Waiting', why: `its guest still has ${OLD}` }],
-    ['nobody waits for it any more', { guestType: OLD }, { state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` }],
+    [
+      'it was stopped then, and runs',
+      { transition: record({ guest: null }), guestType: NEW },
+      { state: 'Done', why: null },
+    ],
+    [
+      'its guest had the new type already',
+      { transition: record({ guest: NEW }), guestType: NEW },
+      { state: 'Done', why: null },
+    ],
+    [
+      'its guest has the old type',
+      { guestType: OLD, transitionMark: ID },
+      { state: 'Waiting', why: `its guest still has ${OLD}` },
+    ],
+    [
+      'nobody waits for it any more',
+      { guestType: OLD },
+      { state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` },
+    ],
     [
       'an alias, whose guest is old',
       { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', guestType: OLD, transitionMark: ID },
       { state: 'Waiting', why: `its guest still has ${OLD}` },
     ],
-    ['an alias, whose guest is new', { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', guestType: NEW }, { state: 'Done', why: null }],
-    ['somebody has changed it since', { machineType: 'pc-q35-rhel9.0.0', guestType: OLD }, { state: 'ChangedSince', why: 'its type is pc-q35-rhel9.0.0 now' }],
+    [
+      'an alias, whose guest is new',
+      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', guestType: NEW },
+      { state: 'Done', why: null },
+    ],
+    [
+      'somebody has changed it since',
+      { machineType: 'pc-q35-rhel9.0.0', guestType: OLD },
+      { state: 'ChangedSince', why: 'its type is pc-q35-rhel9.0.0 now' },
+    ],
   ])('%s', (_words, fields, expected) => {
     expect(report([vm(fields)])).toMatchObject([expected]);
   });
 
   test('with its types before and after', () => {
-    expect(report([vm({ guestType: NEW })])).toEqual([{ namespace: 'shop', name: 'db', from: OLD, to: NEW, guestBefore: OLD, state: 'Done', why: null }]);
+    expect(report([vm({ guestType: NEW })])).toEqual([
+      { namespace: 'shop', name: 'db', from: OLD, to: NEW, guestBefore: OLD, state: 'Done', why: null },
+    ]);
   });
 
   test('nothing of VMs that carry nothing of it, or of another', () => {
@@ -54,8 +94,15 @@ describe('what has become of a VM', () => {
       vm({ name: 'web-4', transition: null, owner, guestType: NEW }),
       vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
     ];
-    const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, to: '' })], ['uid-of-db', record({ id: '0a0a0a0a' })]]) });
-    expect(rows.map(({ name, from, to, guestBefore, state, why }) => [name, from, to, guestBefore, state, why])).toEqual([
+    const rows = report(vms, {
+      pools: new Map([
+        ['uid-of-web', record({ guest: null, to: '' })],
+        ['uid-of-db', record({ id: '0a0a0a0a' })],
+      ]),
+    });
+    expect(
+      rows.map(({ name, from, to, guestBefore, state, why }) => [name, from, to, guestBefore, state, why]),
+    ).toEqual([
       ['web-2', OLD, null, OLD, 'InPool', 'pool web is to roll it'],
       ['web-3', OLD, NEW, OLD, 'InPool', 'pool web is to roll it'],
       ['web-4', OLD, NEW, null, 'Done', 'rolled by pool web'],
@@ -64,8 +111,14 @@ describe('what has become of a VM', () => {
 
   test('VMs of a pool whose template had no type, which has one again', () => {
     const owner = poolOwner('web');
-    const ofPool = (name: string, machineType: string, guestType: string | null): ReportedVm => vm({ name, transition: null, owner, machineType, guestType });
-    const vms = [ofPool('web-1', 'q35', NEW), ofPool('web-2', OLD, NEW), ofPool('web-3', OLD, OLD), ofPool('web-4', OLD, null)];
+    const ofPool = (name: string, machineType: string, guestType: string | null): ReportedVm =>
+      vm({ name, transition: null, owner, machineType, guestType });
+    const vms = [
+      ofPool('web-1', 'q35', NEW),
+      ofPool('web-2', OLD, NEW),
+      ofPool('web-3', OLD, OLD),
+      ofPool('web-4', OLD, null),
+    ];
     const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, from: '', to: OLD })]]) });
     expect(rows.map(({ name, from, to, state }) => [name, from, to, state])).toEqual([
       ['web-1', 'q35', OLD, 'InPool'],
@@ -87,13 +140,20 @@ describe('what has become of a VM', () => {
 
   test('VMs that another transition has changed since are told by what that one found', () => {
     const other = record({ id: '0a0a0a0a', from: NEW, to: OLD });
-    const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], { changed: ['shop/db'] });
+    const rows = report([vm({ transition: other }), vm({ name: 'stranger', transition: other })], {
+      changed: ['shop/db'],
+    });
     const why = 'transition 0a0a0a0a has changed it since';
-    expect(rows).toEqual([{ namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why }]);
+    expect(rows).toEqual([
+      { namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why },
+    ]);
   });
 
   test('of one that was ended in Temporal, nothing is in hand any more, and nobody waits for its marks', () => {
-    const vms = [vm({ name: 'a', guestType: NEW, transitionMark: ID }), vm({ name: 'b', guestType: OLD, transitionMark: ID })];
+    const vms = [
+      vm({ name: 'a', guestType: NEW, transitionMark: ID }),
+      vm({ name: 'b', guestType: OLD, transitionMark: ID }),
+    ];
     const progress = { failed: [], passedOver: [], inHand: ['shop/a', 'shop/b'] };
     expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
     expect(report(vms, { progress, isCutOff: true })).toMatchObject([
@@ -103,10 +163,20 @@ describe('what has become of a VM', () => {
   });
 
   test('one that is left alone since somebody has changed it is told as that', () => {
-    const passedOver = [{ why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since', isWish: true, count: 2, vms: ['shop/db', 'shop/mail'] }];
+    const passedOver = [
+      {
+        why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since',
+        isWish: true,
+        count: 2,
+        vms: ['shop/db', 'shop/mail'],
+      },
+    ];
     const vms = [vm({ machineType: 'pc-q35-rhel8.4.0' }), vm({ name: 'mail', transition: null, machineType: OLD })];
     const rows = report(vms, { progress: { failed: [], passedOver, inHand: [] } });
-    expect(rows.map(({ name, state }) => [name, state])).toEqual([['db', 'ChangedSince'], ['mail', 'LeftAlone']]);
+    expect(rows.map(({ name, state }) => [name, state])).toEqual([
+      ['db', 'ChangedSince'],
+      ['mail', 'LeftAlone'],
+    ]);
     expect(rows[0]!.why).toBe(passedOver[0]!.why);
   });
 
@@ -118,7 +188,11 @@ describe('what has become of a VM', () => {
       vm({ name: 'd', guestType: OLD }),
     ];
     const progress = {
-      failed: [{ vm: 'shop/a', why: 'not ready in time' }, { vm: 'shop/gone', why: 'refused' }, { vm: 'pool shop/web', why: 'no right' }],
+      failed: [
+        { vm: 'shop/a', why: 'not ready in time' },
+        { vm: 'shop/gone', why: 'refused' },
+        { vm: 'pool shop/web', why: 'no right' },
+      ],
       passedOver: [
         { why: 'it is paused', isWish: false, count: 1, vms: ['shop/b'] },
         { why: 'its owner asked', isWish: true, count: 2, vms: ['shop/c', 'shop/left'] },
@@ -137,8 +211,20 @@ describe('what has become of a VM', () => {
 });
 
 test('as CSV, with quotes only where they must be', () => {
-  const row: ReportRow = { namespace: 'shop', name: 'db', from: OLD, to: null, guestBefore: null, state: 'Failed', why: 'it said "no", twice' };
+  const row: ReportRow = {
+    namespace: 'shop',
+    name: 'db',
+    from: OLD,
+    to: null,
+    guestBefore: null,
+    state: 'Failed',
+    why: 'it said "no", twice',
+  };
   expect(csvOf([row, { ...row, why: null, to: NEW }])).toBe(
-    ['namespace,name,from,to,guest before,state,why', `shop,db,${OLD},,,Failed,"it said ""no"", twice"`, `shop,db,${OLD},${NEW},,Failed,`].join('\n'),
+    [
+      'namespace,name,from,to,guest before,state,why',
+      `shop,db,${OLD},,,Failed,"it said ""no"", twice"`,
+      `shop,db,${OLD},${NEW},,Failed,`,
+    ].join('\n'),
   );
 });

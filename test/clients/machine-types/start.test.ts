@@ -10,8 +10,13 @@ test('Ctrl-C while Temporal has not answered yet says which transition may have 
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   onTestFinished(() => writing.mockRestore());
   const answer = Promise.withResolvers<void>();
-  const started = vi.fn<(type: string, options: { workflowId: string; args: unknown[] }) => Promise<void>>(() => answer.promise);
-  const session = { cluster: 'default', temporal: () => Promise.resolve({ client: { workflow: { start: started } } }) } as unknown as Session;
+  const started = vi.fn<(type: string, options: { workflowId: string; args: unknown[] }) => Promise<void>>(
+    () => answer.promise,
+  );
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve({ client: { workflow: { start: started } } }),
+  } as unknown as Session;
   const others = new Set(process.listeners('SIGINT'));
   const own = (): NodeJS.SignalsListener[] => process.listeners('SIGINT').filter((listener) => !others.has(listener));
 
@@ -29,7 +34,15 @@ test('Ctrl-C while Temporal has not answered yet says which transition may have 
 
 test('the Web UI, which reads Markdown, shows the whole glob and the reason as it was given', async () => {
   const started = vi.fn<(type: string, options: { staticSummary: string }) => Promise<void>>(() => Promise.resolve());
-  const session = { cluster: 'default', temporal: () => Promise.resolve({ client: { workflow: { start: started } } }) } as unknown as Session;
-  await startTransition(session, { transition: aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }), seen: {} });
-  expect(started.mock.calls[0]![1].staticSummary).toBe('Machine types: `*rhel8.*` to the default, guests restarted by drover; asked for by ann: one \\# two');
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve({ client: { workflow: { start: started } } }),
+  } as unknown as Session;
+  await startTransition(session, {
+    transition: aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }),
+    seen: {},
+  });
+  expect(started.mock.calls[0]![1].staticSummary).toBe(
+    'Machine types: `*rhel8.*` to the default, guests restarted by drover; asked for by ann: one \\# two',
+  );
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
 import { countStates, vmsByPool, type Pool, type Vm } from '../../../clients/pools/objects.ts';
 import { statusLines } from '../../../clients/pools/status-view.ts';
-import type { Stored } from '../../../api/objects.ts';
 import { poolWith, revisionWith, type Said } from '../rollout/pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
@@ -14,7 +14,9 @@ const meta = (name: string, more: object = {}) => ({
   ...more,
 });
 const owned = (uid: string) => ({
-  ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid, controller: true }],
+  ownerReferences: [
+    { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid, controller: true },
+  ],
 });
 
 const pool = {
@@ -39,8 +41,20 @@ test('a pool is told in numbers that leave out what is going', () => {
 });
 
 test('what is under way, the next try and the last three errors follow', () => {
-  const troubles = [1, 2, 3, 4].map((n) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message: `quota ${n}` }));
-  const progress = { creating: [], deleting: [], doing: ['create web-5'], troubles, retryAt: '2026-01-01T00:01:09.5Z', updating: [], rollout: null };
+  const troubles = [1, 2, 3, 4].map((n) => ({
+    time: '2026-01-01T00:00:50Z',
+    reason: 'Forbidden',
+    message: `quota ${n}`,
+  }));
+  const progress = {
+    creating: [],
+    deleting: [],
+    doing: ['create web-5'],
+    troubles,
+    retryAt: '2026-01-01T00:01:09.5Z',
+    updating: [],
+    rollout: null,
+  };
   const lines = statusLines({ pool, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2);
   expect(lines).toEqual([
     '  under way: create web-5',
@@ -70,41 +84,74 @@ test('an error that a condition tells already is not told again', () => {
   const failed = { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>;
   const troubles = [why, 'quota'].map((message) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message }));
   const progress = { creating: [], deleting: [], doing: [], troubles, retryAt: null, updating: [], rollout: null };
-  expect(statusLines({ pool: failed, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2)).toEqual([
-    `  ReplicaFailure: FailedCreate: web-1: ${why}`,
-    '  10s ago: Forbidden: quota',
-  ]);
+  expect(
+    statusLines({ pool: failed, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2),
+  ).toEqual([`  ReplicaFailure: FailedCreate: web-1: ${why}`, '  10s ago: Forbidden: quota']);
 });
 
-const withConditions = (...conditions: object[]): string[] => statusLines({ pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>, vms: [], progress: undefined, isLive: true }, NOW).slice(2);
+const withConditions = (...conditions: object[]): string[] =>
+  statusLines(
+    {
+      pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>,
+      vms: [],
+      progress: undefined,
+      isLive: true,
+    },
+    NOW,
+  ).slice(2);
 
 test('a pool whose VMs are healed, or are sick and are not, says so', () => {
   const suspended = { type: 'HealingSuspended', status: 'True', reason: 'TooManyUnhealthy', message: '3 VMs are sick' };
-  expect(withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended)).toEqual(['  Healing: ReplacingVms: web-1', '  HealingSuspended: TooManyUnhealthy: 3 VMs are sick']);
-  expect(withConditions({ type: 'Healing', status: 'False', reason: 'Waiting', message: 'web-1 is sick' })).toEqual(['  Healing: Waiting: web-1 is sick']);
-  expect(withConditions({ type: 'Healing', status: 'False', reason: 'NothingToHeal', message: '' }, { ...suspended, status: 'False', reason: 'NotSuspended', message: '' })).toEqual([]);
-  const [long] = withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1 '.repeat(100) });
+  expect(
+    withConditions({ type: 'Healing', status: 'True', reason: 'ReplacingVms', message: 'web-1' }, suspended),
+  ).toEqual(['  Healing: ReplacingVms: web-1', '  HealingSuspended: TooManyUnhealthy: 3 VMs are sick']);
+  expect(withConditions({ type: 'Healing', status: 'False', reason: 'Waiting', message: 'web-1 is sick' })).toEqual([
+    '  Healing: Waiting: web-1 is sick',
+  ]);
+  expect(
+    withConditions(
+      { type: 'Healing', status: 'False', reason: 'NothingToHeal', message: '' },
+      { ...suspended, status: 'False', reason: 'NotSuspended', message: '' },
+    ),
+  ).toEqual([]);
+  const [long] = withConditions({
+    type: 'Healing',
+    status: 'True',
+    reason: 'ReplacingVms',
+    message: 'web-1 '.repeat(100),
+  });
   expect(long).toMatch(/^ {2}Healing: ReplacingVms: web-1 [^]{200,400}…$/);
 });
 
 test('revisions have their numbers as far as these are known', () => {
-  const [, , rollout] = statusLines({ pool: poolWith(), vms: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true }, NOW);
+  const [, , rollout] = statusLines(
+    { pool: poolWith(), vms: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true },
+    NOW,
+  );
   expect(rollout).toMatch(/^ {2}RollingOut: revision 7 \(\w+\), from \w+: /);
 });
 
-const told = (said: Said): string[] => statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);
+const told = (said: Said): string[] =>
+  statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a rollout is told while there is something to tell of it', () => {
   const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
   expect(told({ progressing: ['Complete', 'False'] })).toEqual([]);
   expect(told({})).toEqual([expect.stringMatching(/^ {2}RollingOut: revision /)]);
-  expect(told({ progressing: ['Complete', 'False'], rollout: { failures } })).toContain('  web-1 failed at 2026-01-01T00:00:00Z: not ready in time');
+  expect(told({ progressing: ['Complete', 'False'], rollout: { failures } })).toContain(
+    '  web-1 failed at 2026-01-01T00:00:00Z: not ready in time',
+  );
   expect(told({ progressing: ['Complete', 'False'], spec: { paused: true } })).toContain('  paused by spec.paused');
 });
 
 test('VMs belong to the pool whose UID controls them, whatever their labels say, and web-2 comes before web-10', () => {
   const stranger = vm('web-9', 'Running', { ownerReferences: [], labels: { 'drover.dev/pool': 'web' } });
-  const groups = vmsByPool([vm('web-10', 'Running'), stranger, vm('web-2', 'Running'), vm('other-1', 'Running', owned('other'))]);
+  const groups = vmsByPool([
+    vm('web-10', 'Running'),
+    stranger,
+    vm('web-2', 'Running'),
+    vm('other-1', 'Running', owned('other')),
+  ]);
   expect(groups.get('web')!.map(({ metadata }) => metadata.name)).toEqual(['web-2', 'web-10']);
   expect([...groups.keys()].sort()).toEqual(['other', 'web']);
 });

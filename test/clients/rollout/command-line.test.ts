@@ -1,22 +1,34 @@
 import { expect, test } from 'vitest';
 import { drover } from '../drover.ts';
 
-test.each(['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'])('help of %s has examples', async (command) => {
-  const { code, stdout, stderr } = await drover(['rollout', command, '--help']);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover rollout ${command}`));
-});
+test.each(['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'])(
+  'help of %s has examples',
+  async (command) => {
+    const { code, stdout, stderr } = await drover(['rollout', command, '--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover rollout ${command}`));
+  },
+);
 
 test.each([
   [['rollout', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
   [['rollout', 'pause'], "missing required argument 'kind': pool, or pool/NAME"],
   [['rollout', 'pause', 'pools'], 'which pool? Give its name'],
   [['rollout', 'undo', 'vm/web-1'], '"vm" is no kind that this command takes; did you mean pool?'],
-  [['rollout', 'undo', 'pool', 'web', '--to-revison', '3'], "unknown option '--to-revison'; did you mean --to-revision?"],
+  [
+    ['rollout', 'undo', 'pool', 'web', '--to-revison', '3'],
+    "unknown option '--to-revison'; did you mean --to-revision?",
+  ],
   [['rollout', 'diff', 'pool', 'web', 'db'], 'web db: one pool at a time'],
   [['rollout', 'history', 'pool', 'web', 'db', '--revision', '3'], 'web db: one pool at a time'],
-  [['rollout', 'status', 'pool', 'web', '--timeout', '3s'], '--timeout is how long --watch waits: give both, or neither'],
-  [['rollout', 'pause', 'pool', 'web', '--reason', ' '], "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters."],
+  [
+    ['rollout', 'status', 'pool', 'web', '--timeout', '3s'],
+    '--timeout is how long --watch waits: give both, or neither',
+  ],
+  [
+    ['rollout', 'pause', 'pool', 'web', '--reason', ' '],
+    "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",
+  ],
 ])('%j is wrong usage', async (args, sentence) => {
   expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
 });

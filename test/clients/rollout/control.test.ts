@@ -1,8 +1,16 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { abort, checkAfter, controlRollout, pause, promote, resume, type Control } from '../../../clients/rollout/control.ts';
-import type { Session } from '../../../clients/session/session.ts';
+import {
+  abort,
+  checkAfter,
+  controlRollout,
+  pause,
+  promote,
+  resume,
+  type Control,
+} from '../../../clients/rollout/control.ts';
 import { rolloutView } from '../../../clients/rollout/view.ts';
+import type { Session } from '../../../clients/session/session.ts';
 import { byApproval, hashOf, poolWith, templateOf, type Said } from './pools.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
@@ -21,16 +29,48 @@ const check = (control: Control, said: Said) => (): void => {
 test.each([
   ['pause twice', pause, { rollout: { paused } }, /^pool web is already paused, by ada \S+ ago: lunch$/],
   ['resume what goes on', resume, {}, /^pool web is not paused, .*: nothing to resume$/],
-  ['resume what the spec holds', resume, { spec: { paused: true } }, /^spec\.paused of pool web is true, and holds it: /],
+  [
+    'resume what the spec holds',
+    resume,
+    { spec: { paused: true } },
+    /^spec\.paused of pool web is true, and holds it: /,
+  ],
   ['abort what is complete', abort, complete, /^nothing of pool web is rolled out now: nothing to abort$/],
-  ['abort twice', abort, { rollout: { halted: halted('Aborted') }, progressing: ['Aborted', 'False'] }, /was already aborted, by ada \S+ ago$/],
-  ['abort what has failed', abort, { rollout: { halted: halted('Failed') }, progressing: ['Failed', 'False'] }, /is over, Failed: nothing to abort; /],
+  [
+    'abort twice',
+    abort,
+    { rollout: { halted: halted('Aborted') }, progressing: ['Aborted', 'False'] },
+    /was already aborted, by ada \S+ ago$/,
+  ],
+  [
+    'abort what has failed',
+    abort,
+    { rollout: { halted: halted('Failed') }, progressing: ['Failed', 'False'] },
+    /is over, Failed: nothing to abort; /,
+  ],
   ['promote without steps', promote(false), {}, /^pool web has no spec\.rollout\.steps: nothing to promote$/],
   ['promote what is complete', promote(true), { ...inSteps, ...complete }, /is over, Complete: nothing to promote$/],
-  ['promote before the step', promote(false), inSteps, /has not reached step 1 of 2 yet; --full goes past all of them$/],
-  ['promote past the last step', promote(true), { ...inSteps, rollout: { step: 2 } }, /is past all its 2 steps: nothing to promote$/],
-  ['promote what drover has not seen', promote(true), { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } }, /^nothing of pool web is rolled out yet/],
-] as [string, Control, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) => expect(check(control, said)).toThrow(words));
+  [
+    'promote before the step',
+    promote(false),
+    inSteps,
+    /has not reached step 1 of 2 yet; --full goes past all of them$/,
+  ],
+  [
+    'promote past the last step',
+    promote(true),
+    { ...inSteps, rollout: { step: 2 } },
+    /is past all its 2 steps: nothing to promote$/,
+  ],
+  [
+    'promote what drover has not seen',
+    promote(true),
+    { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
+    /^nothing of pool web is rolled out yet/,
+  ],
+] as [string, Control, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+  expect(check(control, said)).toThrow(words),
+);
 
 test.each([
   ['pause what goes on', pause, {}],
@@ -39,7 +79,11 @@ test.each([
   ['resume what is paused', resume, { rollout: { paused }, spec: { paused: true } }],
   ['resume what was aborted', resume, { rollout: { halted: halted('Aborted') } }],
   ['abort what goes on', abort, {}],
-  ['abort what goes back by itself', abort, { rollout: { halted: halted('Undoing') }, progressing: ['Undoing', 'True'] }],
+  [
+    'abort what goes back by itself',
+    abort,
+    { rollout: { halted: halted('Undoing') }, progressing: ['Undoing', 'True'] },
+  ],
   ['promote what waits', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }],
   ['promote fully before the step', promote(true), inSteps],
 ] as [string, Control, Said][])('one may %s', (_what, control, said) => expect(check(control, said)).not.toThrow());
@@ -51,29 +95,48 @@ test.each([
   ['abort', abort, {}, { rollout: { halted: halted('Aborted') } }],
   ['promote', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }, { ...inSteps, rollout: { step: 1 } }],
   ['promote --full', promote(true), inSteps, { ...inSteps, rollout: { step: 2 } }],
-  ['promote of what another template takes the place of', promote(true), inSteps, { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } }],
-] as [string, Control, Said, Said][])('%s has been taken once the status shows it, and not before', (_what, control, before, after) => {
-  const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
-  expect([control.isTaken(was, was), control.isTaken(is, was)]).toEqual([false, true]);
-});
+  [
+    'promote of what another template takes the place of',
+    promote(true),
+    inSteps,
+    { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
+  ],
+] as [string, Control, Said, Said][])(
+  '%s has been taken once the status shows it, and not before',
+  (_what, control, before, after) => {
+    const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
+    expect([control.isTaken(was, was), control.isTaken(is, was)]).toEqual([false, true]);
+  },
+);
 
 test.each([
   ['pause', pause, {}, { by: 'ada@desk', why: 'lunch' }],
-  ['promote', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }, { by: 'ada@desk', why: 'lunch', full: false }],
+  [
+    'promote',
+    promote(false),
+    { ...inSteps, rollout: { stepReachedAt: at } },
+    { by: 'ada@desk', why: 'lunch', full: false },
+  ],
   ['promote --full', promote(true), inSteps, { by: 'ada@desk', why: 'lunch', full: true }],
-] as [string, Control, Said, object][])('%s tells the workflow all that was asked for', async (_what, control, said, told) => {
-  const sent: unknown[] = [];
-  const signal = (definition: { name: string }, asking: object): Promise<void> => {
-    sent.push([definition.name, asking]);
-    return Promise.reject(new WorkflowNotFoundError('it is gone by now', 'pool', undefined));
-  };
-  const session = { cluster: 'default', temporal: () => Promise.resolve({ client: { workflow: { getHandle: () => ({ signal }) } } }) } as unknown as Session;
-  vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
-  await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ runs/);
-  expect(sent).toEqual([[control.signal, told]]);
-});
+] as [string, Control, Said, object][])(
+  '%s tells the workflow all that was asked for',
+  async (_what, control, said, told) => {
+    const sent: unknown[] = [];
+    const signal = (definition: { name: string }, asking: object): Promise<void> => {
+      sent.push([definition.name, asking]);
+      return Promise.reject(new WorkflowNotFoundError('it is gone by now', 'pool', undefined));
+    };
+    const session = {
+      cluster: 'default',
+      temporal: () => Promise.resolve({ client: { workflow: { getHandle: () => ({ signal }) } } }),
+    } as unknown as Session;
+    vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
+    await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ runs/);
+    expect(sent).toEqual([[control.signal, told]]);
+  },
+);
 
 test('a pause of the spec is no pause by a person', () => {
   const bySpec = rolloutView(poolWith({ spec: { paused: true } }));

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { handedOver, type Fields, type ManagedFields } from '../../../clients/rollout/hand-over.ts';
 
-const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: Fields, more: Partial<ManagedFields> = {}): ManagedFields => ({
+const entry = (
+  manager: string,
+  operation: 'Apply' | 'Update',
+  fieldsV1: Fields,
+  more: Partial<ManagedFields> = {},
+): ManagedFields => ({
   manager,
   operation,
   apiVersion: 'drover.dev/v1alpha1',
@@ -11,12 +16,19 @@ const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: Fields,
   ...more,
 });
 const annotation = (name: string): Fields => ({ 'f:annotations': { [`f:${name}`]: {} } });
-const restartedAt: Fields = { 'f:spec': { 'f:template': { 'f:spec': { 'f:template': { 'f:metadata': annotation('drover.dev/restarted-at') } } } } };
+const restartedAt: Fields = {
+  'f:spec': { 'f:template': { 'f:spec': { 'f:template': { 'f:metadata': annotation('drover.dev/restarted-at') } } } },
+};
 const status = entry('drover', 'Update', { 'f:status': {} }, { subresource: 'status' });
 
-test('what a rollout has set is drover apply\'s, as if the last manifest had said it', () => {
-  const apply = entry('drover-apply', 'Apply', { 'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {} } } } });
-  const rollout = entry('drover-rollout', 'Update', { 'f:metadata': annotation('drover.dev/asked-by'), 'f:spec': { 'f:template': { 'f:spec': { 'f:x': {} } } } });
+test("what a rollout has set is drover apply's, as if the last manifest had said it", () => {
+  const apply = entry('drover-apply', 'Apply', {
+    'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {} } } },
+  });
+  const rollout = entry('drover-rollout', 'Update', {
+    'f:metadata': annotation('drover.dev/asked-by'),
+    'f:spec': { 'f:template': { 'f:spec': { 'f:x': {} } } },
+  });
   expect(handedOver([apply, rollout, status])).toEqual([
     status,
     entry('drover-apply', 'Apply', {

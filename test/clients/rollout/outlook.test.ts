@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { poolDiff } from '../../../clients/rollout/revisions/diff.ts';
 import { changeInWords, haltInWords } from '../../../clients/rollout/outlook.ts';
+import { poolDiff } from '../../../clients/rollout/revisions/diff.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { poolWith, templateOf } from './pools.ts';
 
@@ -41,7 +41,9 @@ test('the diff of a pool has the lines of its spec that change, and acts on no t
   const before = poolWith({ spec: { replicas: 3 } });
   const after = poolWith({ spec: { replicas: 4, template: templateOf(2, { note: 'a\u001B[31mb' }) } });
   const lines = poolDiff('pool/web', before, after).map(stripVTControlCharacters);
-  expect(lines).toEqual(expect.arrayContaining(['--- pool/web now', '+++ pool/web as the manifest says', '-replicas: 3', '+replicas: 4']));
+  expect(lines).toEqual(
+    expect.arrayContaining(['--- pool/web now', '+++ pool/web as the manifest says', '-replicas: 3', '+replicas: 4']),
+  );
   expect(poolDiff('pool/web', before, before)).toEqual([]);
   expect(poolDiff('pool/web', undefined, before)[0]).toContain('pool/web does not exist yet');
 });

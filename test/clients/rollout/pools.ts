@@ -1,8 +1,8 @@
+import type { Stored } from '../../../api/objects.ts';
 import type { IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
 import type { Pool } from '../../../clients/pools/objects.ts';
 import type { Revision } from '../../../clients/rollout/revisions/revisions.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { Stored } from '../../../api/objects.ts';
 
 /** A template that differs from others by its number of cores. */
 export const templateOf = (cores: number, more: object = {}): VmTemplate => ({
@@ -31,10 +31,23 @@ export interface Said {
 }
 
 /** A pool on its way from one core to two, as its status tells it. */
-export function poolWith({ spec, rollout, status, progressing = ['RollingOut', 'True', 'so it is'], generation = 2 }: Said = {}): Stored<Pool> {
+export function poolWith({
+  spec,
+  rollout,
+  status,
+  progressing = ['RollingOut', 'True', 'so it is'],
+  generation = 2,
+}: Said = {}): Stored<Pool> {
   const [reason, is, message = ''] = progressing;
   return {
-    metadata: { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', generation },
+    metadata: {
+      name: 'web',
+      namespace: 'default',
+      uid: 'u',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      generation,
+    },
     spec: { replicas: 10, template: templateOf(2), ...spec },
     status: {
       observedGeneration: 2,
@@ -43,7 +56,15 @@ export function poolWith({ spec, rollout, status, progressing = ['RollingOut', '
       updatedReplicas: 3,
       currentRevision: hashOf(1),
       updateRevision: hashOf(2),
-      rollout: { revision: hashOf(2), startedAt: '2026-01-01T00:00:00Z', batches: 2, lastBatch: 2, step: 0, failures: [], ...rollout },
+      rollout: {
+        revision: hashOf(2),
+        startedAt: '2026-01-01T00:00:00Z',
+        batches: 2,
+        lastBatch: 2,
+        step: 0,
+        failures: [],
+        ...rollout,
+      },
       conditions: [{ type: 'Progressing', status: is, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' }],
       ...status,
     },

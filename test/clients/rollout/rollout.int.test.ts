@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { Action } from '../../../clients/history/actions.ts';
 import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { VirtualMachinePools } from '../../../api/resources.ts';
 import { aFleet, haltedTemplate, runningTemplate, until } from '../../integration/fleet.ts';
-import { byApproval } from './pools.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { byApproval } from './pools.ts';
 
 const fleet = aFleet();
 
@@ -23,7 +23,10 @@ const rolloutIn =
 
 const templateWith = (cores: number, annotations: Record<string, string> = {}): PoolSpec['template'] => {
   const template = structuredClone(runningTemplate);
-  const vmi = template.spec.template as { metadata: { annotations: object }; spec: { domain: Record<string, unknown> } };
+  const vmi = template.spec.template as {
+    metadata: { annotations: object };
+    spec: { domain: Record<string, unknown> };
+  };
   vmi.spec.domain['cpu'] = { cores };
   Object.assign(vmi.metadata.annotations, annotations);
   return template;
@@ -36,16 +39,26 @@ async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
   await fleet().createPool(namespace, 'web', { replicas: 3, template, ...spec });
   const revision = revisionOf(template);
   await until(async () =>
-    expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 3, updatedReplicas: 3, currentRevision: revision }),
+    expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({
+      readyReplicas: 3,
+      updatedReplicas: 3,
+      currentRevision: revision,
+    }),
   );
   return namespace;
 }
 
-const template = async (namespace: string): Promise<PoolSpec['template']> => (await fleet().pool(namespace, 'web'))!.spec.template;
+const template = async (namespace: string): Promise<PoolSpec['template']> =>
+  (await fleet().pool(namespace, 'web'))!.spec.template;
 
 /** `drover apply` by somebody else. */
 const apply = (namespace: string, spec: Partial<PoolSpec>, ...flags: string[]): Promise<Outcome> => {
-  const manifest = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: { name: 'web', namespace }, spec };
+  const manifest = {
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachinePool',
+    metadata: { name: 'web', namespace },
+    spec,
+  };
   return run(['apply', '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: 'bob@desk' }, JSON.stringify(manifest));
 };
 
@@ -72,19 +85,34 @@ describe('status', () => {
     await fleet().patchPool(namespace, 'web', { template: templateWith(2, { 'sim.drover.dev/never-ready': 'true' }) });
     const followed = await rolloutIn(namespace)('status', '--watch');
     expect(followed).toMatchObject({ code: 1 });
-    expect(followed.stderr).toMatch(/^error: pool web: the rollout is Failed, 1 of 3 VMs are updated: [^\n]*web-\d[^\n]*\n$/);
+    expect(followed.stderr).toMatch(
+      /^error: pool web: the rollout is Failed, 1 of 3 VMs are updated: [^\n]*web-\d[^\n]*\n$/,
+    );
     expect((await rolloutIn(namespace)('status')).stdout).toMatch(/^ {2}web-\d failed \d+s ago$/m);
 
     const described = (await run(['describe', 'pool', 'web', '-n', namespace], env())).stdout;
-    expect(described).toMatch(/^Rollout:\n {2}Failed: revision 2 \(\w+\), from 1 \(\w+\): .+\n {2}web-\d failed \d+s ago\n {2}began \d+s ago, 1 batch$/m);
-    const [headers = '', row = ''] = (await run(['get', 'pool', 'web', '-n', namespace, '-o', 'wide'], env())).stdout.split('\n');
+    expect(described).toMatch(
+      /^Rollout:\n {2}Failed: revision 2 \(\w+\), from 1 \(\w+\): .+\n {2}web-\d failed \d+s ago\n {2}began \d+s ago, 1 batch$/m,
+    );
+    const [headers = '', row = ''] = (
+      await run(['get', 'pool', 'web', '-n', namespace, '-o', 'wide'], env())
+    ).stdout.split('\n');
     const cells = row.split(/ {2,}/);
-    expect(Object.fromEntries(headers.split(/ +/).map((header, index) => [header, cells[index]]))).toMatchObject({ ROLLOUT: 'Failed', STEP: '<none>', FAILED: '1' });
-    expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(/^ {2}web-\d failed \d+s ago$/m);
+    expect(Object.fromEntries(headers.split(/ +/).map((header, index) => [header, cells[index]]))).toMatchObject({
+      ROLLOUT: 'Failed',
+      STEP: '<none>',
+      FAILED: '1',
+    });
+    expect((await run(['status', 'pool', 'web', '-n', namespace], env())).stdout).toMatch(
+      /^ {2}web-\d failed \d+s ago$/m,
+    );
 
     // And back, in all the time that it needs: the last revision that all VMs had.
     await fleet().patchPool(namespace, 'web', { rollout: { progressDeadlineSeconds: 60 } });
-    expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ has the template of revision 1 /) as string });
+    expect(await rolloutIn(namespace)('undo')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\S+ has the template of revision 1 /) as string,
+    });
     expect(await rolloutIn(namespace)('status', '--watch')).toMatchObject({ code: 0 });
     expect(await template(namespace)).toEqual(templateWith(1));
   });
@@ -93,7 +121,10 @@ describe('status', () => {
     const namespace = await aPool({ rollout: byApproval(1) });
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
     const followed = await rolloutIn(namespace)('status', '--watch', '--timeout', '3s');
-    expect(followed).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: pool web is still \w+ after 3s, /) as string });
+    expect(followed).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^error: pool web is still \w+ after 3s, /) as string,
+    });
   });
 
   test('fails where the pool goes away meanwhile', async () => {
@@ -114,30 +145,59 @@ describe('a person', () => {
     const namespace = await aPool({ rollout: byApproval(1, 2) });
     const rollout = rolloutIn(namespace);
 
-    expect(await rollout('pause', '--reason', 'lunch', '--dry-run')).toMatchObject({ code: 0, stdout: `${WEB} paused (server dry run)\n` });
+    expect(await rollout('pause', '--reason', 'lunch', '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} paused (server dry run)\n`,
+    });
     expect((await fleet().pool(namespace, 'web'))!.status!.rollout?.paused).toBeUndefined();
     const paused = await rollout('pause', '--reason', 'lunch');
     expect(paused).toMatchObject({ code: 0, stderr: '' });
     expect(paused.stdout).toMatch(new RegExp(`^${WEB} paused\n(.*\n)* {2}paused by ada@desk \\d+s ago: lunch\n$`));
-    expect(await rollout('pause')).toMatchObject({ code: 1, stderr: expect.stringMatching(/already paused, by ada@desk/) as string });
+    expect(await rollout('pause')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/already paused, by ada@desk/) as string,
+    });
 
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
-    await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updateRevision: revisionOf(templateWith(2)), updatedReplicas: 0 }));
+    await until(async () =>
+      expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({
+        updateRevision: revisionOf(templateWith(2)),
+        updatedReplicas: 0,
+      }),
+    );
     const resumed = await rollout('resume');
     expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WEB} resumed\n`) as string });
     expect(resumed.stdout).not.toContain('paused by');
-    expect(await rollout('resume')).toMatchObject({ code: 1, stderr: expect.stringMatching(/is not paused/) as string });
+    expect(await rollout('resume')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/is not paused/) as string,
+    });
 
     await until(async () => expect((await rollout('status')).stdout).toContain('WaitingForApproval'));
-    expect(await rollout('promote', '--full')).toMatchObject({ code: 0, stdout: expect.stringContaining(`${WEB} promoted past all its steps\n`) as string });
+    expect(await rollout('promote', '--full')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`${WEB} promoted past all its steps\n`) as string,
+    });
     expect(await rollout('status', '--watch')).toMatchObject({ code: 0 });
-    expect(await rollout('promote')).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing to promote') as string });
-    expect(await rollout('abort')).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing to abort') as string });
+    expect(await rollout('promote')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nothing to promote') as string,
+    });
+    expect(await rollout('abort')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nothing to abort') as string,
+    });
 
     await fleet().patchPool(namespace, 'web', { template: templateWith(3) });
     await until(async () => expect((await rollout('status')).stdout).toContain('WaitingForApproval'));
-    expect(await rollout('abort', '--reason', 'too slow')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+ aborted\n {2}Aborted: .*too slow/) as string });
-    expect(await rollout('status', '--watch')).toMatchObject({ code: 1, stderr: expect.stringMatching(/the rollout is Aborted.*ada@desk: too slow/) as string });
+    expect(await rollout('abort', '--reason', 'too slow')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^\S+ aborted\n {2}Aborted: .*too slow/) as string,
+    });
+    expect(await rollout('status', '--watch')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the rollout is Aborted.*ada@desk: too slow/) as string,
+    });
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 1 });
   });
 
@@ -156,7 +216,11 @@ describe('a person', () => {
   test('is told that there is no such pool, or that nobody leads it', async () => {
     const namespace = await fleet().namespace();
     for (const command of ['status', 'history', 'pause', 'undo']) {
-      expect(await rolloutIn(namespace)(command)).toMatchObject({ code: 1, stdout: '', stderr: 'error: virtualmachinepools.drover.dev "web" not found\n' });
+      expect(await rolloutIn(namespace)(command)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: 'error: virtualmachinepools.drover.dev "web" not found\n',
+      });
     }
     await fleet().createPool(namespace, 'web', { template: haltedTemplate });
     for (const flags of [[], ['--dry-run']]) {
@@ -187,8 +251,13 @@ describe('revisions', () => {
     expect(diff.stdout).toMatch(/^--- revision 2 .*\n\+\+\+ the template now, revision [0-9a-f]{10}\n/);
     expect(diff.stdout).toMatch(/^- +cores: 2\n\+ +cores: 3$/m);
     expect(diff.stdout).toMatch(/\n\nRestart: guests are restarted\n$/);
-    expect((await rolloutIn(namespace)('diff', '--revision', '1', '--to', '2')).stdout).toMatch(/^- +cores: 1\n\+ +cores: 2$/m);
-    expect(await rolloutIn(namespace)('diff', '--revision', '7')).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no revision 7; it has 1 \(/) as string });
+    expect((await rolloutIn(namespace)('diff', '--revision', '1', '--to', '2')).stdout).toMatch(
+      /^- +cores: 1\n\+ +cores: 2$/m,
+    );
+    expect(await rolloutIn(namespace)('diff', '--revision', '7')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has no revision 7; it has 1 \(/) as string,
+    });
   });
 
   test('come back with an undo, which says who asked, and what holds it', async () => {
@@ -196,10 +265,19 @@ describe('revisions', () => {
     await fleet().patchPool(namespace, 'web', { template: templateWith(2) });
     await rolloutIn(namespace)('status', '--watch');
     await fleet().patchPool(namespace, 'web', { paused: true });
-    expect(await rolloutIn(namespace)('undo', '--dry-run')).toMatchObject({ code: 0, stdout: expect.stringMatching(/ again, which becomes revision 3 \(server dry run\)\n$/) as string });
+    expect(await rolloutIn(namespace)('undo', '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/ again, which becomes revision 3 \(server dry run\)\n$/) as string,
+    });
     expect(await template(namespace)).toEqual(templateWith(2));
-    expect(await rolloutIn(namespace)('undo', '--to-revision', '2')).toMatchObject({ code: 0, stdout: expect.stringMatching(/unchanged: its template is that of revision 2 /) as string });
-    expect(await rolloutIn(namespace)('undo', '--to-revision', '9')).toMatchObject({ code: 1, stderr: expect.stringMatching(/has no revision 9; it has 1 /) as string });
+    expect(await rolloutIn(namespace)('undo', '--to-revision', '2')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/unchanged: its template is that of revision 2 /) as string,
+    });
+    expect(await rolloutIn(namespace)('undo', '--to-revision', '9')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/has no revision 9; it has 1 /) as string,
+    });
     expect(await rolloutIn(namespace)('undo')).toMatchObject({
       code: 0,
       stdout: `${WEB} has the template of revision 1 (${revisionOf(templateWith(1))}) again, which becomes revision 3\n`,
@@ -209,7 +287,9 @@ describe('revisions', () => {
     await fleet().patchPool(namespace, 'web', { paused: false });
     await rolloutIn(namespace)('status', '--watch');
     // Found again, it is the newest.
-    expect((await rolloutIn(namespace)('history')).stdout).toMatch(/^3 .* current +ada@desk +undo to revision 1 \(\w+\)$/m);
+    expect((await rolloutIn(namespace)('history')).stdout).toMatch(
+      /^3 .* current +ada@desk +undo to revision 1 \(\w+\)$/m,
+    );
   });
 });
 
@@ -219,11 +299,20 @@ describe('restart', () => {
     const spec = { replicas: 2, template: templateWith(1) };
     expect(await apply(namespace, spec)).toMatchObject({ code: 0 });
     await rolloutIn(namespace)('status', '--watch');
-    expect(await rolloutIn(namespace)('restart', '--reason', 'leaks', '--dry-run=client')).toMatchObject({ code: 0, stdout: `${WEB} restarted (dry run): 2 VMs, those that run\n` });
-    expect(await rolloutIn(namespace)('restart', '--reason', 'leaks')).toMatchObject({ code: 0, stdout: `${WEB} restarted\n`, stderr: '' });
+    expect(await rolloutIn(namespace)('restart', '--reason', 'leaks', '--dry-run=client')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} restarted (dry run): 2 VMs, those that run\n`,
+    });
+    expect(await rolloutIn(namespace)('restart', '--reason', 'leaks')).toMatchObject({
+      code: 0,
+      stdout: `${WEB} restarted\n`,
+      stderr: '',
+    });
     expect(await rolloutIn(namespace)('status', '--watch')).toMatchObject({ code: 0 });
     const restarted = await template(namespace);
-    expect(restarted.spec.template).toMatchObject({ metadata: { annotations: { 'drover.dev/restarted-at': expect.stringMatching(/^20/) as string } } });
+    expect(restarted.spec.template).toMatchObject({
+      metadata: { annotations: { 'drover.dev/restarted-at': expect.stringMatching(/^20/) as string } },
+    });
     expect((await rolloutIn(namespace)('history')).stdout).toMatch(/^2 .* current +ada@desk +leaks$/m);
     expect(await apply(namespace, spec)).toMatchObject({ code: 0 });
     expect(await template(namespace)).toEqual(restarted);
@@ -234,7 +323,9 @@ test('an undo heals a pool that is broken altogether, whatever its budget', asyn
   const namespace = await aPool({ maxUnavailable: 1 });
   // Annotations alone restart nobody, and so reach all guests at once.
   await fleet().patchPool(namespace, 'web', { template: templateWith(1, { 'sim.drover.dev/never-ready': 'true' }) });
-  await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 3, readyReplicas: 0 }));
+  await until(async () =>
+    expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 3, readyReplicas: 0 }),
+  );
   expect(await rolloutIn(namespace)('undo')).toMatchObject({ code: 0 });
   expect(await rolloutIn(namespace)('status', '--watch', '--timeout', '30s')).toMatchObject({ code: 0 });
   await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(3));
@@ -253,7 +344,7 @@ test('after an undo a manifest changes and removes what it brought back', async 
   expect(await template(namespace)).toEqual(runningTemplate);
 });
 
-test('a template is given in spite of what else changes, and not over somebody else\'s', async () => {
+test("a template is given in spite of what else changes, and not over somebody else's", async () => {
   const namespace = await fleet().namespace();
   const seen = await fleet().createPool(namespace, 'web', { replicas: 1, paused: true });
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
@@ -263,7 +354,9 @@ test('a template is given in spite of what else changes, and not over somebody e
     spec: { replicas: 2, template: templateWith(1) },
   });
   const late = changeTemplate(fleet().kube, seen, { template: templateWith(2), cause: 'late' }, 'none');
-  await expect(late).rejects.toThrow('pool web has just got another template by somebody else, and keeps that: look again');
+  await expect(late).rejects.toThrow(
+    'pool web has just got another template by somebody else, and keeps that: look again',
+  );
   expect(await template(namespace)).toEqual(templateWith(1));
 });
 
@@ -275,20 +368,37 @@ test('the history tells what drover has done, from what to what, who asked and h
   expect(await rolloutIn(namespace)('abort')).toMatchObject({ code: 1 });
   expect(await rolloutIn(namespace)('pause', '--reason', 'lunch')).toMatchObject({ code: 0 });
 
-  const history = (...flags: string[]): Promise<Outcome> => run(['history', 'pool', 'web', '-n', namespace, ...flags], env());
-  const update = { action: 'restart', from: revisionOf(first), to: revisionOf(second), askedBy: 'bob@desk', end: 'Failed' };
+  const history = (...flags: string[]): Promise<Outcome> =>
+    run(['history', 'pool', 'web', '-n', namespace, ...flags], env());
+  const update = {
+    action: 'restart',
+    from: revisionOf(first),
+    to: revisionOf(second),
+    askedBy: 'bob@desk',
+    end: 'Failed',
+  };
   let actions: Action[] = [];
   // Temporal's lists come a moment after what they list.
   await until(async () => {
     actions = JSON.parse((await history('-o', 'json')).stdout) as Action[];
     expect(actions).toMatchObject([
-      { action: 'create', vms: ['web-1', 'web-2', 'web-3'], to: revisionOf(first), end: 'Done', workflow: `pool/default/${namespace}/web` },
+      {
+        action: 'create',
+        vms: ['web-1', 'web-2', 'web-3'],
+        to: revisionOf(first),
+        end: 'Done',
+        workflow: `pool/default/${namespace}/web`,
+      },
       { ...update, vms: [expect.stringMatching(/^web-\d$/)] },
       { action: 'pause', vms: [], askedBy: 'ada@desk', why: 'lunch' },
     ]);
   });
   const [vm = ''] = actions[1]!.vms;
-  const rows = (await history('--vm', vm)).stdout.trimEnd().split('\n').slice(1).map((row) => row.split(/ {2,}/).slice(1, 7));
+  const rows = (await history('--vm', vm)).stdout
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((row) => row.split(/ {2,}/).slice(1, 7));
   expect(rows).toEqual([
     ['create', vm, '<none>', revisionOf(first), 'drover', 'Done'],
     ['restart', vm, revisionOf(first), revisionOf(second), 'bob@desk', 'Failed'],

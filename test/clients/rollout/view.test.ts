@@ -4,7 +4,8 @@ import { rolloutView } from '../../../clients/rollout/view.ts';
 import { byApproval, hashOf, poolWith, revisionWith, templateOf, type Said } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:05:00Z');
-const linesOf = (said: Said): string[] => rolloutLines(rolloutView(poolWith(said), [revisionWith(3, 1), revisionWith(4, 2)]), NOW);
+const linesOf = (said: Said): string[] =>
+  rolloutLines(rolloutView(poolWith(said), [revisionWith(3, 1), revisionWith(4, 2)]), NOW);
 
 test('a rollout under way tells where it comes from and goes to, by number and hash', () => {
   expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
@@ -12,7 +13,9 @@ test('a rollout under way tells where it comes from and goes to, by number and h
 
 test('a revision is told once, with its number, also in the words of the condition', () => {
   const complete = `all VMs are of revision ${hashOf(2)}`;
-  expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([`Complete: all VMs are of revision 4 (${hashOf(2)})`]);
+  expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([
+    `Complete: all VMs are of revision 4 (${hashOf(2)})`,
+  ]);
   const under = `3 of 10 VMs updated to revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['RollingOut', 'True', under] })).toEqual([
     `RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): 3 of 10 VMs updated to revision 4`,
@@ -22,7 +25,9 @@ test('a revision is told once, with its number, also in the words of the conditi
 });
 
 test('a revision whose number nobody knows is told by its hash', () => {
-  expect(rolloutLines(rolloutView(poolWith()), NOW)[0]).toBe(`RollingOut: revision ${hashOf(2)}, from ${hashOf(1)}: so it is`);
+  expect(rolloutLines(rolloutView(poolWith()), NOW)[0]).toBe(
+    `RollingOut: revision ${hashOf(2)}, from ${hashOf(1)}: so it is`,
+  );
 });
 
 test('who has paused it, when and why; and the pause of the spec', () => {
@@ -36,12 +41,18 @@ test('who has paused it, when and why; and the pause of the spec', () => {
 test('the step that it is on the way to, or waits at', () => {
   const spec = { rollout: byApproval(1, '50%') };
   expect(linesOf({ spec })).toContain('on the way to step 1 of 2');
-  expect(linesOf({ spec, rollout: { step: 1, stepReachedAt: '2026-01-01T00:03:00Z' } })).toContain('at step 2 of 2 for 2m');
+  expect(linesOf({ spec, rollout: { step: 1, stepReachedAt: '2026-01-01T00:03:00Z' } })).toContain(
+    'at step 2 of 2 for 2m',
+  );
   expect(linesOf({ spec, rollout: { step: 2 } })).toHaveLength(1);
 });
 
 test('the last ten failures, and how many there were', () => {
-  const failures = Array.from({ length: 12 }, (_, index) => ({ vm: `web-${index + 1}`, why: 'not ready\nin time', at: '2026-01-01T00:00:00Z' }));
+  const failures = Array.from({ length: 12 }, (_, index) => ({
+    vm: `web-${index + 1}`,
+    why: 'not ready\nin time',
+    at: '2026-01-01T00:00:00Z',
+  }));
   failures[11] = { ...failures[11]!, wasDown: true } as (typeof failures)[0];
   const lines = linesOf({ rollout: { failures } });
   expect(lines).toHaveLength(12);
@@ -52,7 +63,9 @@ test('the last ten failures, and how many there were', () => {
 test('why a VM failed is told once', () => {
   const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
   const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
-  expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual(['web-1 failed 5m ago']);
+  expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual([
+    'web-1 failed 5m ago',
+  ]);
 });
 
 describe('the end', () => {
@@ -68,14 +81,19 @@ describe('the end', () => {
     ['Aborted', 'False', 'Failed'],
     ['LeftToOthers', 'False', 'LeftToOthers'],
   ] as const)('%s is %s: %s', (reason, status, end) =>
-    expect(rolloutView(poolWith({ progressing: [reason, status] }))).toMatchObject({ phase: reason, end }));
+    expect(rolloutView(poolWith({ progressing: [reason, status] }))).toMatchObject({ phase: reason, end }),
+  );
 
   test.each([
     ['the spec is newer than the status', { generation: 3 }],
     ['the status is about another template', { spec: { template: templateOf(3) } }],
     ['the status tells nothing of a rollout', { status: { conditions: [] } }],
   ] as [string, Said][])('is not known where %s', (_why, said) =>
-    expect(rolloutView(poolWith({ progressing: ['Complete', 'False'], ...said }))).toMatchObject({ phase: 'Pending', end: null }));
+    expect(rolloutView(poolWith({ progressing: ['Complete', 'False'], ...said }))).toMatchObject({
+      phase: 'Pending',
+      end: null,
+    }),
+  );
 
   test('of a pool that is being deleted is its own', () => {
     const pool = poolWith({ progressing: ['Complete', 'False'] });

@@ -17,15 +17,30 @@ interface Run {
   begunAt?: string;
 }
 
-const run = (id: string, fields: Partial<Run> = {}): Run => ({ workflowId: `machine-types/default/${id}`, status: 'COMPLETED', startTime: '2026-01-01T00:00:00.000Z', ...fields });
+const run = (id: string, fields: Partial<Run> = {}): Run => ({
+  workflowId: `machine-types/default/${id}`,
+  status: 'COMPLETED',
+  startTime: '2026-01-01T00:00:00.000Z',
+  ...fields,
+});
 
-/** Of the cluster `default`, where Temporal lists these runs; `counts` are its answers to how many there are, one after the other. */
+/**
+ * Of the cluster `default`, where Temporal lists these runs; `counts` are its answers to how many there are, one after
+ * the other.
+ */
 function sessionOf(runs: Run[], counts: number[] = []): Session {
   const list = async function* ({ query }: { query: string }): AsyncGenerator {
     for (const { workflowId, status, startTime, begunAt } of runs) {
       const isAskedFor = query.includes("= 'Running'") ? status === 'RUNNING' : true;
       const memo = begunAt === undefined ? {} : { begunAt };
-      if (isAskedFor) yield { workflowId, status: { name: status }, startTime: new Date(startTime), memo, typedSearchAttributes: new Map() };
+      if (isAskedFor)
+        yield {
+          workflowId,
+          status: { name: status },
+          startTime: new Date(startTime),
+          memo,
+          typedSearchAttributes: new Map(),
+        };
     }
   };
   const getHandle = (id: string): unknown => {
@@ -39,16 +54,28 @@ function sessionOf(runs: Run[], counts: number[] = []): Session {
 
 describe('without an id', () => {
   test('the transition that runs is meant, not one that Temporal lists as running though it has ended', async () => {
-    const session = sessionOf([run('a', { status: 'RUNNING', now: 'COMPLETED' }), run('b', { status: 'RUNNING' }), run('c')]);
+    const session = sessionOf([
+      run('a', { status: 'RUNNING', now: 'COMPLETED' }),
+      run('b', { status: 'RUNNING' }),
+      run('c'),
+    ]);
     expect(await transitionMeant(session, undefined, { orNewest: false })).toBe('machine-types/default/b');
   });
 
   test('the newest is meant where none runs, by when it was begun and not by when its last run was', async () => {
     const continued = run('old', { begunAt: '2025-11-01T00:00:00.000Z', startTime: '2026-01-03T00:00:00.000Z' });
-    const session = sessionOf([continued, run('new', { begunAt: '2026-01-02T00:00:00.000Z', startTime: '2026-01-02T00:00:00.000Z' })]);
+    const session = sessionOf([
+      continued,
+      run('new', { begunAt: '2026-01-02T00:00:00.000Z', startTime: '2026-01-02T00:00:00.000Z' }),
+    ]);
     expect(await transitionMeant(session, undefined, { orNewest: true })).toBe('machine-types/default/new');
-    expect((await listRuns(session, 'machineTypeTransition')).map(({ startedAt }) => startedAt)).toEqual(['2026-01-02T00:00:00.000Z', '2025-11-01T00:00:00.000Z']);
-    await expect(transitionMeant(session, undefined, { orNewest: false })).rejects.toThrow('no machine type transition runs');
+    expect((await listRuns(session, 'machineTypeTransition')).map(({ startedAt }) => startedAt)).toEqual([
+      '2026-01-02T00:00:00.000Z',
+      '2025-11-01T00:00:00.000Z',
+    ]);
+    await expect(transitionMeant(session, undefined, { orNewest: false })).rejects.toThrow(
+      'no machine type transition runs',
+    );
   });
 
   test('of several that run, it must be said which is meant', async () => {
@@ -69,24 +96,38 @@ test('an id is whole, or its last part, and of no other kind and no other cluste
     ['machine-types/default/', 'machine-types/default/ is no machine type transition'],
     // The last part of it would be that of another.
     ['machine-types/default/a/1f0c92ab', 'machine-types/default/a/1f0c92ab is no machine type transition'],
-    ['machine-types/other/1f0c92ab', 'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster'],
+    [
+      'machine-types/other/1f0c92ab',
+      'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',
+    ],
   ] as const) {
     await expect(meant(id)).rejects.toThrow(new UsageError(sentence));
   }
 });
 
-const unknown = (): Promise<never> => Promise.reject(new WorkflowNotFoundError('workflow not found', 'nope', undefined));
+const unknown = (): Promise<never> =>
+  Promise.reject(new WorkflowNotFoundError('workflow not found', 'nope', undefined));
 const calling = <T>(_: unknown, call: () => T): T => call();
 
 test('one that Temporal does not know, nobody follows, and it does not go on', async () => {
   const said: string[] = [];
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   onTestFinished(() => writing.mockRestore());
-  const handle = { workflowId: 'nope', result: unknown, query: unknown, describe: unknown } as unknown as WorkflowHandle;
+  const handle = {
+    workflowId: 'nope',
+    result: unknown,
+    query: unknown,
+    describe: unknown,
+  } as unknown as WorkflowHandle;
   const connection = { withAbortSignal: calling, withDeadline: calling };
-  const session = { temporal: () => Promise.resolve({ connection }), untilAnswered: <T>(call: T): T => call } as unknown as Session;
+  const session = {
+    temporal: () => Promise.resolve({ connection }),
+    untilAnswered: <T>(call: T): T => call,
+  } as unknown as Session;
   const others = new Set(process.listeners('SIGINT'));
-  onTestFinished(() => process.listeners('SIGINT').forEach((listener) => others.has(listener) || process.off('SIGINT', listener)));
+  onTestFinished(() =>
+    process.listeners('SIGINT').forEach((listener) => others.has(listener) || process.off('SIGINT', listener)),
+  );
   await expect(followTransition(session, handle, { untilChanged: false })).rejects.toThrow(/^there is no nope$/);
   expect(said).toEqual([]);
 });
@@ -96,11 +137,19 @@ test('who asks a transition that nobody runs for something is told that it waits
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   onTestFinished(() => writing.mockRestore());
   const pollers: { lastAccessTime: { seconds: number } }[] = [];
-  const connection = { withDeadline: calling, workflowService: { describeTaskQueue: () => Promise.resolve({ pollers }) } };
+  const connection = {
+    withDeadline: calling,
+    workflowService: { describeTaskQueue: () => Promise.resolve({ pollers }) },
+  };
   const client = { workflow: { getHandle: () => ({ signal: () => Promise.resolve() }) } };
-  const session = { cluster: 'default', temporal: () => Promise.resolve({ connection, client, namespace: 'default' }) } as unknown as Session;
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve({ connection, client, namespace: 'default' }),
+  } as unknown as Session;
   await steerTransition(session, 'machine-types/default/a', 'abort');
-  expect(said).toEqual([expect.stringMatching(/^no drover worker polls the task queue drover\/default: nothing happens until one does/)]);
+  expect(said).toEqual([
+    expect.stringMatching(/^no drover worker polls the task queue drover\/default: nothing happens until one does/),
+  ]);
   pollers.push({ lastAccessTime: { seconds: Date.now() / 1000 } });
   await steerTransition(session, 'machine-types/default/a', 'abort');
   expect(said).toHaveLength(1);
@@ -113,5 +162,7 @@ test('what was just begun is waited for until Temporal lists it', async () => {
 });
 
 test("a namespace that Temporal does not have is not taken for one of Kubernetes'", () => {
-  expect(sentenceOf(new NamespaceNotFoundError('nope'))).toBe("Temporal has no such namespace (Namespace not found: 'nope'); give another with --temporal-namespace");
+  expect(sentenceOf(new NamespaceNotFoundError('nope'))).toBe(
+    "Temporal has no such namespace (Namespace not found: 'nope'); give another with --temporal-namespace",
+  );
 });

@@ -13,7 +13,9 @@ test('the asker is the user that the API server knows', async () => {
 });
 
 test('the environment names another asker', async () => {
-  expect(await askedBy(clusterOf('ada@example.com'), { DROVER_ASKED_BY: 'ci: deploy of 42\n' })).toBe('ci: deploy of 42');
+  expect(await askedBy(clusterOf('ada@example.com'), { DROVER_ASKED_BY: 'ci: deploy of 42\n' })).toBe(
+    'ci: deploy of 42',
+  );
   expect(await askedBy(clusterOf('ada@example.com'), { DROVER_ASKED_BY: ' ' })).toBe('ada@example.com');
 });
 

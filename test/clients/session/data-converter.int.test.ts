@@ -12,13 +12,19 @@ test('with payload codecs, Temporal stores nothing of a pool in plain text, and 
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'secretive', { replicas: 2, template: haltedTemplate });
   await fleet().settled(namespace, 'secretive', ['secretive-1', 'secretive-2']);
-  const handle = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'secretive' }));
+  const handle = fleet().temporal.client.workflow.getHandle(
+    poolIdOf({ cluster: 'default', namespace, name: 'secretive' }),
+  );
   const { events } = await handle.fetchHistory();
-  const stored = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: scheduled, markerRecordedEventAttributes: marker }) => [
-    ...(scheduled?.input?.payloads ?? []),
-    ...Object.values(marker?.details ?? {}).flatMap(({ payloads }) => payloads ?? []),
-  ]);
-  const plain = stored.map(({ data }) => Buffer.from(data ?? []).toString()).filter((text) => text.includes('secretive-'));
+  const stored = (events ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: scheduled, markerRecordedEventAttributes: marker }) => [
+      ...(scheduled?.input?.payloads ?? []),
+      ...Object.values(marker?.details ?? {}).flatMap(({ payloads }) => payloads ?? []),
+    ],
+  );
+  const plain = stored
+    .map(({ data }) => Buffer.from(data ?? []).toString())
+    .filter((text) => text.includes('secretive-'));
   expect(plain).toEqual([]);
   const env = { ...nowhere, ...fleet().stack.env, DROVER_DATA_CONVERTER };
   const { code, stdout } = await drover(['history', 'pool', 'secretive', '-n', namespace], env);

@@ -13,7 +13,14 @@ test('a history is read through the codecs of the module that DROVER_DATA_CONVER
   const plain = defaultPayloadConverter.toPayload({ vms: ['web-1'] });
   let [stored] = await codecs[0]!.encode([plain]);
   expect(() => defaultPayloadConverter.fromPayload(stored!)).toThrow('Unknown encoding');
-  const history = { events: [{ workflowExecutionSignaledEventAttributes: { input: { payloads: [stored!] } }, userMetadata: { summary: stored } }] };
+  const history = {
+    events: [
+      {
+        workflowExecutionSignaledEventAttributes: { input: { payloads: [stored!] } },
+        userMetadata: { summary: stored },
+      },
+    ],
+  };
   await decodePayloads(history, codecs);
   expect(valuesOf(history.events[0]!.workflowExecutionSignaledEventAttributes.input)).toEqual([{ vms: ['web-1'] }]);
   stored = history.events[0]!.userMetadata.summary;
@@ -35,7 +42,11 @@ test('without a module nothing is encoded', async () => {
 });
 
 test('a module that is none, or has no codecs, is told with what would be right', async () => {
-  await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(/^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /);
+  await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(
+    /^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /,
+  );
   const other = resolve(import.meta.dirname, 'data-converter.ts');
-  await expect(loadDataConverter(resolve(other, '../../../../workers/log.ts'))).rejects.toThrow(/must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode$/);
+  await expect(loadDataConverter(resolve(other, '../../../../workers/log.ts'))).rejects.toThrow(
+    /must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode$/,
+  );
 });

@@ -6,14 +6,18 @@ import { remarkOnCluster } from '../../../clients/session/unknown-cluster.ts';
 /** What is said of a cluster, where Temporal has the watches of these. */
 async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   const describeOf = (id: string): unknown => {
-    if (!watched.includes(id.replace('watch/', ''))) throw new WorkflowNotFoundError('workflow not found', id, undefined);
+    if (!watched.includes(id.replace('watch/', '')))
+      throw new WorkflowNotFoundError('workflow not found', id, undefined);
     return { status: { name: 'RUNNING' }, memo: {} };
   };
   const list = async function* (): AsyncGenerator {
     for (const name of watched) yield { workflowId: `watch/${name}` };
   };
   const getHandle = (id: string): unknown => ({ describe: async () => describeOf(id) });
-  const temporal = async (): Promise<unknown> => ({ address: 'temporal:7233', client: { workflow: { getHandle, list } } });
+  const temporal = async (): Promise<unknown> => ({
+    address: 'temporal:7233',
+    client: { workflow: { getHandle, list } },
+  });
   const write = vi.spyOn(process.stderr, 'write').mockClear().mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
   await remarkOnCluster({ cluster, temporal } as unknown as Session);
@@ -21,9 +25,11 @@ async function remarkOn(cluster: string, watched: string[]): Promise<string> {
 }
 
 test('a cluster that nobody watches is told, with those there are', async () => {
-  const words = 'no workflow watches a cluster named nosuch in Temporal at temporal:7233; --cluster and DROVER_CLUSTER choose among: ';
+  const words =
+    'no workflow watches a cluster named nosuch in Temporal at temporal:7233; --cluster and DROVER_CLUSTER choose among: ';
   expect(await remarkOn('nosuch', ['west', 'east'])).toBe(`${words}east, west\n`);
   expect(await remarkOn('nosuch', [])).toBe(`${words}none, and \`drover setup\` makes one known\n`);
 });
 
-test('of a cluster that is watched nothing is said', async () => expect(await remarkOn('east', ['west', 'east'])).toBe(''));
+test('of a cluster that is watched nothing is said', async () =>
+  expect(await remarkOn('east', ['west', 'east'])).toBe(''));

@@ -4,8 +4,8 @@ import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Globals } from '../../../clients/cli/globals.ts';
 import { Session } from '../../../clients/session/session.ts';
-import { takeLock } from '../../../dev/process/lock.ts';
 import { filesOf } from '../../../dev/paths.ts';
+import { takeLock } from '../../../dev/process/lock.ts';
 import { identify } from '../../../dev/process/process-identity.ts';
 import { writeStackRecord, type Phase } from '../../../dev/stack-file.ts';
 
@@ -51,7 +51,17 @@ function aStack(phase: Phase = 'ready'): void {
   takeLock(lock);
   const supervisor = identify(process.pid)!;
   const ports = { temporal: 20_002, ui: 20_003, apiserver: 20_001, simulator: 20_004 };
-  const record = { phase, supervisor, ephemeral: false, ports, kubeconfig, temporalAddress: TEMPORAL, temporalUi: '', names: [], processes: [] };
+  const record = {
+    phase,
+    supervisor,
+    ephemeral: false,
+    ports,
+    kubeconfig,
+    temporalAddress: TEMPORAL,
+    temporalUi: '',
+    names: [],
+    processes: [],
+  };
   writeStackRecord(stack, record);
 }
 
@@ -79,25 +89,30 @@ describe('the cluster of a command', () => {
     expect(await serverFor({ address: 'localhost:20002' })).toBe(STACKS);
   });
 
-  test.each([['--address', { address: FOREIGN }, {}], ['TEMPORAL_ADDRESS', {}, { TEMPORAL_ADDRESS: FOREIGN }]])(
-    'is not guessed while a stack runs, and %s is that of another Temporal',
-    async (_by, globals, env) => {
-      for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-      expect(await serverFor(globals)).toBe(OWN);
-      aStack();
-      const words = `which cluster? An embedded stack runs at ${state}, and Temporal ${FOREIGN} is not its own: give --kubeconfig, or --state ${state} for the stack's cluster`;
-      await expect(serverFor(globals)).rejects.toThrow(words);
-      expect(await serverFor({ ...globals, kubeconfig: join(root, '.kube', 'config') })).toBe(OWN);
-      expect(await serverFor({ ...globals, state })).toBe(STACKS);
-    },
-  );
+  test.each([
+    ['--address', { address: FOREIGN }, {}],
+    ['TEMPORAL_ADDRESS', {}, { TEMPORAL_ADDRESS: FOREIGN }],
+  ])('is not guessed while a stack runs, and %s is that of another Temporal', async (_by, globals, env) => {
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    expect(await serverFor(globals)).toBe(OWN);
+    aStack();
+    const words = `which cluster? An embedded stack runs at ${state}, and Temporal ${FOREIGN} is not its own: give --kubeconfig, or --state ${state} for the stack's cluster`;
+    await expect(serverFor(globals)).rejects.toThrow(words);
+    expect(await serverFor({ ...globals, kubeconfig: join(root, '.kube', 'config') })).toBe(OWN);
+    expect(await serverFor({ ...globals, state })).toBe(STACKS);
+  });
 
   test('is told to be missing where a foreign Temporal is given, and no cluster is', async () => {
     rmSync(join(root, '.kube'), { recursive: true });
-    await expect(serverFor({ address: FOREIGN })).rejects.toThrow('no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal');
+    await expect(serverFor({ address: FOREIGN })).rejects.toThrow(
+      'no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal',
+    );
   });
 
-  test.each([['starting', 'not ready yet'], ['stopping', 'just stopping']] as const)('is not that of ~/.kube/config while the stack is %s', async (phase, words) => {
+  test.each([
+    ['starting', 'not ready yet'],
+    ['stopping', 'just stopping'],
+  ] as const)('is not that of ~/.kube/config while the stack is %s', async (phase, words) => {
     aStack(phase);
     await expect(serverFor()).rejects.toThrow(`the embedded stack at ${state} is ${words}: `);
     expect(await serverFor({ kubeconfig: join(root, '.kube', 'config') })).toBe(OWN);

@@ -1,17 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { CustomResourceDefinitions } from '../../../api/resources.ts';
 import { connectTemporal } from '../../../clients/session/temporal.ts';
+import type { Stack } from '../../../dev/embedded-stack.ts';
 import { startStack } from '../../../dev/stack.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
-import { CustomResourceDefinitions } from '../../../api/resources.ts';
 import { spawnLeashed } from '../../leashed.ts';
 import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
-import type { Stack } from '../../../dev/embedded-stack.ts';
 
 /** Servers that drover was never set up on. The tests follow each other. */
 let stack: Stack;
@@ -45,7 +45,11 @@ test('before it, every command says that it is missing', async () => {
     ['scale', 'pool', 'web', '--replicas', '1'],
     ['delete', 'pool', 'web'],
   ]) {
-    expect(await drover(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
+    expect(await drover(...args)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(missing) as string,
+    });
   }
   const examples = join(import.meta.dirname, '../../../examples');
   expect(await drover('apply', '-f', examples)).toMatchObject({
@@ -141,7 +145,11 @@ async function ofServiceAccount(name: string): Promise<string> {
   const path = '/api/v1/namespaces/default/serviceaccounts';
   await kube.request({ method: 'POST', path, body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } } });
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
-  const { status } = await kube.request<{ status: { token: string } }>({ method: 'POST', path: `${path}/${name}/token`, body });
+  const { status } = await kube.request<{ status: { token: string } }>({
+    method: 'POST',
+    path: `${path}/${name}/token`,
+    body,
+  });
   const file = join(stack.state, `kubeconfig-${name}`);
   writeFileSync(file, readFileSync(stack.kubeconfig, 'utf8').replace(/token: \w+/, `token: ${status.token}`));
   return file;
@@ -150,9 +158,16 @@ async function ofServiceAccount(name: string): Promise<string> {
 test('an older release takes nothing out of the custom resources of a newer one', async () => {
   const name = (await crds())[0]!;
   const stamped = async (release: string | null): Promise<void> =>
-    void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations: { 'drover.dev/release': release } } }));
+    void (await kube.patch(CustomResourceDefinitions, { name }, 'merge', {
+      metadata: { annotations: { 'drover.dev/release': release } },
+    }));
   await stamped('99.0.0');
-  expect(await drover('setup')).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: virtualmachinepools.drover.dev is of drover 99.0.0, and this is drover \d.*\n$/) as string });
+  expect(await drover('setup')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^error: virtualmachinepools.drover.dev is of drover 99.0.0, and this is drover \d.*\n$/,
+    ) as string,
+  });
   await stamped(null);
   expect(await drover('setup')).toMatchObject({ code: 0 });
 });

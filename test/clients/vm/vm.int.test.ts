@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { RESTARTED_AT_ANNOTATION } from '../../../api/names.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PendingVm } from '../../../clients/vm/pending.ts';
 import type { ListedRestart } from '../../../clients/vm/restarts.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { RestartProgress } from '../../../workflows/messages.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
@@ -15,9 +15,14 @@ const vm = (...words: string[]): Promise<Outcome> => run(['vm', ...words], env()
 /** VMs that nobody owns, in a namespace of their own; resolves once they are ready. */
 async function someVms(names: string[], annotations: Record<string, string> = {}): Promise<string> {
   const namespace = await fleet().namespace();
-  const metadata = { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations } };
+  const metadata = {
+    annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
+  };
   for (const name of names) {
-    const spec = { runStrategy: 'Always', template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
+    const spec = {
+      runStrategy: 'Always',
+      template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
+    };
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name, labels: { tier: name } }, spec });
   }
   await until(async () => {
@@ -29,7 +34,9 @@ async function someVms(names: string[], annotations: Record<string, string> = {}
 
 /** Gives a VM a spec that its guest can't take while it runs. */
 async function change(namespace: string, name: string): Promise<void> {
-  await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { spec: { hostname: 'other' } } } });
+  await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
+    spec: { template: { spec: { hostname: 'other' } } },
+  });
   await until(async () => expect((await vm('pending', '-n', namespace, '-o', 'name')).stdout).toContain(`/${name}\n`));
 }
 
@@ -46,7 +53,11 @@ describe('what waits for a restart', () => {
     const namespace = await someVms(['db-1', 'db-2', 'db-3']);
     const none = { code: 0, signal: null, stdout: '', stderr: `no VM in namespace ${namespace} waits for a restart\n` };
     expect(await vm('pending', '-n', namespace)).toEqual(none);
-    expect(await vm('restart', '--pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '', stderr: 'nothing to restart\n' });
+    expect(await vm('restart', '--pending', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'nothing to restart\n',
+    });
     await change(namespace, 'db-2');
     await change(namespace, 'db-3');
     const kubeOnly = { ...nowhere, KUBECONFIG: fleet().stack.kubeconfig, TEMPORAL_ADDRESS: '127.0.0.1:1' };
@@ -55,13 +66,22 @@ describe('what waits for a restart', () => {
     const why = 'a non-live-updatable field was changed in the template spec';
     const [headers, ...rows] = stdout.split('\n');
     expect(headers).toMatch(/^NAMESPACE +NAME +OWNER +SINCE +WHY$/);
-    expect(rows).toEqual([expect.stringMatching(new RegExp(`^${namespace} +db-2 +<none> +\\S+ +${why}$`)), expect.stringContaining(' db-3 '), '']);
-    expect((await vm('pending', '-n', namespace, '-l', 'tier=db-3', '-o', 'name')).stdout).toBe('virtualmachine.kubevirt.io/db-3\n');
+    expect(rows).toEqual([
+      expect.stringMatching(new RegExp(`^${namespace} +db-2 +<none> +\\S+ +${why}$`)),
+      expect.stringContaining(' db-3 '),
+      '',
+    ]);
+    expect((await vm('pending', '-n', namespace, '-l', 'tier=db-3', '-o', 'name')).stdout).toBe(
+      'virtualmachine.kubevirt.io/db-3\n',
+    );
     const wide = await vm('pending', '-n', namespace, '-o', 'wide');
     expect(wide.stdout).toMatch(/^NAMESPACE .* RUN STRATEGY +NODE +LEFT ALONE +WHY\n.* Always +\S+ +no /);
     const { items } = JSON.parse((await vm('pending', '-A', '-o', 'json')).stdout) as { items: PendingVm[] };
     const [guest] = await guestsOf(namespace, ['db-2']);
-    expect(items.filter((one) => one.namespace === namespace)).toMatchObject([{ name: 'db-2', owner: null, why, guest }, { name: 'db-3' }]);
+    expect(items.filter((one) => one.namespace === namespace)).toMatchObject([
+      { name: 'db-2', owner: null, why, guest },
+      { name: 'db-3' },
+    ]);
   });
 
   test('is restarted, and waits no more', async () => {
@@ -71,7 +91,11 @@ describe('what waits for a restart', () => {
     const before = await guestsOf(namespace, ['db-1', 'db-2', 'db-3']);
     const dry = await vm('restart', '--pending', '-n', namespace, '--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
-    const lines = [`${namespace}/db-2 would be restarted: a non-live.*`, `${namespace}/db-3 .*`, '2 VMs, 1 at a time \\(server dry run\\)'];
+    const lines = [
+      `${namespace}/db-2 would be restarted: a non-live.*`,
+      `${namespace}/db-3 .*`,
+      '2 VMs, 1 at a time \\(server dry run\\)',
+    ];
     expect(dry.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`));
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
@@ -82,10 +106,12 @@ describe('what waits for a restart', () => {
     expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
   });
 
-  test('is a pool\'s VM too whose guest runs an older revision, which the pool leaves to people', async () => {
+  test("is a pool's VM too whose guest runs an older revision, which the pool leaves to people", async () => {
     const namespace = await fleet().namespace();
     const updated = (): Promise<void> =>
-      until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 }));
+      until(async () =>
+        expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 }),
+      );
     const updateStrategy = { proactive: { disruption: 'Live' } } as const;
     await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate, updateStrategy });
     await updated();
@@ -95,7 +121,9 @@ describe('what waits for a restart', () => {
     await fleet().patchPool(namespace, 'web', { template });
     await until(async () => {
       const { stdout } = await vm('pending', '-n', namespace);
-      expect(stdout).toMatch(/ web-1 +VirtualMachinePool\/web +<unknown> +its guest runs revision \w+, its spec is of \w+\n.* web-2 /);
+      expect(stdout).toMatch(
+        / web-1 +VirtualMachinePool\/web +<unknown> +its guest runs revision \w+, its spec is of \w+\n.* web-2 /,
+      );
     });
     const restarted = await vm('restart', '--pending', '-n', namespace);
     expect(restarted).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 of 2 VMs restarted\n$/) as string });
@@ -120,7 +148,7 @@ describe('named VMs', () => {
     expect(unknown).toMatchObject({ code: 1, stderr: 'error: virtualmachines.kubevirt.io "nobody" not found\n' });
   });
 
-  test('that don\'t come back fail it, and the others are left', async () => {
+  test("that don't come back fail it, and the others are left", async () => {
     const namespace = await someVms(['db-1', 'db-2']);
     for (const name of ['db-1', 'db-2']) {
       const spec = { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } };
@@ -149,14 +177,26 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const hint = `\`drover vm restarts status ${whole} --watch\` shows it, \`drover vm restarts abort ${whole}\` ends it`;
   expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${whole} goes on: ${hint}\n` });
 
-  expect(await vm('restarts', 'pause', id, '--reason', 'lunch')).toMatchObject({ code: 0, stdout: `${whole} paused\n`, stderr: '' });
-  const status = async (): Promise<RestartProgress> => JSON.parse((await vm('restarts', 'status', id, '-o', 'json')).stdout) as RestartProgress;
+  expect(await vm('restarts', 'pause', id, '--reason', 'lunch')).toMatchObject({
+    code: 0,
+    stdout: `${whole} paused\n`,
+    stderr: '',
+  });
+  const status = async (): Promise<RestartProgress> =>
+    JSON.parse((await vm('restarts', 'status', id, '-o', 'json')).stdout) as RestartProgress;
   const paused = { phase: 'Paused', chosen: 30, inHand: [], paused: { by: 'ada@desk', why: 'lunch' }, reason: 'leaks' };
   await until(async () => expect(await status()).toMatchObject(paused));
-  expect((await vm('restarts', 'status', id)).stdout).toMatch(/\d+\/30 restarted, 0 restarting, \d+ to go: Paused\n {2}paused by ada@desk: lunch\n$/);
+  expect((await vm('restarts', 'status', id)).stdout).toMatch(
+    /\d+\/30 restarted, 0 restarting, \d+ to go: Paused\n {2}paused by ada@desk: lunch\n$/,
+  );
   await until(async () => {
     const { items } = JSON.parse((await vm('restarts', '-o', 'json')).stdout) as { items: ListedRestart[] };
-    expect(items.find((one) => one.id.endsWith(id))).toMatchObject({ phase: 'Paused', vms: 30, askedBy: 'ada@desk', reason: 'leaks' });
+    expect(items.find((one) => one.id.endsWith(id))).toMatchObject({
+      phase: 'Paused',
+      vms: 30,
+      askedBy: 'ada@desk',
+      reason: 'leaks',
+    });
   });
   const row = `${whole} +Paused +30 +\\d+s +ada@desk +leaks\n`;
   expect((await vm('restarts')).stdout).toMatch(new RegExp(`^ID +PHASE +VMS +AGE +ASKED BY +REASON\n(.*\n)*${row}`));
@@ -167,8 +207,16 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   expect(await vm('restarts', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
   const watched = await watching;
   expect(watched.code).toBe(1);
-  expect(watched.stderr).toMatch(new RegExp(`^error: \\d+ VMs? w\\w+ left as \\w+ \\w+: ${whole} was aborted by ada@desk\n$`));
+  expect(watched.stderr).toMatch(
+    new RegExp(`^error: \\d+ VMs? w\\w+ left as \\w+ \\w+: ${whole} was aborted by ada@desk\n$`),
+  );
   const over = await vm('restarts', 'abort', id);
-  expect(over).toMatchObject({ code: 1, stderr: `error: no ${whole} runs: \`drover vm restarts\` lists those there are\n` });
-  expect(await vm('restarts', 'status', 'nothing')).toMatchObject({ code: 1, stderr: 'error: there is no restart/default/nothing\n' });
+  expect(over).toMatchObject({
+    code: 1,
+    stderr: `error: no ${whole} runs: \`drover vm restarts\` lists those there are\n`,
+  });
+  expect(await vm('restarts', 'status', 'nothing')).toMatchObject({
+    code: 1,
+    stderr: 'error: there is no restart/default/nothing\n',
+  });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import type { Vm } from '../../../clients/pools/objects.ts';
 import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
 import { pendingAmong } from '../../../clients/vm/pending.ts';
 import { endInWords, progressLines, shortfalls, wishes } from '../../../clients/vm/progress.ts';
 import type { Vmi, VmWithGuest } from '../../../clients/vm/running.ts';
-import type { Vm } from '../../../clients/pools/objects.ts';
-import type { Stored } from '../../../api/objects.ts';
 import type { RestartProgress } from '../../../workflows/messages.ts';
 import { drover } from '../drover.ts';
 
@@ -16,11 +16,16 @@ const meta = (name: string, labels: Record<string, string> = {}) => ({
   creationTimestamp: '2026-01-01T00:00:00Z',
   labels,
 });
-const owner = (apiVersion: string) => [{ apiVersion, kind: 'VirtualMachinePool', name: 'web', uid: 'pool', controller: true }];
+const owner = (apiVersion: string) => [
+  { apiVersion, kind: 'VirtualMachinePool', name: 'web', uid: 'pool', controller: true },
+];
 const required = (fields: object = {}): Pick<Vm, 'status'> => ({
   status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
 });
-const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({ metadata: meta('guest', labels), status: { nodeName: 'node-1' } });
+const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
+  metadata: meta('guest', labels),
+  status: { nodeName: 'node-1' },
+});
 const typedGuest = (type: string): Stored<Vmi> => ({ ...guestOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
@@ -60,7 +65,9 @@ describe('what waits for a restart', () => {
         guest: 'uid-of-guest',
       },
     ]);
-    expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([{ since: null, why: 'KubeVirt does not say' }]);
+    expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([
+      { since: null, why: 'KubeVirt does not say' },
+    ]);
   });
 
   test('not what does not run, or need not', () => {
@@ -70,7 +77,9 @@ describe('what waits for a restart', () => {
   });
 
   test('a guest of a drover pool that runs an older revision than the spec has', () => {
-    const vm = (apiVersion: string) => ({ metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) } });
+    const vm = (apiVersion: string) => ({
+      metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) },
+    });
     expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('old')))).toMatchObject([
       { owner: 'VirtualMachinePool/web', since: null, why: 'its guest runs revision old, its spec is of new' },
     ]);
@@ -82,7 +91,10 @@ describe('what waits for a restart', () => {
   test('a guest with the machine type that a transition takes away, though KubeVirt says nothing', () => {
     const record = { id: '1f0c92ab', from: 'q35', to: 'q35', guest: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
     const vm = (mark: string) => ({
-      metadata: { ...meta('db', { 'drover.dev/machine-type-restart-required': mark }), annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) } },
+      metadata: {
+        ...meta('db', { 'drover.dev/machine-type-restart-required': mark }),
+        annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) },
+      },
     });
     expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel8.2.0'))).toMatchObject([
       { why: 'its guest has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
@@ -113,7 +125,10 @@ describe('a restart in words', () => {
   const wish = { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/vm-6'] };
 
   test('how far it is, and what holds it', () => {
-    const lines = progressLines('restart/default/a', progress({ inHand: ['shop/vm-3'], open: 5, passedOver: [later, wish], full: ['1 at a time'] }));
+    const lines = progressLines(
+      'restart/default/a',
+      progress({ inHand: ['shop/vm-3'], open: 5, passedOver: [later, wish], full: ['1 at a time'] }),
+    );
     expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
       '  restarting: shop/vm-3',
@@ -128,7 +143,8 @@ describe('a restart in words', () => {
 
   test('before its first look, all are to go', () => {
     const begun = { restarted: [], open: 0 };
-    const line = (fields: Partial<RestartProgress>): string | undefined => progressLines('a', progress({ ...begun, ...fields }))[0];
+    const line = (fields: Partial<RestartProgress>): string | undefined =>
+      progressLines('a', progress({ ...begun, ...fields }))[0];
     expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
     expect(line({ passedOver: [later] })).toMatch(/ 0 to go$/);
     expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
@@ -139,17 +155,27 @@ describe('a restart in words', () => {
       '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',
     );
     expect(shortfalls('a', progress({ phase: 'Complete', passedOver: [wish] }))).toEqual([]);
-    expect(wishes(progress({ passedOver: [later, wish] }))).toEqual(['left alone: shop/vm-6: its owner asked that nothing disrupts it']);
+    expect(wishes(progress({ passedOver: [later, wish] }))).toEqual([
+      'left alone: shop/vm-6: its owner asked that nothing disrupts it',
+    ]);
   });
 
   test.each<[string, Partial<RestartProgress>, string[]]>([
-    ['left', { phase: 'Complete', open: 1, passedOver: [later, wish] }, ['1 VM was left as it is: shop/vm-5: it is paused']],
+    [
+      'left',
+      { phase: 'Complete', open: 1, passedOver: [later, wish] },
+      ['1 VM was left as it is: shop/vm-5: it is paused'],
+    ],
     [
       'no room',
       { phase: 'Complete', open: 2, full: ['1 at a time', 'shop/vm-9 not ready'] },
       ['2 VMs were left as they are: no room: 1 at a time, shop/vm-9 not ready'],
     ],
-    ['aborted', { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } }, ['4 VMs were left as they are: a was aborted by bob']],
+    [
+      'aborted',
+      { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } },
+      ['4 VMs were left as they are: a was aborted by bob'],
+    ],
     [
       'failed',
       { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: false }] },
@@ -171,8 +197,14 @@ test.each([
   [['restart', '-A'], 'which VMs? Give their names, or --pending for all that wait for a restart'],
   [['restart', 'db', '-A'], '-A and -l choose among those that wait for a restart: give --pending'],
   [['restart', 'db', '--pending'], 'give names or --pending, not both'],
-  [['restart', 'db', '--max-unavailable', '0'], `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
-  [['restart', 'db', '--max-unavailable', '120%'], `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`],
+  [
+    ['restart', 'db', '--max-unavailable', '0'],
+    `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
+  [
+    ['restart', 'db', '--max-unavailable', '120%'],
+    `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
   [['restarts', 'pause'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await drover(['vm', ...words]);

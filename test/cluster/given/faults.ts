@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseDuration } from '../../../simulator/knobs.ts';
-import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { DataVolumes, VirtualMachineInstances, type Resource } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isConflict, isNotFound, orNothing } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import { DataVolumes, VirtualMachineInstances, type Resource } from '../../../api/resources.ts';
+import { parseDuration } from '../../../simulator/knobs.ts';
+import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { GivenCluster } from './given.ts';
 
 type Instance = Stored<VirtualMachineInstance & KubeObject>;
@@ -15,8 +15,9 @@ const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', 
 const PREFIX = 'sim.drover.dev/';
 
 /**
- * Plays on real KubeVirt what the simulator's annotations ask of a guest, by what happens to real guests: its launcher's pod is deleted,
- * before it runs or while it does. Where no kubelet looks after pods, one is made unready as well.
+ * Plays on real KubeVirt what the simulator's annotations ask of a guest, by what happens to real guests: its
+ * launcher's pod is deleted, before it runs or while it does. Where no kubelet looks after pods, one is made unready as
+ * well.
  */
 export class Faults {
   readonly #kube: KubeClient;
@@ -35,7 +36,8 @@ export class Faults {
       resource: VirtualMachineInstances,
       view: (instance) => instance,
       onChange: (_key, _before, after) => {
-        if (after !== undefined) void this.#meet(after).catch((error: Error) => process.stderr.write(`faults: ${error.message}\n`));
+        if (after !== undefined)
+          void this.#meet(after).catch((error: Error) => process.stderr.write(`faults: ${error.message}\n`));
       },
     });
   }
@@ -51,7 +53,8 @@ export class Faults {
   async #meet(instance: Instance): Promise<void> {
     const { namespace = '', uid, deletionTimestamp } = instance.metadata;
     const phase = instance.status?.phase;
-    if (!this.#isOwn(namespace) || deletionTimestamp !== undefined || phase === 'Failed' || phase === 'Succeeded') return;
+    if (!this.#isOwn(namespace) || deletionTimestamp !== undefined || phase === 'Failed' || phase === 'Succeeded')
+      return;
     if (phase === 'Scheduling' || phase === 'Scheduled') {
       if (!this.#met.has(uid) && (await this.#isToFail(instance))) {
         this.#met.add(uid);
@@ -97,14 +100,19 @@ export class Faults {
     const wanted = knob(instance, 'never-ready') === 'true' ? 'False' : 'True';
     if (ready === wanted) return;
     for (const pod of await this.#podsOf(instance)) {
-      const conditions = pod.status?.conditions?.map((condition) => (condition.type.endsWith('Ready') ? { ...condition, status: wanted } : condition));
+      const conditions = pod.status?.conditions?.map((condition) =>
+        condition.type.endsWith('Ready') ? { ...condition, status: wanted } : condition,
+      );
       if (conditions === undefined) continue;
-      await tolerating(this.#kube.patch(Pods, pod.metadata, 'merge', { status: { conditions } }, { subresource: 'status' }));
+      await tolerating(
+        this.#kube.patch(Pods, pod.metadata, 'merge', { status: { conditions } }, { subresource: 'status' }),
+      );
     }
   }
 
   async #deletePods(instance: Instance): Promise<void> {
-    for (const { metadata } of await this.#podsOf(instance)) await tolerating(this.#kube.delete(Pods, metadata, { gracePeriodSeconds: 0, uid: metadata.uid }));
+    for (const { metadata } of await this.#podsOf(instance))
+      await tolerating(this.#kube.delete(Pods, metadata, { gracePeriodSeconds: 0, uid: metadata.uid }));
   }
 
   async #podsOf({ metadata: { namespace, uid } }: Instance): Promise<Pod[]> {

@@ -3,9 +3,10 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
+import type { Stack } from '../../../dev/embedded-stack.ts';
 import { temporalConfig } from '../../../dev/environment.ts';
-import { Leash } from '../../../dev/process/leash.ts';
 import { defaultCache } from '../../../dev/paths.ts';
+import { Leash } from '../../../dev/process/leash.ts';
 import { choosePorts } from '../../../dev/process/ports.ts';
 import { Service } from '../../../dev/process/service.ts';
 import { temporal } from '../../../dev/services/temporal.ts';
@@ -18,7 +19,6 @@ import { GuardedClient } from './guarded-client.ts';
 import { removeNamespaces } from './ownership.ts';
 import { skip } from './skip.ts';
 import { workerKubeconfig } from './worker-rights.ts';
-import type { Stack } from '../../../dev/embedded-stack.ts';
 
 /** A given cluster in the place of a test file's stack, with a Temporal, or a Temporal namespace, of the file's own. */
 export class GivenStack implements Stack {
@@ -38,7 +38,8 @@ export class GivenStack implements Stack {
   private constructor(given: GivenCluster) {
     this.#given = given;
     this.kubeconfig = given.kubeconfig;
-    this.temporalNamespace = given.temporal === null ? 'default' : `drover-test-${given.run}-${randomBytes(3).toString('hex')}`;
+    this.temporalNamespace =
+      given.temporal === null ? 'default' : `drover-test-${given.run}-${randomBytes(3).toString('hex')}`;
     this.kube = new GuardedClient(loadKubeConfig({ kubeconfig: given.kubeconfig }), given);
     this.#faults = new Faults(this.kube.plain, given, (namespace) => this.kube.namespaces.includes(namespace));
   }
@@ -83,7 +84,10 @@ export class GivenStack implements Stack {
     this.#workerKubeconfig = await workerKubeconfig(this.kube.plain, this.#given, this.state);
     if (this.#given.temporal === null) await this.#startTemporal();
     else await this.#makeNamespace(this.#given.temporal);
-    writeFileSync(join(this.state, 'temporal.toml'), temporalConfig(this.#address).replace('"default"', JSON.stringify(this.temporalNamespace)));
+    writeFileSync(
+      join(this.state, 'temporal.toml'),
+      temporalConfig(this.#address).replace('"default"', JSON.stringify(this.temporalNamespace)),
+    );
     await this.#faults.start();
   }
 
@@ -110,10 +114,19 @@ export class GivenStack implements Stack {
   async #startTemporal(): Promise<void> {
     const tools = { temporal: catalog().temporal } as ReturnType<typeof catalog>;
     const { temporal: binary } = await resolveTools({ cache: defaultCache(), onProgress: () => {}, tools });
-    const { temporal: port, ui: uiPort } = (await choosePorts(['temporal', 'ui'], {}, {})) as { temporal: number; ui: number };
+    const { temporal: port, ui: uiPort } = (await choosePorts(['temporal', 'ui'], {}, {})) as {
+      temporal: number;
+      ui: number;
+    };
     this.#address = `127.0.0.1:${port}`;
     this.#ui = `http://127.0.0.1:${uiPort}`;
-    const context = { logFile: join(this.state, 'logs', 'temporal.log'), leash: this.#leash, restarts: false, onProgress: () => {}, onChange: () => {} };
+    const context = {
+      logFile: join(this.state, 'logs', 'temporal.log'),
+      leash: this.#leash,
+      restarts: false,
+      onProgress: () => {},
+      onChange: () => {},
+    };
     this.#temporal = new Service(temporal({ binary, data: this.state, port, uiPort, ephemeral: true }), context);
     await this.#temporal.start();
   }
@@ -122,12 +135,19 @@ export class GivenStack implements Stack {
     this.#address = address;
     await withConnection(address, async (connection) => {
       const workflowExecutionRetentionPeriod = { seconds: 24 * 3600 } as never;
-      await connection.workflowService.registerNamespace({ namespace: this.temporalNamespace, workflowExecutionRetentionPeriod });
+      await connection.workflowService.registerNamespace({
+        namespace: this.temporalNamespace,
+        workflowExecutionRetentionPeriod,
+      });
     });
   }
 
   async #removeNamespace(address: string): Promise<void> {
-    await withConnection(address, async (connection) => void (await connection.operatorService.deleteNamespace({ namespace: this.temporalNamespace })));
+    await withConnection(
+      address,
+      async (connection) =>
+        void (await connection.operatorService.deleteNamespace({ namespace: this.temporalNamespace })),
+    );
   }
 }
 

@@ -1,17 +1,23 @@
 import type { KubeConfig } from '@kubernetes/client-node';
-import { KubeClient, type DeleteOptions, type ObjectKey, type PatchType, type WriteOptions } from '../../../kubernetes/client.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Namespaces, type Resource } from '../../../api/resources.ts';
+import {
+  KubeClient,
+  type DeleteOptions,
+  type ObjectKey,
+  type PatchType,
+  type WriteOptions,
+} from '../../../kubernetes/client.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
-import type { GivenCluster } from './given.ts';
 import { actionObjection, objection } from '../objection.ts';
+import type { GivenCluster } from './given.ts';
 import { labelsOf } from './ownership.ts';
 import { skip } from './skip.ts';
 import { openNamespace } from './worker-rights.ts';
 
 /**
- * A test's client on a cluster that is somebody's: it writes only in namespaces that it made, and marks these as the run's. A test that
- * wants more, or a guest that only the simulator can play, is skipped.
+ * A test's client on a cluster that is somebody's: it writes only in namespaces that it made, and marks these as the
+ * run's. A test that wants more, or a guest that only the simulator can play, is skipped.
  */
 export class GuardedClient extends KubeClient {
   readonly #given: GivenCluster;
@@ -34,13 +40,21 @@ export class GuardedClient extends KubeClient {
     return this.#plain;
   }
 
-  override async create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+  override async create<T extends KubeObject>(
+    resource: Resource,
+    object: T,
+    options: WriteOptions = {},
+  ): Promise<Stored<T>> {
     if (resource === Namespaces) return this.#createNamespace(object);
     this.#guard(resource, object.metadata, object);
     return super.create(resource, object, options);
   }
 
-  override async update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+  override async update<T extends KubeObject>(
+    resource: Resource,
+    object: T,
+    options: WriteOptions = {},
+  ): Promise<Stored<T>> {
     this.#guard(resource, object.metadata, object);
     return super.update(resource, object, options);
   }
@@ -56,7 +70,11 @@ export class GuardedClient extends KubeClient {
     return super.patch(resource, key, type, patch, options);
   }
 
-  override async delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
+  override async delete<T extends KubeObject>(
+    resource: Resource,
+    key: ObjectKey,
+    options: DeleteOptions = {},
+  ): Promise<Stored<T>> {
     this.#guard(resource, key, undefined);
     return super.delete(resource, key, options);
   }

@@ -6,7 +6,10 @@ const PREFIX = 'sim.drover.dev/';
 /** How long a guest takes is its cluster's to say; what is shorter than this only makes tests fast. */
 const SLOW_MS = 3_000;
 
-/** Why a cluster with real KubeVirt can't do what these annotations ask of the simulator; undefined if it can, or need not. */
+/**
+ * Why a cluster with real KubeVirt can't do what these annotations ask of the simulator; undefined if it can, or need
+ * not.
+ */
 export function beyond(given: GivenCluster, object: unknown): string | undefined {
   for (const [name, value] of knobsIn(object)) {
     const reason = reasonFor(given, name, value);
@@ -16,7 +19,8 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
 }
 
 /** Whether an object or a patch sets this annotation of the simulator's to `true`. */
-export const asksFor = (object: unknown, knob: string): boolean => [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
+export const asksFor = (object: unknown, knob: string): boolean =>
+  [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
 
 /** Every annotation of the simulator's anywhere in an object or a patch. */
 function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
@@ -27,7 +31,9 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
   switch (name) {
     case 'boot-time':
     case 'stop-time':
-      return typeof value === 'string' && (parseDuration(value) ?? 0) > SLOW_MS ? `its guests take ${value} to ${name === 'boot-time' ? 'boot' : 'stop'}` : undefined;
+      return typeof value === 'string' && (parseDuration(value) ?? 0) > SLOW_MS
+        ? `its guests take ${value} to ${name === 'boot-time' ? 'boot' : 'stop'}`
+        : undefined;
     case 'provision-time':
     case 'provision-fails':
       return undefined;
@@ -37,7 +43,9 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
     case 'run-time':
       return undefined;
     case 'run-end':
-      return value === 'Failed' || value === 'PodGone' || value === null ? undefined : 'its guests shut themselves down';
+      return value === 'Failed' || value === 'PodGone' || value === null
+        ? undefined
+        : 'its guests shut themselves down';
     case 'never-ready':
       return given.hasStandIn ? undefined : 'its guests run and are not ready';
     default:

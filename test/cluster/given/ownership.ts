@@ -1,13 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import {
+  Namespaces,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { Namespaces, VirtualMachineInstances, VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
 
 const RUN_LABEL = 'drover.dev/test-run';
 const GONE_WITHIN_MS = 120_000;
 
-const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({ group: 'rbac.authorization.k8s.io', version: 'v1', plural, kind, namespaced });
+const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  plural,
+  kind,
+  namespaced,
+});
 export const ClusterRoles = rbac('clusterroles', 'ClusterRole', false);
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding', false);
 export const RoleBindings = rbac('rolebindings', 'RoleBinding', true);
@@ -23,8 +35,17 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
     const there = await Promise.all(left.map((name) => isThere(kube, name)));
     left = left.filter((_name, index) => there[index]);
     if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`still there after ${GONE_WITHIN_MS / 1000} s: namespaces ${left.join(', ')}; delete them by hand`);
-    await Promise.all(left.flatMap((name) => [VirtualMachinePools, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name))));
+    if (Date.now() > deadline)
+      throw new Error(
+        `still there after ${GONE_WITHIN_MS / 1000} s: namespaces ${left.join(', ')}; delete them by hand`,
+      );
+    await Promise.all(
+      left.flatMap((name) =>
+        [VirtualMachinePools, VirtualMachines, VirtualMachineInstances].map((resource) =>
+          release(kube, resource, name),
+        ),
+      ),
+    );
   }
 }
 
@@ -39,7 +60,8 @@ export async function removeAll(kube: KubeClient, run: string): Promise<void> {
     );
   } finally {
     for (const resource of [ClusterRoleBindings, ClusterRoles]) {
-      for (const { metadata } of (await kube.list(resource, { labelSelector })).items) await ignoringGone(kube.delete(resource, { name: metadata.name }));
+      for (const { metadata } of (await kube.list(resource, { labelSelector })).items)
+        await ignoringGone(kube.delete(resource, { name: metadata.name }));
     }
   }
 }
@@ -65,7 +87,9 @@ async function release(kube: KubeClient, resource: Resource, namespace: string):
     const { name, resourceVersion, deletionTimestamp, finalizers = [] } = metadata;
     const left = finalizers.filter((finalizer) => !/^(drover\.dev|test)\//.test(finalizer));
     if (deletionTimestamp === undefined || left.length === finalizers.length) continue;
-    await kube.patch(resource, { namespace, name }, 'merge', { metadata: { resourceVersion, finalizers: left } }).catch(() => undefined);
+    await kube
+      .patch(resource, { namespace, name }, 'merge', { metadata: { resourceVersion, finalizers: left } })
+      .catch(() => undefined);
   }
 }
 

@@ -1,14 +1,28 @@
-import { nodeView, type Node } from '../../../decisions/views/node-from-object.ts';
 import { droverCrds } from '../../../api/crd/crds.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import {
+  CustomResourceDefinitions,
+  DataVolumes,
+  KubeVirts,
+  Nodes,
+  StorageClasses,
+  VirtualMachinePools,
+  type Resource,
+} from '../../../api/resources.ts';
 import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
+import { nodeView, type Node } from '../../../decisions/views/node-from-object.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { CustomResourceDefinitions, DataVolumes, KubeVirts, Nodes, StorageClasses, VirtualMachinePools, type Resource } from '../../../api/resources.ts';
 import type { Need } from './given.ts';
 
-const Deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', namespaced: true };
+const Deployments: Resource = {
+  group: 'apps',
+  version: 'v1',
+  plural: 'deployments',
+  kind: 'Deployment',
+  namespaced: true,
+};
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
@@ -26,11 +40,16 @@ export interface Facts {
 /** Throws one sentence where tests could harm what is in the cluster, or prove nothing about it. */
 export async function preflight(kube: KubeClient): Promise<Facts> {
   const kubevirt = (await listed<KubeVirt>(kube, KubeVirts))?.[0];
-  if (kubevirt === undefined) throw new Error(`the cluster at ${kube.server} has no KubeVirt: install it, or run \`npm test\`, which needs none`);
+  if (kubevirt === undefined)
+    throw new Error(`the cluster at ${kube.server} has no KubeVirt: install it, or run \`npm test\`, which needs none`);
   await refuseWorkers(kube);
   await refusePools(kube);
   const installed = await ensureDefinitions(kube);
-  return { kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version', lacks: await lacksOf(kube), installed };
+  return {
+    kubevirt: kubevirt.status?.observedKubeVirtVersion ?? 'of unknown version',
+    lacks: await lacksOf(kube),
+    installed,
+  };
 }
 
 async function lacksOf(kube: KubeClient): Promise<Need[]> {
@@ -39,7 +58,10 @@ async function lacksOf(kube: KubeClient): Promise<Need[]> {
   if (nodes.every((node) => nodeView(node).machineTypes.length === 0)) lacks.push('machine types on nodes');
   if ((await listed(kube, DataVolumes)) === undefined) lacks.push('DataVolumes');
   const classes = (await kube.list<StorageClass>(StorageClasses)).items;
-  const expands = classes.some(({ metadata, allowVolumeExpansion }) => metadata.annotations?.[DEFAULT_CLASS] === 'true' && allowVolumeExpansion === true);
+  const expands = classes.some(
+    ({ metadata, allowVolumeExpansion }) =>
+      metadata.annotations?.[DEFAULT_CLASS] === 'true' && allowVolumeExpansion === true,
+  );
   if (!expands) lacks.push('a default storage class that expands');
   return lacks;
 }
@@ -49,14 +71,18 @@ async function refuseWorkers(kube: KubeClient): Promise<void> {
   const running = items.find(({ spec }) => spec.replicas !== 0);
   if (running === undefined) return;
   const { namespace, name } = running.metadata;
-  throw new Error(`a drover worker runs in the cluster (Deployment ${namespace}/${name}) and would tend the tests' pools: scale it to 0 first`);
+  throw new Error(
+    `a drover worker runs in the cluster (Deployment ${namespace}/${name}) and would tend the tests' pools: scale it to 0 first`,
+  );
 }
 
 async function refusePools(kube: KubeClient): Promise<void> {
   const pools = (await listed(kube, VirtualMachinePools)) ?? [];
   if (pools[0] === undefined) return;
   const { namespace, name } = pools[0].metadata;
-  throw new Error(`the cluster has ${pools.length} of drover's pools (${namespace}/${name}), which the tests' worker would tend: use a cluster without`);
+  throw new Error(
+    `the cluster has ${pools.length} of drover's pools (${namespace}/${name}), which the tests' worker would tend: use a cluster without`,
+  );
 }
 
 async function ensureDefinitions(kube: KubeClient): Promise<string[]> {
@@ -69,7 +95,8 @@ async function ensureDefinitions(kube: KubeClient): Promise<string[]> {
       continue;
     }
     const after = await kube.patch(CustomResourceDefinitions, { name }, 'apply', crd, { force: true, dryRun: true });
-    if (outcomeOf(before, after) !== 'unchanged') throw new Error(`the cluster's ${name} is another version's: apply deploy/crds first`);
+    if (outcomeOf(before, after) !== 'unchanged')
+      throw new Error(`the cluster's ${name} is another version's: apply deploy/crds first`);
   }
   await installCrds(kube, missing);
   return missing.map(({ metadata }) => metadata.name);

@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { parseAllDocuments } from 'yaml';
-import type { KubeClient } from '../../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { Namespaces, type Resource } from '../../../api/resources.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import type { GivenCluster } from './given.ts';
 import { ClusterRoleBindings, ClusterRoles, labelsOf, RoleBindings } from './ownership.ts';
 
@@ -15,14 +15,24 @@ interface Rule {
   verbs: string[];
 }
 
-const ServiceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', namespaced: true };
+const ServiceAccounts: Resource = {
+  group: '',
+  version: 'v1',
+  plural: 'serviceaccounts',
+  kind: 'ServiceAccount',
+  namespaced: true,
+};
 const ACCOUNT = 'drover-worker';
 const READS = new Set(['get', 'list', 'watch']);
 /** Asking what one may do changes nothing. */
 const isReview = ({ apiGroups }: Rule): boolean => apiGroups.includes('authorization.k8s.io');
 
 const nameOf = ({ run }: GivenCluster, what: 'reads' | 'writes'): string => `drover-test-${run}-${what}`;
-const roleRef = (given: GivenCluster, what: 'reads' | 'writes') => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: nameOf(given, what) });
+const roleRef = (given: GivenCluster, what: 'reads' | 'writes') => ({
+  apiGroup: 'rbac.authorization.k8s.io',
+  kind: 'ClusterRole',
+  name: nameOf(given, what),
+});
 const subjects = ({ home }: GivenCluster) => [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: home }];
 
 function declaredRules(): Rule[] {
@@ -32,24 +42,39 @@ function declaredRules(): Rule[] {
 }
 
 /**
- * The worker's service account with the rights that `deploy/rbac` declares, cut in two: it reads everywhere, as the worker does, and
- * writes only in namespaces that are opened for it. So whatever a test does, nothing of anyone else's can be changed.
+ * The worker's service account with the rights that `deploy/rbac` declares, cut in two: it reads everywhere, as the
+ * worker does, and writes only in namespaces that are opened for it. So whatever a test does, nothing of anyone else's
+ * can be changed.
  */
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);
   const rules = declaredRules();
-  const reading = rules.map((rule) => ({ ...rule, verbs: isReview(rule) ? rule.verbs : rule.verbs.filter((verb) => READS.has(verb)) }));
+  const reading = rules.map((rule) => ({
+    ...rule,
+    verbs: isReview(rule) ? rule.verbs : rule.verbs.filter((verb) => READS.has(verb)),
+  }));
   await kube.create(Namespaces, { metadata: { name: given.home, labels } });
   await kube.create(ServiceAccounts, { metadata: { name: ACCOUNT, namespace: given.home } });
-  for (const [what, its] of [['reads', reading.filter(({ verbs }) => verbs.length > 0)], ['writes', rules]] as const) {
+  for (const [what, its] of [
+    ['reads', reading.filter(({ verbs }) => verbs.length > 0)],
+    ['writes', rules],
+  ] as const) {
     await kube.create<KubeObject>(ClusterRoles, { metadata: { name: nameOf(given, what), labels }, rules: its });
   }
-  await kube.create<KubeObject>(ClusterRoleBindings, { metadata: { name: nameOf(given, 'reads'), labels }, roleRef: roleRef(given, 'reads'), subjects: subjects(given) });
+  await kube.create<KubeObject>(ClusterRoleBindings, {
+    metadata: { name: nameOf(given, 'reads'), labels },
+    roleRef: roleRef(given, 'reads'),
+    subjects: subjects(given),
+  });
 }
 
 /** Lets the worker write in this namespace. */
 export async function openNamespace(kube: KubeClient, given: GivenCluster, namespace: string): Promise<void> {
-  await kube.create<KubeObject>(RoleBindings, { metadata: { name: 'drover-test', namespace }, roleRef: roleRef(given, 'writes'), subjects: subjects(given) });
+  await kube.create<KubeObject>(RoleBindings, {
+    metadata: { name: 'drover-test', namespace },
+    roleRef: roleRef(given, 'writes'),
+    subjects: subjects(given),
+  });
 }
 
 /** A kubeconfig of the worker's service account. */

@@ -6,7 +6,13 @@ const asking = (storage: string) => ({ spec: { resources: { requests: { storage 
 describe('what a claim asks for', () => {
   test.each([
     ['the new size, where it asks for the old one', '10Gi', '10Gi', '20Gi', '20Gi'],
-    ['the same share more than the template, where CDI asked for more', '11Gi', '10Gi', '20Gi', String(22n * 2n ** 30n + 1n)],
+    [
+      'the same share more than the template, where CDI asked for more',
+      '11Gi',
+      '10Gi',
+      '20Gi',
+      String(22n * 2n ** 30n + 1n),
+    ],
     ['no more, where it has been asked already', '20Gi', '10Gi', '20Gi', null],
     ['no more, also with its share', '22Gi', '10Gi', '20Gi', null],
     ['never less than it does', '30Gi', null, '20Gi', null],
@@ -16,14 +22,19 @@ describe('what a claim asks for', () => {
   });
 });
 
-const claim = (capacity: string, conditions: object[] = [], more: object = {}) => ({ ...asking('2Gi'), status: { capacity: { storage: capacity }, conditions, ...more } });
+const claim = (capacity: string, conditions: object[] = [], more: object = {}) => ({
+  ...asking('2Gi'),
+  status: { capacity: { storage: capacity }, conditions, ...more },
+});
 const condition = (type: string, message: string): object => ({ type, status: 'True', message });
 
 describe('a claim that is to grow', () => {
   test('has grown once its volume has', () => {
     expect(growthOf(claim('1Gi'), '2Gi')).toEqual({ state: 'growing', why: null });
     expect(growthOf(claim('2048Mi'), '2Gi')).toEqual({ state: 'grown' });
-    expect(growthOf(claim('1Gi', [condition('FileSystemResizePending', 'Waiting for user to (re-)start a pod')]), '2Gi')).toEqual({ state: 'grown' });
+    expect(
+      growthOf(claim('1Gi', [condition('FileSystemResizePending', 'Waiting for user to (re-)start a pod')]), '2Gi'),
+    ).toEqual({ state: 'grown' });
   });
 
   test('does not where the storage says so, and its trouble is told while it tries', () => {
@@ -31,6 +42,9 @@ describe('a claim that is to grow', () => {
     expect(growthOf(claim('1Gi', [error]), '2Gi')).toEqual({ state: 'growing', why: 'no space left' });
     const infeasible = { allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' } };
     expect(growthOf(claim('1Gi', [error], infeasible), '2Gi')).toEqual({ state: 'refused', why: 'no space left' });
-    expect(growthOf(claim('1Gi', [], infeasible), '2Gi')).toEqual({ state: 'refused', why: 'the storage cannot give it that size' });
+    expect(growthOf(claim('1Gi', [], infeasible), '2Gi')).toEqual({
+      state: 'refused',
+      why: 'the storage cannot give it that size',
+    });
   });
 });

@@ -33,7 +33,15 @@ test('a claim without the mark, or with one that somebody has changed, is no kep
   expect(keptDiskOf({ annotations })).toBeNull();
   expect(keptDiskOf({ labels })).toBeNull();
   expect(keptDiskOf({ labels: { [KEPT_DISK]: 'uid-2' }, annotations })).toBeNull();
-  for (const text of ['', 'null', '[]', '{', '{"poolUid":"uid-1"}', JSON.stringify({ ...kept, number: '3' }), JSON.stringify({ ...kept, keptBy: 'x' })]) {
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{',
+    '{"poolUid":"uid-1"}',
+    JSON.stringify({ ...kept, number: '3' }),
+    JSON.stringify({ ...kept, keptBy: 'x' }),
+  ]) {
     expect(keptDiskOf({ labels, annotations: { [KEPT_DISK]: text } })).toBeNull();
   }
 });

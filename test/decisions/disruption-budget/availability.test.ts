@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { isDown, isMeantToRun, maxUnavailableOf, runsByItself, unavailability, type VmiOf } from '../../../decisions/disruption-budget/availability.ts';
+import {
+  isDown,
+  isMeantToRun,
+  maxUnavailableOf,
+  runsByItself,
+  unavailability,
+  type VmiOf,
+} from '../../../decisions/disruption-budget/availability.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
@@ -32,7 +39,13 @@ describe('a VM is meant to run', () => {
     ['while its guest runs', 'Manual', running, {}, true],
     ['not while it stops', 'Manual', stopping, { state: 'Stopping' }, false],
     ['while a restart has not been seen of the VM yet', 'Manual', stopping, { state: 'Running' }, true],
-    ['while the end of a restart has not been seen of its guest yet', 'Manual', stopping, { state: 'Starting', ready: false }, true],
+    [
+      'while the end of a restart has not been seen of its guest yet',
+      'Manual',
+      stopping,
+      { state: 'Starting', ready: false },
+      true,
+    ],
     ['while it restarts', 'Manual', stopping, { changingState: true }, true],
     ['not once it has crashed', 'Manual', failed, {}, false],
     ['not without a guest', 'Manual', null, {}, false],
@@ -63,7 +76,9 @@ test.each<[NonNullable<PoolSpec['maxUnavailable']> | undefined, number, number]>
   ['100%', 4, 4],
   [3, 2, 3],
 ])('maxUnavailable %j of %i VMs is %i', (maxUnavailable, replicas, expected) => {
-  expect(maxUnavailableOf(aPool({ replicas, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) }))).toBe(expected);
+  expect(maxUnavailableOf(aPool({ replicas, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) }))).toBe(
+    expected,
+  );
 });
 
 test.each<[PoolSpec['template']['spec'], boolean]>([

@@ -37,7 +37,13 @@ interface Given {
 const three = ['web-1', 'web-2', 'web-3'].map((name) => aVm(name));
 const [one, two, other] = three as [VmView, VmView, VmView];
 
-function sceneOf({ vms = three, vmiOf = (vm) => aVmi(vm), claims = [], maxUnavailable = 1, replicas = 3 }: Given = {}): ClaimScene {
+function sceneOf({
+  vms = three,
+  vmiOf = (vm) => aVmi(vm),
+  claims = [],
+  maxUnavailable = 1,
+  replicas = 3,
+}: Given = {}): ClaimScene {
   return { pool: { ...aPool({ replicas, maxUnavailable }), status: { replicas, disruptedVMs: claims } }, vms, vmiOf };
 }
 
@@ -45,14 +51,23 @@ const ask = (vm: VmView, by = 'restart/default/two', vmi = aVmi(vm)): Ask => ({ 
 
 function answers(given: Given, ...asks: Ask[]): (string | null)[] {
   const scene = sceneOf(given);
-  return claimPlaces(scene, standingClaims(scene, never).map(({ claim }) => claim), asks, AT).answers;
+  return claimPlaces(
+    scene,
+    standingClaims(scene, never).map(({ claim }) => claim),
+    asks,
+    AT,
+  ).answers;
 }
 
 const full = '1 of pool shop/web at a time';
 
 test('no more places are given than the budget has, in the order of asking', () => {
   expect(answers({}, ask(one), ask(two))).toEqual([null, full]);
-  expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([null, null, '2 of pool shop/web at a time']);
+  expect(answers({ maxUnavailable: 2 }, ask(one), ask(two), ask(other))).toEqual([
+    null,
+    null,
+    '2 of pool shop/web at a time',
+  ]);
 });
 
 test('a claimed place counts while nothing shows that anybody has acted on it', () => {
@@ -67,21 +82,31 @@ test('a VM that is down by its claim counts once', () => {
 });
 
 test('a claim ends when another guest of its VM is ready, and not before', () => {
-  const withNext = (ready: boolean): VmiOf => (vm) => aVmi(vm, vm === one ? { uid: 'next', ready } : {});
+  const withNext =
+    (ready: boolean): VmiOf =>
+    (vm) =>
+      aVmi(vm, vm === one ? { uid: 'next', ready } : {});
   expect(answers({ claims: [claimOf(one)], vmiOf: withNext(false) }, ask(two))).toEqual([full]);
   expect(answers({ claims: [claimOf(one)], vmiOf: withNext(true) }, ask(two))).toEqual([null]);
 });
 
 test('a claim ends when its VM is stopped, or the pool does not miss it', () => {
   const stopped = aVm('web-1', { runStrategy: 'Halted', hasVmi: false, ready: false });
-  expect(answers({ claims: [claimOf(one)], vms: [stopped, two, other], vmiOf: (vm) => (vm === stopped ? undefined : aVmi(vm)) }, ask(two))).toEqual([null]);
+  expect(
+    answers(
+      { claims: [claimOf(one)], vms: [stopped, two, other], vmiOf: (vm) => (vm === stopped ? undefined : aVmi(vm)) },
+      ask(two),
+    ),
+  ).toEqual([null]);
   expect(answers({ claims: [claimOf(one)], vms: [two, other], replicas: 2 }, ask(two))).toEqual([null]);
   expect(answers({ claims: [claimOf(one)], vms: [two, other] }, ask(two))).toEqual([full]);
 });
 
 test('who asks again for the same VM keeps the place; nobody else gets it while the guest runs', () => {
   expect(answers({ claims: [claimOf(one)] }, ask(one, 'restart/default/one'))).toEqual([null]);
-  expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual(['restart/default/one is about to disrupt it']);
+  expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual([
+    'restart/default/one is about to disrupt it',
+  ]);
 });
 
 test('a place that is held is no leave to act once others have failed', () => {
@@ -103,7 +128,9 @@ test('a VM that is asked to restart counts, unless it was halted since: KubeVirt
   const asked = aVm('web-1', { changingState: true });
   expect(answers({ vms: [asked, two, other] }, ask(two))).toEqual([full]);
   const halted: VmView = { ...asked, runStrategy: 'Halted', hasVmi: false, ready: false };
-  expect(answers({ vms: [halted, two, other], vmiOf: (vm) => (vm === halted ? undefined : aVmi(vm)) }, ask(two))).toEqual([null]);
+  expect(
+    answers({ vms: [halted, two, other], vmiOf: (vm) => (vm === halted ? undefined : aVmi(vm)) }, ask(two)),
+  ).toEqual([null]);
 });
 
 test('a VM that is down already costs nothing, whoever had claimed it', () => {

@@ -23,8 +23,20 @@ class Led {
   readonly #removal: RemovalEnd;
   #wait: { holds: () => boolean; until: number | null } | null = null;
 
-  constructor({ hold = 'None', removal = { end: 'Removed', keptDisks: false }, verdicts = [], more = {} }: { hold?: Hold; removal?: RemovalEnd; verdicts?: Verdict[]; more?: Partial<SickVm> } = {}) {
-    this.attempt = new HealingAttempt({ pool: 'pool', sick: { ...sick, ...more }, hold, verdicts, now: () => this.now, chance: () => 0 });
+  constructor({
+    hold = 'None',
+    removal = { end: 'Removed', keptDisks: false },
+    verdicts = [],
+    more = {},
+  }: { hold?: Hold; removal?: RemovalEnd; verdicts?: Verdict[]; more?: Partial<SickVm> } = {}) {
+    this.attempt = new HealingAttempt({
+      pool: 'pool',
+      sick: { ...sick, ...more },
+      hold,
+      verdicts,
+      now: () => this.now,
+      chance: () => 0,
+    });
     this.#steps = this.attempt.steps();
     this.#removal = removal;
     this.go();
@@ -33,7 +45,10 @@ class Led {
   /** Goes on as far as it can. */
   go(): this {
     let removal: RemovalEnd | null = null;
-    while (this.end === undefined && (this.#wait === null || this.#wait.holds() || (this.#wait.until !== null && this.now >= this.#wait.until))) {
+    while (
+      this.end === undefined &&
+      (this.#wait === null || this.#wait.holds() || (this.#wait.until !== null && this.now >= this.#wait.until))
+    ) {
       const { value, done } = this.#steps.next(removal);
       this.#wait = null;
       if (done === true) this.end = value;
@@ -79,7 +94,11 @@ test('a new VM that is sick as well is the next attempt’s, and at the most tha
   expect(again.end).toBeNull();
   expect(again.attempt.next).toEqual({ ...sick, onSameDisks: 0, uid: 'new', attempt: 3, why: 'it is broken again' });
   const last = { ...sickAgain, rules: { ...rules, maxAttempts: 2 } };
-  expect(new Led().tell(gone).after(2_000).tell(last).end).toEqual({ end: 'GivenUp', uid: 'new', why: 'given up after 2 replacements: it is broken again' });
+  expect(new Led().tell(gone).after(2_000).tell(last).end).toEqual({
+    end: 'GivenUp',
+    uid: 'new',
+    why: 'given up after 2 replacements: it is broken again',
+  });
 });
 
 test('a VM that recovers before it is deleted is left alone', () => {
@@ -88,21 +107,28 @@ test('a VM that recovers before it is deleted is left alone', () => {
 });
 
 test('a VM that is no longer to be replaced when it comes to it is left as it is', () => {
-  expect(new Led({ removal: { end: 'Kept', why: 'it runs again' } }).end).toEqual({ end: 'Left', uid: 'old', why: 'it runs again' });
+  expect(new Led({ removal: { end: 'Kept', why: 'it runs again' } }).end).toEqual({
+    end: 'Left',
+    uid: 'old',
+    why: 'it runs again',
+  });
 });
 
 test.each<[Hold, boolean, boolean]>([
   ['None', true, true],
   ['Removals', false, true],
   ['All', false, false],
-])('where the pool holds back %s, a VM is deleted: %s, and one that was deleted comes back: %s', (hold, removes, comesBack) => {
-  expect(new Led({ hold }).removals).toBe(removes ? 1 : 0);
-  const led = new Led();
-  led.attempt.hold = hold;
-  expect(led.tell(gone).after(2_000).phases.includes('Provisioning')).toBe(comesBack);
-  led.attempt.hurry();
-  expect(led.go().phases).toContain('Provisioning');
-});
+])(
+  'where the pool holds back %s, a VM is deleted: %s, and one that was deleted comes back: %s',
+  (hold, removes, comesBack) => {
+    expect(new Led({ hold }).removals).toBe(removes ? 1 : 0);
+    const led = new Led();
+    led.attempt.hold = hold;
+    expect(led.tell(gone).after(2_000).phases.includes('Provisioning')).toBe(comesBack);
+    led.attempt.hurry();
+    expect(led.go().phases).toContain('Provisioning');
+  },
+);
 
 test('one whose deletion is refused ends, with why; nothing was replaced', () => {
   const led = new Led({ removal: { end: 'Refused', why: 'denied by a policy' } });
@@ -113,11 +139,20 @@ test('one whose deletion is refused ends, with why; nothing was replaced', () =>
 const onKept = (onSameDisks: number, maxAttempts: number | null, keptDisks = true): Led => {
   const own = { ...rules, maxAttempts };
   const led = new Led({ removal: { end: 'Removed', keptDisks }, more: { onSameDisks, rules: own } });
-  return led.tell({ ...gone, rules: own }).after(60_000).tell({ ...sickAgain, rules: own });
+  return led
+    .tell({ ...gone, rules: own })
+    .after(60_000)
+    .tell({ ...sickAgain, rules: own });
 };
 
 test('a VM that fails again and again on disks that are kept is given up after three, unless the pool says after how many', () => {
-  expect(onKept(2, null).end).toEqual({ end: 'GivenUp', uid: 'new', why: expect.stringMatching(/^given up after 3 replacements on the same disks, which are kept: .*it is broken again/) as string });
+  expect(onKept(2, null).end).toEqual({
+    end: 'GivenUp',
+    uid: 'new',
+    why: expect.stringMatching(
+      /^given up after 3 replacements on the same disks, which are kept: .*it is broken again/,
+    ) as string,
+  });
   expect([onKept(1, null).end, onKept(1, null).attempt.next.onSameDisks]).toEqual([null, 2]);
   expect([onKept(2, 9).end, onKept(2, null, false).end]).toEqual([null, null]);
 });
@@ -125,7 +160,10 @@ test('a VM that fails again and again on disks that are kept is given up after t
 test('verdicts on another attempt change nothing: those on the last are late, those on the next are kept for it', () => {
   const led = new Led().tell({ ...gone, attempt: 1 }, { ...well, attempt: 1 }, { ...sickAgain, attempt: 2 });
   expect([led.phases, led.end]).toEqual([[], undefined]);
-  const ahead: Verdict[] = [{ ...gone, attempt: 3 }, { ...well, attempt: 3 }];
+  const ahead: Verdict[] = [
+    { ...gone, attempt: 3 },
+    { ...well, attempt: 3 },
+  ];
   expect(led.tell(...ahead).phases).toEqual([]);
   expect(led.attempt.later).toEqual(ahead);
   expect(new Led({ verdicts: [gone] }).phases).toEqual(['Waiting']);
@@ -151,7 +189,16 @@ test('it tells how it stands whenever it is asked, and goes on waiting', () => {
 });
 
 const said = fc.oneof(
-  fc.constantFrom<Verdict>(gone, well, sickAgain, left, { ...gone, attempt: 1 }, { ...well, attempt: 1 }, { ...well, uid: 'old' }, { ...gone, attempt: 3 }),
+  fc.constantFrom<Verdict>(
+    gone,
+    well,
+    sickAgain,
+    left,
+    { ...gone, attempt: 1 },
+    { ...well, attempt: 1 },
+    { ...well, uid: 'old' },
+    { ...gone, attempt: 3 },
+  ),
   fc.constantFrom('ask', 'hurry', 'skip'),
   fc.constantFrom<Hold>('None', 'Removals', 'All'),
   fc.constantFrom(1, 500, 2_000),

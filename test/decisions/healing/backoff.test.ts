@@ -5,11 +5,14 @@ import { DEFAULT_HEALING_BACKOFF } from '../../../api/pool-defaults.ts';
 import { fadesAt, healingDelayMs } from '../../../decisions/healing/backoff.ts';
 
 const HOUR = 3_600_000;
-const seconds = (attempt: number, backoff = DEFAULT_HEALING_BACKOFF, random = 0): number => healingDelayMs(backoff, attempt, random) / 1000;
+const seconds = (attempt: number, backoff = DEFAULT_HEALING_BACKOFF, random = 0): number =>
+  healingDelayMs(backoff, attempt, random) / 1000;
 
 describe('the delay before a replacement', () => {
   test('doubles from 10 seconds to 10 minutes', () => {
-    expect([1, 2, 3, 4, 5, 6, 7, 8, 1_000_000].map((attempt) => seconds(attempt))).toEqual([10, 20, 40, 80, 160, 320, 600, 600, 600]);
+    expect([1, 2, 3, 4, 5, 6, 7, 8, 1_000_000].map((attempt) => seconds(attempt))).toEqual([
+      10, 20, 40, 80, 160, 320, 600, 600, 600,
+    ]);
   });
 
   test('is spread by its jitter', () => {
@@ -29,13 +32,18 @@ describe('the delay before a replacement', () => {
       jitter: fc.double({ min: 0, max: 1, noNaN: true }),
     });
     fc.assert(
-      fc.property(anyBackoff, fc.integer({ min: 1, max: 100_000 }), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (backoff, attempt, random) => {
-        const delay = healingDelayMs(backoff, attempt, random);
-        const least = Math.min(durationMs(backoff.initial), durationMs(backoff.max));
-        expect(delay).toBeGreaterThanOrEqual(least);
-        expect(delay).toBeLessThanOrEqual(Math.round(durationMs(backoff.max) * (1 + backoff.jitter)));
-        expect(healingDelayMs(backoff, attempt + 1, random)).toBeGreaterThanOrEqual(delay);
-      }),
+      fc.property(
+        anyBackoff,
+        fc.integer({ min: 1, max: 100_000 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        (backoff, attempt, random) => {
+          const delay = healingDelayMs(backoff, attempt, random);
+          const least = Math.min(durationMs(backoff.initial), durationMs(backoff.max));
+          expect(delay).toBeGreaterThanOrEqual(least);
+          expect(delay).toBeLessThanOrEqual(Math.round(durationMs(backoff.max) * (1 + backoff.jitter)));
+          expect(healingDelayMs(backoff, attempt + 1, random)).toBeGreaterThanOrEqual(delay);
+        },
+      ),
     );
   });
 });

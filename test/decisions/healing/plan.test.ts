@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { toldOnce, toldWhole } from '../../../decisions/healing/conditions.ts';
+import type { Witness } from '../../../decisions/healing/proof.ts';
 import {
   carried,
   heldBack,
@@ -12,14 +12,14 @@ import {
   type HealingState,
   type Spent,
 } from '../../../decisions/healing/state.ts';
-import type { Witness } from '../../../decisions/healing/proof.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -27,10 +27,12 @@ const NOW = 1_000 * HOUR;
 const at = (ms: number): string => new Date(ms).toISOString();
 
 /** A VM of the pool that has run well; its disks hold something. */
-const well = (n: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${n}`, { createdAt: NOW - HOUR, notYetRun: null, ...fields });
+const well = (n: number, fields: Partial<VmView> = {}): VmView =>
+  aVm(`web-${n}`, { createdAt: NOW - HOUR, notYetRun: null, ...fields });
 const sick = (n: number, fields: Partial<VmView> = {}): VmView =>
   well(n, { ready: false, state: 'CrashLoopBackOff', startFailures: 3, notReadySince: NOW - MINUTE, ...fields });
-const numbered = (make: (n: number) => VmView, from: number, to: number): VmView[] => Array.from({ length: to - from + 1 }, (_, index) => make(from + index));
+const numbered = (make: (n: number) => VmView, from: number, to: number): VmView[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => make(from + index));
 
 const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): Cycle => ({
   vm: `web-${n}`,
@@ -42,7 +44,15 @@ const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): C
   heardAt: NOW - MINUTE,
   ...fields,
 });
-const spentOn = (n: number, end: Spent['end'], fields: Partial<Spent> = {}): Spent => ({ vm: `web-${n}`, uid: `uid-of-web-${n}`, attempts: 1, end, why: 'why', at: at(NOW - MINUTE), ...fields });
+const spentOn = (n: number, end: Spent['end'], fields: Partial<Spent> = {}): Spent => ({
+  vm: `web-${n}`,
+  uid: `uid-of-web-${n}`,
+  attempts: 1,
+  end,
+  why: 'why',
+  at: at(NOW - MINUTE),
+  ...fields,
+});
 
 interface Given extends Partial<Omit<PoolPlanInput, 'pool' | 'healing'>> {
   rules?: Autohealing;
@@ -61,14 +71,30 @@ function poolOf({ rules = {}, spec = {}, status, deleted = false, vms = [] }: Gi
 function plan(given: Given): PoolPlan {
   const { rules: _rules, spec: _spec, status: _status, deleted: _deleted, state = {}, vms = [], ...rest } = given;
   const healing: HealingState = { ...noHealing, ...state };
-  return planPool({ ...quiet, pool: poolOf(given), vms, healing, burst: 250, allowance: 250, now: NOW, vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined), ...rest });
+  return planPool({
+    ...quiet,
+    pool: poolOf(given),
+    vms,
+    healing,
+    burst: 250,
+    allowance: 250,
+    now: NOW,
+    vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
+    ...rest,
+  });
 }
 
 const begun = ({ healing }: PoolPlan): string[] => healing.begin.map(({ name }) => name);
-const told = ({ healing }: PoolPlan): Record<string, string> => Object.fromEntries(healing.verdicts.map((one) => [one.vm, one.verdict === 'Left' ? `Left: ${one.why}` : one.verdict]));
-const phases = ({ healing }: PoolPlan): Record<string, string> => Object.fromEntries(healing.state.cycles.map(({ vm, phase }) => [vm, phase]));
-const created = ({ steps }: PoolPlan): number[] => steps.flatMap((step) => (step.kind === 'create' ? step.numbers : []));
-const removed = ({ steps }: PoolPlan): string[] => steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
+const told = ({ healing }: PoolPlan): Record<string, string> =>
+  Object.fromEntries(
+    healing.verdicts.map((one) => [one.vm, one.verdict === 'Left' ? `Left: ${one.why}` : one.verdict]),
+  );
+const phases = ({ healing }: PoolPlan): Record<string, string> =>
+  Object.fromEntries(healing.state.cycles.map(({ vm, phase }) => [vm, phase]));
+const created = ({ steps }: PoolPlan): number[] =>
+  steps.flatMap((step) => (step.kind === 'create' ? step.numbers : []));
+const removed = ({ steps }: PoolPlan): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
 const condition = (planned: PoolPlan, type: string) => planned.status?.conditions?.find((one) => one.type === type);
 
 describe('a sick VM', () => {
@@ -82,12 +108,17 @@ describe('a sick VM', () => {
         why: '3 starts in a row have failed',
         rules: { backoff: { initial: '10s', factor: 2, max: '10m', jitter: 0.1 }, maxAttempts: null },
         holdsData: true,
-        earlyEnds: 0, failingSince: null,
+        earlyEnds: 0,
+        failingSince: null,
       },
     ]);
     expect(phases(planned)).toEqual({ 'web-1': 'Removing' });
     expect(planned.phase).toBe('Healing');
-    expect(condition(planned, 'Healing')).toMatchObject({ status: 'True', reason: 'ReplacingVms', message: 'web-1 (replacement 1): 3 starts in a row have failed' });
+    expect(condition(planned, 'Healing')).toMatchObject({
+      status: 'True',
+      reason: 'ReplacingVms',
+      message: 'web-1 (replacement 1): 3 starts in a row have failed',
+    });
     expect(planned.status?.healing?.cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing', attempt: 1 }]);
   });
 
@@ -99,7 +130,10 @@ describe('a sick VM', () => {
     ['it is going', { deleting: true }, {}],
     ['it leaves the pool with its disks', { removing: true }, {}],
   ])('is left alone where %s', (_why, vm, vmi) => {
-    const planned = plan({ vms: [sick(1, vm), ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, one.name === 'web-1' ? { ready: false, ...vmi } : {}) });
+    const planned = plan({
+      vms: [sick(1, vm), ...numbered(well, 2, 5)],
+      vmiOf: (one) => aVmi(one, one.name === 'web-1' ? { ready: false, ...vmi } : {}),
+    });
     expect(begun(planned)).toEqual([]);
   });
 
@@ -110,11 +144,13 @@ describe('a sick VM', () => {
   test('is left to those who have it in hand', () => {
     const vms = [sick(1), sick(2), ...numbered(well, 3, 12)];
     const held = { name: 'web-1', uid: 'uid-of-web-1', act: 'restart' as const, from: null, wasDown: false };
-    expect(begun(plan({ vms, batches: [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }] }))).toEqual(['web-2']);
+    expect(
+      begun(plan({ vms, batches: [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }] })),
+    ).toEqual(['web-2']);
     expect(begun(plan({ vms, underWay: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
   });
 
-  test('is no one\'s but that of one cycle, and no rollout takes it', () => {
+  test("is no one's but that of one cycle, and no rollout takes it", () => {
     const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
     const vms = [sick(1), ...numbered(well, 2, 5)];
     const first = plan({ vms, spec: { template, maxUnavailable: 5 } });
@@ -127,8 +163,15 @@ describe('a sick VM', () => {
   test('is replaced at the revision that has passed, while the newest has not', () => {
     const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
     const vms = [...numbered(well, 1, 4)];
-    const planned = plan({ vms, spec: { replicas: 5, template, paused: false }, state: { cycles: [cycle(5, 'Provisioning')] } });
-    expect(planned.steps.find((step) => step.kind === 'create')).toMatchObject({ numbers: [5], revision: revisionOf(aPool().spec.template) });
+    const planned = plan({
+      vms,
+      spec: { replicas: 5, template, paused: false },
+      state: { cycles: [cycle(5, 'Provisioning')] },
+    });
+    expect(planned.steps.find((step) => step.kind === 'create')).toMatchObject({
+      numbers: [5],
+      revision: revisionOf(aPool().spec.template),
+    });
   });
 });
 
@@ -162,40 +205,55 @@ describe('nothing is begun', () => {
   test.each<[string, PoolSpec['scaleInStrategy']]>([
     ['unmanaged', { unmanaged: {} }],
     ['opportunistic', { opportunistic: {} }],
-  ])('but not under %s scale-in, where the one too many stays for good: it is replaced, and comes back', (_kind, scaleInStrategy = {}) => {
-    const spec = { replicas: 9, scaleInStrategy };
-    expect(begun(plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec }))).toEqual(['web-1']);
-    const others = numbered(well, 2, 10);
-    const gone = plan({ vms: others, spec, state: { cycles: [cycle(1, 'Removing')] } });
-    expect([told(gone), created(gone)]).toEqual([{ 'web-1': 'Gone' }, []]);
-    expect(created(plan({ vms: others, spec, state: { cycles: [cycle(1, 'Provisioning')] } }))).toEqual([1]);
-  });
+  ])(
+    'but not under %s scale-in, where the one too many stays for good: it is replaced, and comes back',
+    (_kind, scaleInStrategy = {}) => {
+      const spec = { replicas: 9, scaleInStrategy };
+      expect(begun(plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec }))).toEqual(['web-1']);
+      const others = numbered(well, 2, 10);
+      const gone = plan({ vms: others, spec, state: { cycles: [cycle(1, 'Removing')] } });
+      expect([told(gone), created(gone)]).toEqual([{ 'web-1': 'Gone' }, []]);
+      expect(created(plan({ vms: others, spec, state: { cycles: [cycle(1, 'Provisioning')] } }))).toEqual([1]);
+    },
+  );
 });
 
-const fleet = (count: number, more: Given = {}): PoolPlan => plan({ vms: numbered(sick, 1, count).concat(numbered(well, count + 1, 10)), ...more });
+const fleet = (count: number, more: Given = {}): PoolPlan =>
+  plan({ vms: numbered(sick, 1, count).concat(numbered(well, count + 1, 10)), ...more });
 
 describe('the breaker', () => {
   test('trips above 40 %', () => {
     expect([begun(fleet(4)).length, begun(fleet(5)).length]).toEqual([4, 0]);
-    expect(fleet(5).healing).toMatchObject({ suspended: expect.stringContaining('5 VMs are sick or being replaced, more than 4') as string, state: { hold: 'Removals' } });
+    expect(fleet(5).healing).toMatchObject({
+      suspended: expect.stringContaining('5 VMs are sick or being replaced, more than 4') as string,
+      state: { hold: 'Removals' },
+    });
   });
   test('counts those that are being replaced', () => {
     const vms = [sick(1), sick(2), ...numbered(well, 3, 7)];
     const state = { cycles: [8, 9, 10].map((n) => cycle(n, 'Waiting', { nextAt: at(NOW + HOUR) })) };
     expect(begun(plan({ vms, spec: { replicas: 10 }, state }))).toEqual([]);
-    expect(begun(plan({ vms, spec: { replicas: 10 }, state: { cycles: state.cycles.slice(1) } }))).toEqual(['web-1', 'web-2']);
+    expect(begun(plan({ vms, spec: { replicas: 10 }, state: { cycles: state.cycles.slice(1) } }))).toEqual([
+      'web-1',
+      'web-2',
+    ]);
   });
-  test('never stops the healing of one alone', () => expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
+  test('never stops the healing of one alone', () =>
+    expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
   test.each([
     [2, 2, 2],
     [3, 2, 2],
     [4, 2, 2],
     [4, 3, 0],
   ])('of a pool of %i with %i that are sick lets %i be healed', (replicas, count, healed) => {
-    expect(begun(plan({ vms: [...numbered(sick, 1, count), ...numbered(well, count + 1, replicas)] })).length).toBe(healed);
+    expect(begun(plan({ vms: [...numbered(sick, 1, count), ...numbered(well, count + 1, replicas)] })).length).toBe(
+      healed,
+    );
   });
-  test('takes a number as it is', () => expect(begun(plan({ vms: [sick(1), sick(2), well(3)], rules: { maxUnhealthy: 1 } }))).toEqual([]));
-  test('goes by what the pool says', () => expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
+  test('takes a number as it is', () =>
+    expect(begun(plan({ vms: [sick(1), sick(2), well(3)], rules: { maxUnhealthy: 1 } }))).toEqual([]));
+  test('goes by what the pool says', () =>
+    expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
 });
 
 describe('at once are healed at most', () => {
@@ -204,9 +262,21 @@ describe('at once are healed at most', () => {
     ['maxConcurrent', { rules: { maxConcurrent: 2 } }, ['web-1', 'web-2']],
     ['a percentage of the pool', { rules: { maxConcurrent: '15%' } }, ['web-1', 'web-2', 'web-3']],
     ['the burst cap', { burst: 4 }, ['web-1', 'web-2', 'web-3', 'web-4']],
-    ['those beside the cycles under way', { rules: { maxConcurrent: 2 }, state: { cycles: [cycle(6, 'Removing')] } }, ['web-1']],
-    ['the burst cap, with the cycles under way', { burst: 4, state: { cycles: [cycle(6, 'Removing')] } }, ['web-1', 'web-2', 'web-3']],
-    ['what is not in flight for another reason', { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true } : vm)) }, ['web-1', 'web-2']],
+    [
+      'those beside the cycles under way',
+      { rules: { maxConcurrent: 2 }, state: { cycles: [cycle(6, 'Removing')] } },
+      ['web-1'],
+    ],
+    [
+      'the burst cap, with the cycles under way',
+      { burst: 4, state: { cycles: [cycle(6, 'Removing')] } },
+      ['web-1', 'web-2', 'web-3'],
+    ],
+    [
+      'what is not in flight for another reason',
+      { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true } : vm)) },
+      ['web-1', 'web-2'],
+    ],
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 
   test('one, where none of the pool has ever run', () => {
@@ -220,17 +290,35 @@ describe('at once are healed at most', () => {
 
 test('a VM whose deletion was refused holds no place, and is tried again after delays that grow', () => {
   const refused = (ms: number, refusals: number): PoolPlan =>
-    plan({ vms: [sick(1), sick(2), ...numbered(well, 3, 10)], rules: { maxConcurrent: 1 }, state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })] } });
-  expect([begun(refused(9_000, 1)), begun(refused(10_000, 1)), begun(refused(39_000, 3)), begun(refused(40_000, 3))]).toEqual([['web-2'], ['web-1'], ['web-2'], ['web-1']]);
-  expect(refused(9_000, 1).healing.waits[0]).toBe(`web-1 is sick (3 starts in a row have failed): its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`);
-  const alone = plan({ vms: [sick(1), ...numbered(well, 2, 5)], state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] } });
+    plan({
+      vms: [sick(1), sick(2), ...numbered(well, 3, 10)],
+      rules: { maxConcurrent: 1 },
+      state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })] },
+    });
+  expect([
+    begun(refused(9_000, 1)),
+    begun(refused(10_000, 1)),
+    begun(refused(39_000, 3)),
+    begun(refused(40_000, 3)),
+  ]).toEqual([['web-2'], ['web-1'], ['web-2'], ['web-1']]);
+  expect(refused(9_000, 1).healing.waits[0]).toBe(
+    `web-1 is sick (3 starts in a row have failed): its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`,
+  );
+  const alone = plan({
+    vms: [sick(1), ...numbered(well, 2, 5)],
+    state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] },
+  });
   expect([alone.wakeAt, condition(alone, 'Healing')?.reason]).toEqual([NOW + 10_000, 'Waiting']);
 });
 
 describe('a revision that no VM has run yet', () => {
   const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
   const newest = revisionOf(template);
-  const status: PoolStatus = { replicas: 10, currentRevision: revisionOf(aPool().spec.template), updateRevision: newest };
+  const status: PoolStatus = {
+    replicas: 10,
+    currentRevision: revisionOf(aPool().spec.template),
+    updateRevision: newest,
+  };
   const vms = [sick(1, { revision: newest }), ...numbered(well, 2, 10)];
   test("is its rollout's to judge", () => {
     const planned = plan({ vms, spec: { template }, status });
@@ -238,7 +326,9 @@ describe('a revision that no VM has run yet', () => {
     expect(planned.healing.waits).toEqual([expect.stringContaining('its rollout decides')]);
   });
   test('is healed when one of it is ready, or where nobody rolls it out', () => {
-    expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual(['web-1']);
+    expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual([
+      'web-1',
+    ]);
     expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
   });
   test('is healed after one of it has run well, also where that very one dies', () => {
@@ -247,11 +337,24 @@ describe('a revision that no VM has run yet', () => {
     expect(canary.rollout.state.provenAt).toBe(at(NOW));
     expect(begun(plan({ vms, spec: { template }, status, rollout: canary.rollout.state }))).toEqual(['web-1']);
     // One whose guest has yet to restart says nothing of it.
-    const written = plan({ vms: vms.with(1, well(2, { revision: newest })), vmiOf: (vm) => aVmi(vm, { revision: 'before' }), spec: { template }, status, rollout });
+    const written = plan({
+      vms: vms.with(1, well(2, { revision: newest })),
+      vmiOf: (vm) => aVmi(vm, { revision: 'before' }),
+      spec: { template },
+      status,
+      rollout,
+    });
     expect([written.rollout.state.provenAt, begun(written)]).toEqual([undefined, []]);
   });
   test('is healed at once, and not at the next event, when its rollout has ended', () => {
-    const failed = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [{ vm: 'web-1', why: 'it fails', at: at(NOW) }] };
+    const failed = {
+      revision: newest,
+      batches: 1,
+      lastBatch: 1,
+      step: 0,
+      startedAt: at(NOW - HOUR),
+      failures: [{ vm: 'web-1', why: 'it fails', at: at(NOW) }],
+    };
     const first = plan({ vms, spec: { template }, status, rollout: failed });
     expect(first.rollout.phase).toBe('Failed');
     expect([begun(first), first.wakeAt]).toEqual([[], NOW]);
@@ -265,7 +368,8 @@ describe('a cycle is told', () => {
     const state = { cycles: [cycle(1, 'Removing', one)] };
     return plan({ vms: vm === null ? others : [vm, ...others], spec: { replicas: 5 }, state, ...given });
   };
-  const fresh = (fields: Partial<VmView> = {}): VmView => well(1, { uid: 'new', notYetRun: '', createdAt: NOW - MINUTE, ...fields });
+  const fresh = (fields: Partial<VmView> = {}): VmView =>
+    well(1, { uid: 'new', notYetRun: '', createdAt: NOW - MINUTE, ...fields });
   const provisioning = { phase: 'Provisioning' as const };
   const failing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
 
@@ -275,35 +379,96 @@ describe('a cycle is told', () => {
     ['nothing while it goes', sick(1, { deleting: true }), {}, {}, undefined],
     ['nothing while it is there', sick(1), {}, {}, undefined],
     ['that it runs well again by itself', well(1), {}, {}, 'Well'],
-    ['to leave one that must not be disrupted', sick(1, { optedOut: true }), {}, {}, 'Left: its owner asked that nothing disrupts it'],
+    [
+      'to leave one that must not be disrupted',
+      sick(1, { optedOut: true }),
+      {},
+      {},
+      'Left: its owner asked that nothing disrupts it',
+    ],
     ['to leave one that was stopped', sick(1, { runStrategy: 'Halted' }), {}, {}, 'Left: it is not meant to run'],
-    ['to leave one that was detached', null, {}, { isHeldByOther: (name) => name === 'web-1' }, 'Left: it has left the pool'],
+    [
+      'to leave one that was detached',
+      null,
+      {},
+      { isHeldByOther: (name) => name === 'web-1' },
+      'Left: it has left the pool',
+    ],
     ['to leave one that came back to the pool', sick(1), provisioning, {}, 'Left: it is there again'],
     ['nothing during its delay', null, { phase: 'Waiting' }, {}, undefined],
-    ['nothing during its delay by a picture in which its VM is not yet gone', sick(1, { deleting: true }), { phase: 'Waiting' }, {}, undefined],
+    [
+      'nothing during its delay by a picture in which its VM is not yet gone',
+      sick(1, { deleting: true }),
+      { phase: 'Waiting' },
+      {},
+      undefined,
+    ],
     ['nothing before the new VM is there', null, provisioning, {}, undefined],
     ['that the new VM runs well', fresh(), provisioning, {}, 'Well'],
     ['nothing while it starts', fresh({ ready: false, state: 'Starting' }), provisioning, {}, undefined],
     ['that it is sick as well', fresh(failing), provisioning, {}, 'Sick'],
     ['to leave one that goes', fresh({ deleting: true }), provisioning, {}, 'Left: it leaves the pool'],
-    ['to leave a new one that must not be disrupted', fresh({ ...failing, optedOut: true }), provisioning, {}, 'Left: its owner asked that nothing disrupts it'],
-    ['to leave a new one that nobody starts', fresh({ runStrategy: 'Manual', hasVmi: false, ready: false, state: 'Stopped' }), provisioning, {}, 'Left: it is not meant to run'],
+    [
+      'to leave a new one that must not be disrupted',
+      fresh({ ...failing, optedOut: true }),
+      provisioning,
+      {},
+      'Left: its owner asked that nothing disrupts it',
+    ],
+    [
+      'to leave a new one that nobody starts',
+      fresh({ runStrategy: 'Manual', hasVmi: false, ready: false, state: 'Stopped' }),
+      provisioning,
+      {},
+      'Left: it is not meant to run',
+    ],
     ['to leave all, where the pool goes', sick(1), {}, { deleted: true }, 'Left: the pool is deleted'],
-    ['to end, where the pool needs fewer VMs', null, { phase: 'Waiting' }, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
-    ['to end, where the pool needs fewer and its VM is just gone', null, {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
-    ['to end, where the pool needs fewer and its VM goes', sick(1, { deleting: true }), {}, { spec: { replicas: 4 } }, 'Left: the pool needs fewer VMs now'],
+    [
+      'to end, where the pool needs fewer VMs',
+      null,
+      { phase: 'Waiting' },
+      { spec: { replicas: 4 } },
+      'Left: the pool needs fewer VMs now',
+    ],
+    [
+      'to end, where the pool needs fewer and its VM is just gone',
+      null,
+      {},
+      { spec: { replicas: 4 } },
+      'Left: the pool needs fewer VMs now',
+    ],
+    [
+      'to end, where the pool needs fewer and its VM goes',
+      sick(1, { deleting: true }),
+      {},
+      { spec: { replicas: 4 } },
+      'Left: the pool needs fewer VMs now',
+    ],
   ])('%s', (_what, vm, one, given, verdict) => expect(told(judged(vm, one, given))['web-1']).toBe(verdict));
 
   test('that the new VM runs well when it has been ready for minReadySeconds, and in time', () => {
     const readyFor = (seconds: number): PoolPlan =>
-      judged(fresh(), provisioning, { spec: { replicas: 5, rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - (vm.uid === 'new' ? seconds : 3600) * 1000 }) });
+      judged(fresh(), provisioning, {
+        spec: { replicas: 5, rollout: { minReadySeconds: 60 } },
+        vmiOf: (vm) => aVmi(vm, { readySince: NOW - (vm.uid === 'new' ? seconds : 3600) * 1000 }),
+      });
     expect([told(readyFor(59)), readyFor(59).wakeAt]).toEqual([{}, NOW + 1_000]);
     expect(told(readyFor(60))).toEqual({ 'web-1': 'Well' });
   });
 
   test('with what the next attempt goes by', () => {
-    const planned = judged(fresh(failing), { ...provisioning, attempt: 4 }, { rules: { maxAttempts: 9, preserveStorage: true }, vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)), witnessOf: () => ({ longestRunMs: 0, lastEnded: null }) });
-    expect(planned.healing.verdicts).toMatchObject([{ vm: 'web-1', verdict: 'Sick', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } }]);
+    const planned = judged(
+      fresh(failing),
+      { ...provisioning, attempt: 4 },
+      {
+        rules: { maxAttempts: 9, preserveStorage: true },
+        vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)),
+        witnessOf: () => ({ longestRunMs: 0, lastEnded: null }),
+      },
+    );
+    expect(planned.healing.verdicts).toMatchObject([
+      { vm: 'web-1', verdict: 'Sick', attempt: 5, uid: 'new', holdsData: false, rules: { maxAttempts: 9 } },
+    ]);
     expect(planned.healing.state.cycles).toMatchObject([{ phase: 'Removing', attempt: 5, uid: 'new' }]);
   });
 
@@ -311,13 +476,24 @@ describe('a cycle is told', () => {
     const starting = fresh({ ready: false, state: 'Running', createdAt: NOW - 9 * MINUTE });
     expect(told(judged(starting, provisioning))).toEqual({});
     expect(judged(starting, provisioning).wakeAt).toBe(NOW + MINUTE);
-    expect(told(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({ 'web-1': 'Left: it is not ready yet (Running), and does not fail' });
+    expect(told(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({
+      'web-1': 'Left: it is not ready yet (Running), and does not fail',
+    });
     // A start that has failed is followed by others, until one goes on and on.
     const failed = { ...starting, startFailures: 1, createdAt: NOW - HOUR };
-    const guestSince = (minutes: number): Given => ({ vmiOf: (vm) => (vm.uid === 'new' ? aVmi(vm, { createdAt: NOW - minutes * MINUTE }) : aVmi(vm)) });
-    expect(told(judged(failed, provisioning, { vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)) }))).toEqual({});
-    expect([told(judged(failed, provisioning, guestSince(9))), judged(failed, provisioning, guestSince(9)).wakeAt]).toEqual([{}, NOW + MINUTE]);
-    expect(told(judged(failed, provisioning, guestSince(10)))).toEqual({ 'web-1': 'Left: it is not ready yet (Running), and does not fail' });
+    const guestSince = (minutes: number): Given => ({
+      vmiOf: (vm) => (vm.uid === 'new' ? aVmi(vm, { createdAt: NOW - minutes * MINUTE }) : aVmi(vm)),
+    });
+    expect(told(judged(failed, provisioning, { vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)) }))).toEqual(
+      {},
+    );
+    expect([
+      told(judged(failed, provisioning, guestSince(9))),
+      judged(failed, provisioning, guestSince(9)).wakeAt,
+    ]).toEqual([{}, NOW + MINUTE]);
+    expect(told(judged(failed, provisioning, guestSince(10)))).toEqual({
+      'web-1': 'Left: it is not ready yet (Running), and does not fail',
+    });
     const rules = { unhealthyAfter: { notReady: '5m' } };
     const guest = (vm: VmView): VmiView => aVmi(vm, { scheduledAt: NOW - 5 * MINUTE });
     const late = { ...starting, notReadySince: NOW - 5 * MINUTE };
@@ -344,12 +520,20 @@ describe('a pool that shrinks', () => {
   test('loses a sick VM whose removal is held, and no healthy one', () => {
     const late = sick(1, { startFailures: 0, state: 'Running' });
     const scaleInStrategy = { proactive: { selectionPolicy: { basePolicy: 'Newest' as const } } };
-    const planned = plan({ vms: [late, ...numbered(well, 2, 5)], spec: { replicas: 4, scaleInStrategy }, state: { cycles: [cycle(1, 'Removing')], paused: { by: 'kim', at: at(NOW) } } });
+    const planned = plan({
+      vms: [late, ...numbered(well, 2, 5)],
+      spec: { replicas: 4, scaleInStrategy },
+      state: { cycles: [cycle(1, 'Removing')], paused: { by: 'kim', at: at(NOW) } },
+    });
     expect([told(planned), removed(planned)]).toEqual([{ 'web-1': 'Left: the pool needs fewer VMs now' }, ['web-1']]);
   });
 
   test('loses healthy ones where that is not enough', () => {
-    const planned = plan({ vms: numbered(well, 2, 5), spec: { replicas: 3 }, state: { cycles: [cycle(1, 'Waiting')] } });
+    const planned = plan({
+      vms: numbered(well, 2, 5),
+      spec: { replicas: 3 },
+      state: { cycles: [cycle(1, 'Waiting')] },
+    });
     expect([Object.keys(told(planned)), removed(planned).length]).toEqual([['web-1'], 1]);
   });
 });
@@ -358,18 +542,26 @@ describe('a VM comes back', () => {
   test('under its number, though lower ones are free', () => {
     const vms = [well(1), well(3)];
     expect(created(plan({ vms, spec: { replicas: 3 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([7]);
-    expect(created(plan({ vms, spec: { replicas: 4 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([2, 7]);
+    expect(created(plan({ vms, spec: { replicas: 4 }, state: { cycles: [cycle(7, 'Provisioning')] } }))).toEqual([
+      2, 7,
+    ]);
   });
 
   test('not before its delay is over, and nothing in its stead', () => {
-    for (const phase of ['Removing', 'Waiting'] as const) expect(created(plan({ vms: [well(1)], spec: { replicas: 2 }, state: { cycles: [cycle(2, phase)] } }))).toEqual([]);
-    expect(created(plan({ vms: [well(1)], spec: { replicas: 3 }, state: { cycles: [cycle(2, 'Waiting')] } }))).toEqual([3]);
+    for (const phase of ['Removing', 'Waiting'] as const)
+      expect(created(plan({ vms: [well(1)], spec: { replicas: 2 }, state: { cycles: [cycle(2, phase)] } }))).toEqual(
+        [],
+      );
+    expect(created(plan({ vms: [well(1)], spec: { replicas: 3 }, state: { cycles: [cycle(2, 'Waiting')] } }))).toEqual([
+      3,
+    ]);
   });
 });
 
 describe('memory', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
-  const next = (spent: Spent[], rules: Autohealing = {}): number | undefined => plan({ vms, rules, state: { spent } }).healing.begin[0]?.attempt;
+  const next = (spent: Spent[], rules: Autohealing = {}): number | undefined =>
+    plan({ vms, rules, state: { spent } }).healing.begin[0]?.attempt;
   test('goes on where the last cycle was, until it has faded', () => {
     expect(next([spentOn(1, 'Healed', { attempts: 3 })])).toBe(4);
     expect(next([spentOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
@@ -380,7 +572,10 @@ describe('memory', () => {
   test('wakes the pool when it fades, and is gone from the status', () => {
     const planned = plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] } });
     expect(planned.wakeAt).toBe(NOW - MINUTE + HOUR);
-    expect(plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state.spent).toEqual([]);
+    expect(
+      plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state
+        .spent,
+    ).toEqual([]);
   });
 
   test('gives up after maxAttempts, and says so', () => {
@@ -402,29 +597,44 @@ describe('memory', () => {
   test('of one that was skipped when it had been deleted is about the VM that takes its place', () => {
     const state = { spent: [spentOn(1, 'Skipped', { uid: '' })] };
     const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
-    expect([begun(next), next.healing.waits]).toEqual([[], [expect.stringContaining('a person wants it left as it is')]]);
+    expect([begun(next), next.healing.waits]).toEqual([
+      [],
+      [expect.stringContaining('a person wants it left as it is')],
+    ]);
     // Another one, which a person has had made, is healed.
-    expect(begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state }))).toEqual(['web-1']);
+    expect(
+      begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state })),
+    ).toEqual(['web-1']);
   });
 });
 
-const marked = (given: Given): string[] => plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));
+const marked = (given: Given): string[] =>
+  plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));
 
 describe('whether a VM has run well', () => {
   test('is noted once on each that does', () => {
     const vms = [well(2, { notYetRun: '' }), well(1, { notYetRun: '' }), well(3), sick(4, { notYetRun: '' })];
     expect(marked({ vms })).toEqual(['web-1', 'web-2']);
-    expect(marked({ vms, spec: { rollout: { minReadySeconds: 60 } }, vmiOf: (vm) => aVmi(vm, { readySince: NOW - MINUTE + 1 }) })).toEqual([]);
+    expect(
+      marked({
+        vms,
+        spec: { rollout: { minReadySeconds: 60 } },
+        vmiOf: (vm) => aVmi(vm, { readySince: NOW - MINUTE + 1 }),
+      }),
+    ).toEqual([]);
   });
 
   test('is noted when a guest has been ready for long enough, and not at the next event: by then it may have failed', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
-    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null => plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).healing.wakeAt;
+    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null =>
+      plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).healing.wakeAt;
     expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
     expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
     expect(wakeAt(well(1))).toBeNull();
-    expect(marked({ vms: [well(1, { notYetRun: '' })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual(['web-1']);
+    expect(marked({ vms: [well(1, { notYetRun: '' })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual([
+      'web-1',
+    ]);
   });
 
   test('is tried again in a while, where it could not be noted', () => {
@@ -441,33 +651,61 @@ describe('whether a VM has run well', () => {
 const down = { ready: false, phase: 'Scheduling', runningSince: null } as const;
 
 /** What is to be noted on this VM, which is one of five. */
-const notes = (vm: VmView, witness: Witness | null, vmiOf = (one: VmView): VmiView | undefined => aVmi(one, { ...down, uid: 'fourth' }), rules: Autohealing = {}): object[] =>
-  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => (one === vm ? vmiOf(one) : aVmi(one)), witnessOf: () => witness, rules }).steps.flatMap((step) => (step.kind === 'mark' ? step.vms : []));
+const notes = (
+  vm: VmView,
+  witness: Witness | null,
+  vmiOf = (one: VmView): VmiView | undefined => aVmi(one, { ...down, uid: 'fourth' }),
+  rules: Autohealing = {},
+): object[] =>
+  plan({
+    vms: [vm, ...numbered(well, 2, 5)],
+    vmiOf: (one) => (one === vm ? vmiOf(one) : aVmi(one)),
+    witnessOf: () => witness,
+    rules,
+  }).steps.flatMap((step) => (step.kind === 'mark' ? step.vms : []));
 
-const young = (fields: Partial<VmView> = {}): VmView => sick(1, { notYetRun: '', lastFailedVmi: 'third', createdAt: NOW - 35 * MINUTE, ...fields });
+const young = (fields: Partial<VmView> = {}): VmView =>
+  sick(1, { notYetRun: '', lastFailedVmi: 'third', createdAt: NOW - 35 * MINUTE, ...fields });
 const seenAll: Witness = { longestRunMs: 0, lastEnded: 'third' };
 const holds = (vm: VmView, witness: Witness | null, given: Given = {}): boolean | undefined =>
-  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, down), witnessOf: () => witness, ...given }).healing.begin[0]?.holdsData;
+  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, down), witnessOf: () => witness, ...given })
+    .healing.begin[0]?.holdsData;
 
 describe('the disks of a VM', () => {
   test.each<[string, VmView, Witness | null, boolean]>([
     ['hold nothing where a worker has followed it since it was made, and no guest ran', young(), seenAll, false],
     ['hold something where nobody was there to follow it, though nothing says that it ran', young(), null, true],
     ['hold something where a guest ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
-    ['hold something where the VM has run well, or was not made by its pool', young({ notYetRun: null }), seenAll, true],
-    ['hold nothing where KubeVirt still speaks of the failed start up to which nothing had run', young({ notYetRun: 'third' }), null, false],
+    [
+      'hold something where the VM has run well, or was not made by its pool',
+      young({ notYetRun: null }),
+      seenAll,
+      true,
+    ],
+    [
+      'hold nothing where KubeVirt still speaks of the failed start up to which nothing had run',
+      young({ notYetRun: 'third' }),
+      null,
+      false,
+    ],
     ['hold something where starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
   ])('%s', (_what, vm, witness, expected) => expect(holds(vm, witness)).toBe(expected));
 
   test('hold something where its guest has run, ready or not, for longer than a start takes to pass', () => {
-    const ran = (probationMs: number | null) => ({ vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }) });
+    const ran = (probationMs: number | null) => ({
+      vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }),
+    });
     expect(holds(young(), seenAll, ran(null))).toBe(true);
     expect(holds(young(), seenAll, ran(2 * MINUTE))).toBe(false);
-    expect(holds(young(), seenAll, { ...ran(null), spec: { replicas: 5, rollout: { minReadySeconds: 120 } } })).toBe(false);
+    expect(holds(young(), seenAll, { ...ran(null), spec: { replicas: 5, rollout: { minReadySeconds: 120 } } })).toBe(
+      false,
+    );
   });
 
   test('are proven empty for the next worker by a note of the newest start, of VMs that have failed to start', () => {
-    const note = (start: string): object[] => [{ name: young().name, uid: young().uid, resourceVersion: young().resourceVersion, start }];
+    const note = (start: string): object[] => [
+      { name: young().name, uid: young().uid, resourceVersion: young().resourceVersion, start },
+    ];
     expect(notes(young(), seenAll)).toEqual(note('fourth'));
     expect(notes(young(), seenAll, () => undefined)).toEqual(note('third'));
     expect(notes(young({ notYetRun: 'third' }), null)).toEqual(note('fourth'));
@@ -481,7 +719,15 @@ describe('the disks of a VM', () => {
 describe('guests that end before they run well', () => {
   const vm = well(1, { ready: false, state: 'Starting' });
   const failed = (n: number, createdAt: number, ran = 30_000): VmiView =>
-    aVmi(vm, { uid: `guest-${n}`, phase: 'Failed', createdAt, runningSince: createdAt, endedAt: createdAt + ran, probationMs: MINUTE, ready: false });
+    aVmi(vm, {
+      uid: `guest-${n}`,
+      phase: 'Failed',
+      createdAt,
+      runningSince: createdAt,
+      endedAt: createdAt + ran,
+      probationMs: MINUTE,
+      ready: false,
+    });
   const seen = (guests: VmiView[], state: Partial<HealingState> = {}, of = vm): PoolPlan =>
     plan({ vms: [of, ...numbered(well, 2, 5)], failedGuestsOf: (one) => (one.uid === vm.uid ? guests : []), state });
   const three = [1, 2, 3].map((n) => failed(n, NOW - HOUR + n * 31_000));
@@ -512,7 +758,12 @@ describe('a VM whose starts fail', () => {
   const seen = (minutes: number, state: Partial<HealingState>, fields: Partial<VmView> = {}): PoolPlan => {
     const now = NOW + minutes * MINUTE;
     // KubeVirt's own time begins with the last start.
-    return plan({ vms: [sick(1, { startFailures: 1, notReadySince: now - 10_000, ...fields }), ...numbered(well, 2, 5)], rules, state, now });
+    return plan({
+      vms: [sick(1, { startFailures: 1, notReadySince: now - 10_000, ...fields }), ...numbered(well, 2, 5)],
+      rules,
+      state,
+      now,
+    });
   };
   test('has failed since the first of them, and wakes its pool in time', () => {
     const first = seen(0, {});
@@ -520,7 +771,9 @@ describe('a VM whose starts fail', () => {
     const later = seen(4, first.healing.state, { startFailures: 3 });
     expect([begun(later), later.healing.wakeAt]).toEqual([[], NOW - 10_000 + 5 * MINUTE]);
     const last = seen(5, later.healing.state, { startFailures: 4 });
-    expect(last.healing.begin).toMatchObject([{ name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 }]);
+    expect(last.healing.begin).toMatchObject([
+      { name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 },
+    ]);
   });
   test('has failed anew where one of them went well', () => {
     const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
@@ -531,35 +784,63 @@ describe('a VM whose starts fail', () => {
 describe('a VM whose guest a person has paused', () => {
   const rules = { unhealthyAfter: { notReady: '10m' } };
   const vms = [well(1, { ready: false, notReadySince: NOW - HOUR }), ...numbered(well, 2, 5)];
-  const given = (state: Partial<HealingState>, paused = false): PoolPlan => plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { paused: paused && !vm.ready }) });
+  const given = (state: Partial<HealingState>, paused = false): PoolPlan =>
+    plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { paused: paused && !vm.ready }) });
   const during = given({}, true).healing.state;
 
   test('has been not ready from when it goes on, and not for all the time before', () => {
     expect(during.guestPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
     const resumed = given(during);
-    expect([begun(resumed), resumed.healing.state.guestPauses, resumed.wakeAt]).toEqual([[], [{ vmUid: 'uid-of-web-1', endedAt: NOW }], NOW + 10 * MINUTE]);
+    expect([begun(resumed), resumed.healing.state.guestPauses, resumed.wakeAt]).toEqual([
+      [],
+      [{ vmUid: 'uid-of-web-1', endedAt: NOW }],
+      NOW + 10 * MINUTE,
+    ]);
     expect(begun(plan({ vms, rules, state: resumed.healing.state, now: NOW + 10 * MINUTE }))).toEqual(['web-1']);
     expect(begun(given({}))).toEqual(['web-1']);
   });
 
   test('is judged so too where it is one that was made anew', () => {
-    const made = { ...during, guestPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }], cycles: [cycle(1, 'Provisioning', { uid: 'before' })] };
+    const made = {
+      ...during,
+      guestPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }],
+      cycles: [cycle(1, 'Provisioning', { uid: 'before' })],
+    };
     expect(told(given(made))).toEqual({});
     expect(told(given({ ...made, guestPauses: [] }))).toEqual({ 'web-1': 'Sick' });
   });
 
   test('is one like any other once it is ready again', () => {
-    const ready = plan({ vms: numbered(well, 1, 5), spec: { rollout: { minReadySeconds: 9 } }, rules, state: during, vmiOf: (vm) => aVmi(vm, { readySince: NOW }) });
+    const ready = plan({
+      vms: numbered(well, 1, 5),
+      spec: { rollout: { minReadySeconds: 9 } },
+      rules,
+      state: during,
+      vmiOf: (vm) => aVmi(vm, { readySince: NOW }),
+    });
     expect(ready.healing.state.guestPauses).toEqual([]);
   });
 });
 
 test('a VM that a person may take for sick, and is not, is told with why', () => {
-  const planned = plan({ vms: [well(1, { ready: false, state: 'ErrorUnschedulable' }), well(2, { ready: false, state: 'Provisioning' }), ...numbered(well, 3, 9)] });
-  expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'NothingToHeal', message: 'web-1 is not replaced: it waits (ErrorUnschedulable), and a new one would wait as well' });
+  const planned = plan({
+    vms: [
+      well(1, { ready: false, state: 'ErrorUnschedulable' }),
+      well(2, { ready: false, state: 'Provisioning' }),
+      ...numbered(well, 3, 9),
+    ],
+  });
+  expect(condition(planned, 'Healing')).toMatchObject({
+    status: 'False',
+    reason: 'NothingToHeal',
+    message: 'web-1 is not replaced: it waits (ErrorUnschedulable), and a new one would wait as well',
+  });
   const optedOut = plan({ vms: [sick(1, { optedOut: true }), well(2, { optedOut: true }), ...numbered(well, 3, 9)] });
   expect(begun(optedOut)).toEqual([]);
-  expect(condition(optedOut, 'Healing')).toMatchObject({ reason: 'NothingToHeal', message: 'web-1 is not replaced: its owner asked that nothing disrupts it (3 starts in a row have failed)' });
+  expect(condition(optedOut, 'Healing')).toMatchObject({
+    reason: 'NothingToHeal',
+    message: 'web-1 is not replaced: its owner asked that nothing disrupts it (3 starts in a row have failed)',
+  });
 });
 
 describe('cycles that are silent', () => {
@@ -587,23 +868,55 @@ describe('cycles that are silent', () => {
     ['healing is paused', 'Removing', sick(1), { state: { paused } }],
     ['too many are sick', 'Removing', sick(1), { vms: numbered(sick, 2, 5) }],
     ['the VM that is deleted is not yet gone', 'Removing', sick(1, { deleting: true }), {}],
-    ['a person has paused the guest of the new VM', 'Provisioning', made, { vmiOf: (vm) => aVmi(vm, { paused: vm.uid === 'new' }) }],
-  ])('are not asked for as long as it is not theirs to go on: %s', (_why, phase, vm, { state = {}, vms = numbered(well, 2, 5), ...given }) => {
-    const planned = plan({ vms: [vm, ...vms], state: { ...state, cycles: [cycle(1, phase, { heardAt: NOW - HOUR })] }, ...given });
-    expect([planned.healing.ask, planned.wakeAt, told(planned)['web-1']]).toEqual([[], null, undefined]);
-  });
+    [
+      'a person has paused the guest of the new VM',
+      'Provisioning',
+      made,
+      { vmiOf: (vm) => aVmi(vm, { paused: vm.uid === 'new' }) },
+    ],
+  ])(
+    'are not asked for as long as it is not theirs to go on: %s',
+    (_why, phase, vm, { state = {}, vms = numbered(well, 2, 5), ...given }) => {
+      const planned = plan({
+        vms: [vm, ...vms],
+        state: { ...state, cycles: [cycle(1, phase, { heardAt: NOW - HOUR })] },
+        ...given,
+      });
+      expect([planned.healing.ask, planned.wakeAt, told(planned)['web-1']]).toEqual([[], null, undefined]);
+    },
+  );
 
   test('have said nothing for long only where they were told nothing either', () => {
-    const { healing, wakeAt } = plan({ vms: numbered(well, 2, 5), spec: { replicas: 5 }, state: { cycles: [cycle(1, 'Removing', { heardAt: NOW - HOUR })] } });
-    expect([healing.verdicts, healing.ask, wakeAt]).toMatchObject([[{ vm: 'web-1', verdict: 'Gone' }], [], NOW + 10 * MINUTE]);
+    const { healing, wakeAt } = plan({
+      vms: numbered(well, 2, 5),
+      spec: { replicas: 5 },
+      state: { cycles: [cycle(1, 'Removing', { heardAt: NOW - HOUR })] },
+    });
+    expect([healing.verdicts, healing.ask, wakeAt]).toMatchObject([
+      [{ vm: 'web-1', verdict: 'Gone' }],
+      [],
+      NOW + 10 * MINUTE,
+    ]);
   });
 
   test('are asked at once by a workflow that knows of them from the status alone', () => {
     const { heardAt: _, ...one } = cycle(1, 'Waiting', { nextAt: at(NOW + HOUR) });
     const status = { replicas: 4, healing: { cycles: [one], spent: [] } };
     const vms = numbered(well, 2, 5);
-    const planned = planPool({ ...quiet, pool: poolOf({ vms, spec: { replicas: 5 }, status }), vms, healing: null, burst: 9, allowance: 9, now: NOW });
-    expect([planned.healing.ask, heldBack(planned.healing.state), created(planned)]).toEqual([['web-1'], ['web-1'], []]);
+    const planned = planPool({
+      ...quiet,
+      pool: poolOf({ vms, spec: { replicas: 5 }, status }),
+      vms,
+      healing: null,
+      burst: 9,
+      allowance: 9,
+      now: NOW,
+    });
+    expect([planned.healing.ask, heldBack(planned.healing.state), created(planned)]).toEqual([
+      ['web-1'],
+      ['web-1'],
+      [],
+    ]);
   });
 });
 
@@ -616,17 +929,56 @@ test('what a plan tells stays short, however many are sick', () => {
 
 test.each<[string, (n: number) => VmView, Autohealing]>([
   ['starts that fail', (n) => sick(n), { maxUnhealthy: '100%' }],
-  ['starts that fail, for long', (n) => sick(n, { startFailures: 1 }), { maxUnhealthy: '100%', minFailingToStartDuration: '1h' }],
-  ['guests that end early, whatever the threshold', (n) => well(n, { ready: false, state: 'Starting' }), { startupFailureThreshold: 100 }],
+  [
+    'starts that fail, for long',
+    (n) => sick(n, { startFailures: 1 }),
+    { maxUnhealthy: '100%', minFailingToStartDuration: '1h' },
+  ],
+  [
+    'guests that end early, whatever the threshold',
+    (n) => well(n, { ready: false, state: 'Starting' }),
+    { startupFailureThreshold: 100 },
+  ],
   ['guests that end early', (n) => well(n, { ready: false, state: 'Starting' }), { maxUnhealthy: '100%' }],
 ])('what a pool of 10,000 VMs carries from turn to turn stays small: %s', (_what, make, rules) => {
-  const vms = numbered((n) => ({ ...make(n), uid: `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000` }), 1, 10_000);
+  const vms = numbered(
+    (n) => ({ ...make(n), uid: `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000` }),
+    1,
+    10_000,
+  );
   const ended = [1, 2, 3, 4].map((n) => NOW - HOUR + n * 31_000);
   const failedGuestsOf = (vm: VmView): VmiView[] =>
-    vm.state === 'Starting' ? ended.map((endedAt, index) => aVmi(vm, { uid: `${vm.uid.slice(0, -1)}${index}`, phase: 'Failed', createdAt: endedAt - 30_000, runningSince: endedAt - 30_000, endedAt, probationMs: MINUTE, ready: false })) : [];
-  let state: HealingState = { ...noHealing, spent: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({ ...spentOn(1, 'Left', { why: 'x'.repeat(128) }), vm: name, uid })) };
+    vm.state === 'Starting'
+      ? ended.map((endedAt, index) =>
+          aVmi(vm, {
+            uid: `${vm.uid.slice(0, -1)}${index}`,
+            phase: 'Failed',
+            createdAt: endedAt - 30_000,
+            runningSince: endedAt - 30_000,
+            endedAt,
+            probationMs: MINUTE,
+            ready: false,
+          }),
+        )
+      : [];
+  let state: HealingState = {
+    ...noHealing,
+    spent: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({
+      ...spentOn(1, 'Left', { why: 'x'.repeat(128) }),
+      vm: name,
+      uid,
+    })),
+  };
   for (const turn of [0, 1, 2]) {
-    const planned = plan({ vms, rules, state, failedGuestsOf, lastTroubleOf: () => 'why it fails, in many words; '.repeat(40), now: NOW + turn * 1_000, spec: { rollout: { minReadySeconds: 60 } } });
+    const planned = plan({
+      vms,
+      rules,
+      state,
+      failedGuestsOf,
+      lastTroubleOf: () => 'why it fails, in many words; '.repeat(40),
+      now: NOW + turn * 1_000,
+      spec: { rollout: { minReadySeconds: 60 } },
+    });
     expect(JSON.stringify({ ...planned, status: toldOnce(planned.status) }).length).toBeLessThan(100 * 1024);
     if (planned.status !== null) expect(toldWhole(toldOnce(planned.status)!, planned.healing)).toEqual(planned.status);
     state = planned.healing.state;
@@ -675,34 +1027,63 @@ const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | 
         .record({
           make: fc.constantFrom(well, well, sick),
           fields: fc.record(
-            { deleting: fc.boolean(), removing: fc.boolean(), optedOut: fc.boolean(), notYetRun: fc.constantFrom(null, ''), uid: fc.constantFrom(`uid-of-web-${n}`, `another-${n}`), runStrategy: fc.constantFrom('Always', 'Halted', 'Manual') },
+            {
+              deleting: fc.boolean(),
+              removing: fc.boolean(),
+              optedOut: fc.boolean(),
+              notYetRun: fc.constantFrom(null, ''),
+              uid: fc.constantFrom(`uid-of-web-${n}`, `another-${n}`),
+              runStrategy: fc.constantFrom('Always', 'Halted', 'Manual'),
+            },
             { requiredKeys: [] },
           ),
         })
         .map(({ make, fields }) => make(n, fields)),
       { freq: 4 },
     ),
-    cycle: fc.option(anyPhase.map((phase) => cycle(n, phase)), { freq: 1 }),
+    cycle: fc.option(
+      anyPhase.map((phase) => cycle(n, phase)),
+      { freq: 1 },
+    ),
     isHeldByOther: fc.boolean(),
   });
 const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }> = fc
   .record({
-    members: fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 16 }).chain((numbers) => fc.tuple(...numbers.map(anyMember))),
+    members: fc
+      .uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 16 })
+      .chain((numbers) => fc.tuple(...numbers.map(anyMember))),
     replicas: fc.nat(16),
     burst: fc.integer({ min: 1, max: 8 }),
-    scaleInStrategy: fc.constantFrom({}, { unmanaged: {} }, { opportunistic: {} }, { proactive: { statePreservation: 'Offline' as const } }),
+    scaleInStrategy: fc.constantFrom(
+      {},
+      { unmanaged: {} },
+      { opportunistic: {} },
+      { proactive: { statePreservation: 'Offline' as const } },
+    ),
     paused: fc.boolean(),
     rules: fc.record(
-      { maxConcurrent: fc.constantFrom(1, 2, '20%'), maxUnhealthy: fc.constantFrom(1, '40%', '100%'), maxAttempts: fc.constantFrom(1, 3) },
+      {
+        maxConcurrent: fc.constantFrom(1, 2, '20%'),
+        maxUnhealthy: fc.constantFrom(1, '40%', '100%'),
+        maxAttempts: fc.constantFrom(1, 3),
+      },
       { requiredKeys: [] },
     ),
-    spent: fc.uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 5 }).chain((numbers) =>
-      fc.tuple(...numbers.map((n) => fc.constantFrom<Spent['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)))),
-    ),
+    spent: fc
+      .uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 5 })
+      .chain((numbers) =>
+        fc.tuple(
+          ...numbers.map((n) =>
+            fc.constantFrom<Spent['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)),
+          ),
+        ),
+      ),
   })
   .map(({ members, replicas, burst, scaleInStrategy, paused, rules, spent }) => {
     const vms = members.flatMap(({ vm }) => vm ?? []);
-    const held = new Set(members.filter(({ vm, isHeldByOther }) => vm === null && isHeldByOther).map((_, index) => `web-${index + 1}`));
+    const held = new Set(
+      members.filter(({ vm, isHeldByOther }) => vm === null && isHeldByOther).map((_, index) => `web-${index + 1}`),
+    );
     return {
       vms,
       burst,
@@ -710,26 +1091,43 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
       rules,
       spec: { replicas, scaleInStrategy },
       isHeldByOther: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),
-      state: { cycles: members.flatMap((member) => member.cycle ?? []), spent, ...(paused ? { paused: { by: 'kim', at: at(NOW) } } : {}) },
+      state: {
+        cycles: members.flatMap((member) => member.cycle ?? []),
+        spent,
+        ...(paused ? { paused: { by: 'kim', at: at(NOW) } } : {}),
+      },
     };
   });
 
-const kinds = (planned: PoolPlan, ...wanted: PoolStep['kind'][]): PoolStep[] => planned.steps.filter(({ kind }) => wanted.includes(kind));
+const kinds = (planned: PoolPlan, ...wanted: PoolStep['kind'][]): PoolStep[] =>
+  planned.steps.filter(({ kind }) => wanted.includes(kind));
 
-const always = (check: (given: Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }, planned: PoolPlan) => void): void =>
-  fc.assert(fc.property(anyGiven, (given) => check(given, plan(given))), { numRuns: 200 });
+const always = (
+  check: (given: Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }, planned: PoolPlan) => void,
+): void =>
+  fc.assert(
+    fc.property(anyGiven, (given) => check(given, plan(given))),
+    { numRuns: 200 },
+  );
 
 describe('whatever the pool and its cycles are like', () => {
   test('only VMs that are sick and free are taken, each by one cycle, within the limits', () => {
     always(({ vms, state, burst, rules }, planned) => {
       const names = begun(planned);
       for (const vm of vms.filter(({ name }) => names.includes(name))) {
-        expect([vm.startFailures, vm.deleting, vm.removing, vm.optedOut, vm.runStrategy === 'Halted']).toEqual([3, false, false, false, false]);
+        expect([vm.startFailures, vm.deleting, vm.removing, vm.optedOut, vm.runStrategy === 'Halted']).toEqual([
+          3,
+          false,
+          false,
+          false,
+          false,
+        ]);
       }
       const cycles = planned.healing.state.cycles.map(({ vm }) => vm);
       expect(new Set(cycles).size).toBe(cycles.length);
       const before = underWay(state.cycles ?? []).length;
-      if (names.length > 0) expect(underWay(planned.healing.state.cycles).length).toBeLessThanOrEqual(Math.max(before, burst));
+      if (names.length > 0)
+        expect(underWay(planned.healing.state.cycles).length).toBeLessThanOrEqual(Math.max(before, burst));
       if (names.length > 0 && rules?.maxConcurrent === 1) expect(underWay(planned.healing.state.cycles).length).toBe(1);
       if (state.paused !== undefined || planned.healing.suspended !== null) expect(names).toEqual([]);
     });
@@ -738,7 +1136,9 @@ describe('whatever the pool and its cycles are like', () => {
   test('no VM goes for one that is being replaced', () => {
     always(({ vms }, planned) => {
       const cycles = new Set(planned.healing.state.cycles.map(({ vm }) => vm));
-      const going = kinds(planned, 'delete', 'halt').flatMap((step) => ('vms' in step && step.reason.includes('more than') ? step.vms.map(({ name }) => name) : []));
+      const going = kinds(planned, 'delete', 'halt').flatMap((step) =>
+        'vms' in step && step.reason.includes('more than') ? step.vms.map(({ name }) => name) : [],
+      );
       if (going.every((name) => cycles.has(name))) return;
       const present = new Set(vms.filter(({ deleting, removing }) => !deleting && !removing).map(({ name }) => name));
       expect(underWay(planned.healing.state.cycles).filter(({ vm }) => !present.has(vm))).toEqual([]);
@@ -755,17 +1155,22 @@ describe('whatever the pool and its cycles are like', () => {
       const { unmanaged, opportunistic } = spec!.scaleInStrategy!;
       const replaced = planned.healing.state.cycles.filter(({ phase }) => phase === 'Provisioning').map(({ vm }) => vm);
       // A surplus that stays has its VMs replaced like any other.
-      const comesBack = (unmanaged !== undefined || opportunistic !== undefined) && made.every((name) => replaced.includes(name));
-      if (made.length > 0 && !comesBack) expect(made.length + coming + present.size).toBeLessThanOrEqual(spec!.replicas!);
+      const comesBack =
+        (unmanaged !== undefined || opportunistic !== undefined) && made.every((name) => replaced.includes(name));
+      if (made.length > 0 && !comesBack)
+        expect(made.length + coming + present.size).toBeLessThanOrEqual(spec!.replicas!);
     });
   });
 
   test('who is told to come back does so before others', () => {
     always(({ vms, isHeldByOther }, planned) => {
       const present = new Set(vms.map(({ name }) => name));
-      const wanted = planned.healing.state.cycles.filter(({ vm, phase }) => phase === 'Provisioning' && !present.has(vm) && !isHeldByOther!(vm)).map(({ vm }) => vm);
+      const wanted = planned.healing.state.cycles
+        .filter(({ vm, phase }) => phase === 'Provisioning' && !present.has(vm) && !isHeldByOther!(vm))
+        .map(({ vm }) => vm);
       const made = created(planned).map((n) => `web-${n}`);
-      if (made.some((name) => !wanted.includes(name))) expect(wanted.filter((name) => !made.includes(name))).toEqual([]);
+      if (made.some((name) => !wanted.includes(name)))
+        expect(wanted.filter((name) => !made.includes(name))).toEqual([]);
     });
   });
 

@@ -21,9 +21,15 @@ interface Case {
 }
 
 /** Of a VM that has not been ready for so many minutes, unless the case says otherwise. */
-function health({ vm: fields = {}, vmi = {}, lastTrouble = null, rules = {}, earlyEnds = 0, hasRun = false }: Case, minutes = 30): Health {
+function health(
+  { vm: fields = {}, vmi = {}, lastTrouble = null, rules = {}, earlyEnds = 0, hasRun = false }: Case,
+  minutes = 30,
+): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
-  const guest = vmi === null ? undefined : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
+  const guest =
+    vmi === null
+      ? undefined
+      : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
   return healthOf({ vm, vmi: guest, lastTrouble, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
 }
 const isSick = (one: Case, minutes?: number): boolean => health(one, minutes).sick;
@@ -40,10 +46,22 @@ describe('starts that fail', () => {
     ['fewer', { vm: { startFailures: 2 } }, false],
     ['of another threshold', { vm: { startFailures: 5 }, rules: { startupFailureThreshold: 6 } }, false],
     ['with early ends of guests among them', { vm: { startFailures: 1 }, earlyEnds: 2 }, true],
-    ['between two starts, when there is no VMI', { vm: { startFailures: 3, hasVmi: false, state: 'CrashLoopBackOff' }, vmi: null }, true],
-    ['of a VM that is ready all the same', { vm: { startFailures: 3, ready: true }, vmi: { ...running, ready: true } }, false],
+    [
+      'between two starts, when there is no VMI',
+      { vm: { startFailures: 3, hasVmi: false, state: 'CrashLoopBackOff' }, vmi: null },
+      true,
+    ],
+    [
+      'of a VM that is ready all the same',
+      { vm: { startFailures: 3, ready: true }, vmi: { ...running, ready: true } },
+      false,
+    ],
     ['of a VM that was stopped', { vm: { startFailures: 3, runStrategy: 'Halted' } }, false],
-    ['of a VM that is started by hand, and was not', { vm: { startFailures: 3, runStrategy: 'Manual', hasVmi: false, state: 'Stopped' }, vmi: null }, false],
+    [
+      'of a VM that is started by hand, and was not',
+      { vm: { startFailures: 3, runStrategy: 'Manual', hasVmi: false, state: 'Stopped' }, vmi: null },
+      false,
+    ],
   ])('%s: sick %#', (_what, one, sick) => expect(isSick(one)).toBe(sick));
 
   test('for long enough, however few', () => {
@@ -54,20 +72,48 @@ describe('starts that fail', () => {
   });
 
   test("are told in KubeVirt's words", () => {
-    expect(health({ vm: { startFailures: 3 }, vmi: { trouble: 'the disk is unreadable' } })).toEqual({ sick: true, why: '3 starts in a row have failed: the disk is unreadable' });
+    expect(health({ vm: { startFailures: 3 }, vmi: { trouble: 'the disk is unreadable' } })).toEqual({
+      sick: true,
+      why: '3 starts in a row have failed: the disk is unreadable',
+    });
   });
 
-  test.each([{ vmi: null }, { vmi: { trouble: 'it is not running yet' } }])('are told in the words of the guest that failed, once that is gone: %j', ({ vmi }) => {
-    const lastTrouble = 'the disk is unreadable';
-    expect(health({ vm: { startFailures: 3 }, vmi, lastTrouble })).toEqual({ sick: true, why: '3 starts in a row have failed: the disk is unreadable' });
-    expect(health({ vmi: { ...running, trouble: 'the probe fails' }, hasRun: true, lastTrouble, rules: { unhealthyAfter: { notReady: '5m' } } })).toMatchObject({ why: 'it is not ready: the probe fails for 5m' });
-  });
+  test.each([{ vmi: null }, { vmi: { trouble: 'it is not running yet' } }])(
+    'are told in the words of the guest that failed, once that is gone: %j',
+    ({ vmi }) => {
+      const lastTrouble = 'the disk is unreadable';
+      expect(health({ vm: { startFailures: 3 }, vmi, lastTrouble })).toEqual({
+        sick: true,
+        why: '3 starts in a row have failed: the disk is unreadable',
+      });
+      expect(
+        health({
+          vmi: { ...running, trouble: 'the probe fails' },
+          hasRun: true,
+          lastTrouble,
+          rules: { unhealthyAfter: { notReady: '5m' } },
+        }),
+      ).toMatchObject({ why: 'it is not ready: the probe fails for 5m' });
+    },
+  );
 });
 
 describe('what new storage would not help', () => {
-  const waits = ['ErrorUnschedulable', 'ErrorPvcNotFound', 'DataVolumeError', 'ErrImagePull', 'ImagePullBackOff', 'Provisioning', 'WaitingForVolumeBinding'];
+  const waits = [
+    'ErrorUnschedulable',
+    'ErrorPvcNotFound',
+    'DataVolumeError',
+    'ErrImagePull',
+    'ImagePullBackOff',
+    'Provisioning',
+    'WaitingForVolumeBinding',
+  ];
   test.each(waits)('%s is never sick', (state) => {
-    const rules: Autohealing = { startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '1s' } };
+    const rules: Autohealing = {
+      startupFailureThreshold: 1,
+      minFailingToStartDuration: '1s',
+      unhealthyAfter: { notReady: '1s' },
+    };
     expect(health({ vm: { state, startFailures: 9 }, hasRun: true, rules })).toMatchObject({ sick: false, at: null });
   });
 });
@@ -94,8 +140,17 @@ describe('a VM that has run', () => {
 
 describe('a lost node', () => {
   const lost: Case = { vm: { startFailures: 9 }, vmi: { ...running, nodeLost: true }, hasRun: true };
-  const impatient: Autohealing = { startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '1s' } };
-  test('makes no VM sick, whatever else is the matter', () => expect(health({ ...lost, rules: impatient })).toEqual({ sick: false, at: null, spared: 'its node does not answer, and unhealthyAfter.unknownNode says never' }));
+  const impatient: Autohealing = {
+    startupFailureThreshold: 1,
+    minFailingToStartDuration: '1s',
+    unhealthyAfter: { notReady: '1s' },
+  };
+  test('makes no VM sick, whatever else is the matter', () =>
+    expect(health({ ...lost, rules: impatient })).toEqual({
+      sick: false,
+      at: null,
+      spared: 'its node does not answer, and unhealthyAfter.unknownNode says never',
+    }));
   test('does where the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };
     expect(isSick({ ...lost, rules }, 30)).toBe(true);
@@ -108,7 +163,8 @@ describe('a lost node', () => {
 });
 
 describe('the end of a guest', () => {
-  const guest = (fields: Partial<VmiView>): VmiView => aVmi(aVm('web-1'), { phase: 'Failed', runningSince: NOW, endedAt: NOW + MINUTE, ready: false, ...fields });
+  const guest = (fields: Partial<VmiView>): VmiView =>
+    aVmi(aVm('web-1'), { phase: 'Failed', runningSince: NOW, endedAt: NOW + MINUTE, ready: false, ...fields });
   test.each<[string, VmiView, number, boolean]>([
     ['within the probation of its liveness probe', guest({ probationMs: MINUTE }), 0, true],
     ['after it', guest({ probationMs: MINUTE - 1 }), 0, false],
@@ -161,7 +217,10 @@ const anyCase = fc.record({
     {
       startupFailureThreshold: fc.integer({ min: 1, max: 5 }),
       minFailingToStartDuration: fc.constantFrom('1m', '50m'),
-      unhealthyAfter: fc.record({ notReady: fc.constantFrom('1m', '50m', 'never'), unknownNode: fc.constantFrom('1m', '50m', 'never') }),
+      unhealthyAfter: fc.record({
+        notReady: fc.constantFrom('1m', '50m', 'never'),
+        unknownNode: fc.constantFrom('1m', '50m', 'never'),
+      }),
     },
     { requiredKeys: [] },
   ),
@@ -200,7 +259,8 @@ test('nothing is sick that is ready, that nobody wants to run, or whose node is 
 
 test('a guest that is ready is well, though its VM has yet to say so', () => {
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
-  const health = (ready: boolean) => healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });
+  const health = (ready: boolean) =>
+    healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });
   expect(health(false)).toMatchObject({ sick: true });
   expect(health(true)).toEqual({ sick: false, at: null });
 });

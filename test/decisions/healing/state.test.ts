@@ -11,13 +11,24 @@ import {
   type Spent,
 } from '../../../decisions/healing/state.ts';
 
-const sick: SickVm = { name: 'web-1', uid: 'uid-of-web-1', attempt: 1, why: 'it is sick', rules: { backoff: { initial: '1s', factor: 2, max: '5s', jitter: 0 }, maxAttempts: null }, holdsData: false, earlyEnds: 0 };
+const sick: SickVm = {
+  name: 'web-1',
+  uid: 'uid-of-web-1',
+  attempt: 1,
+  why: 'it is sick',
+  rules: { backoff: { initial: '1s', factor: 2, max: '5s', jitter: 0 }, maxAttempts: null },
+  holdsData: false,
+  earlyEnds: 0,
+};
 const healingSince = (now: number): HealingState => ({ ...noHealing, cycles: [cycleOf(sick, now)] });
 
 test('a cycle that is lost is forgotten, and the one that has followed it is not', () => {
   const [first, second] = [healingSince(1_000), healingSince(2_000)];
   const startedAt = beginningOf(first, 'web-1');
-  expect(withoutCycle(first, 'web-1', startedAt, 3_000)).toMatchObject({ cycles: [], spent: [{ vm: 'web-1', end: 'Left', attempts: 1 }] });
+  expect(withoutCycle(first, 'web-1', startedAt, 3_000)).toMatchObject({
+    cycles: [],
+    spent: [{ vm: 'web-1', end: 'Left', attempts: 1 }],
+  });
   expect(withoutCycle(second, 'web-1', startedAt, 3_000)).toBe(second);
   expect(withoutCycle(noHealing, 'web-1', beginningOf(noHealing, 'web-1'), 3_000)).toBe(noHealing);
 });

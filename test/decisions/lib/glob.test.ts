@@ -48,7 +48,9 @@ test.each([
   ['[a-]', 'a "]" in a class stands where a character must; write "\\]" for itself'],
   ['a\\', 'nothing follows its last "\\"'],
   ['[\\', 'nothing follows its last "\\"'],
-])('%s is none', (glob, why) => expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is no glob: ${why}`)));
+])('%s is none', (glob, why) =>
+  expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is no glob: ${why}`)),
+);
 
 /** A piece of a glob, and what it is as a regular expression. */
 const piece = fc.oneof(

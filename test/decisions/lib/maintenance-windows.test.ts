@@ -29,7 +29,9 @@ const field = (least: number, most: number): fc.Arbitrary<Field> => {
       const [from, to] = [Math.min(one, other), Math.max(one, other)];
       return { text: `${from}-${to}`, means: new Set(span(from, to)) };
     }),
-    fc.uniqueArray(number, { minLength: 2, maxLength: 4 }).map((list) => ({ text: list.join(','), means: new Set(list) })),
+    fc
+      .uniqueArray(number, { minLength: 2, maxLength: 4 })
+      .map((list) => ({ text: list.join(','), means: new Set(list) })),
     fc.integer({ min: 2, max: most }).map((step) => ({ text: `*/${step}`, means: new Set(span(least, most, step)) })),
   );
 };
@@ -40,19 +42,21 @@ interface Plain {
   minutes: number;
 }
 /** At most one of the two fields of days is set: how they go together is cron's own affair. */
-const plain: fc.Arbitrary<Plain> = fc.record({
-  fields: fc.tuple(
-    field(0, 59),
-    field(0, 23),
-    fc.oneof(fc.constant(ANY), field(1, 31)),
-    fc.oneof({ weight: 4, arbitrary: fc.constant(ANY) }, { weight: 1, arbitrary: field(1, 12) }),
-    fc.oneof(fc.constant(ANY), field(0, 6)),
-  ),
-  minutes: fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 30, max: 3000 })),
-}).map(({ fields: [minute, hour, day, month, weekday], minutes }) => ({
-  fields: [minute, hour, day, month, day === ANY ? weekday : ANY],
-  minutes,
-}));
+const plain: fc.Arbitrary<Plain> = fc
+  .record({
+    fields: fc.tuple(
+      field(0, 59),
+      field(0, 23),
+      fc.oneof(fc.constant(ANY), field(1, 31)),
+      fc.oneof({ weight: 4, arbitrary: fc.constant(ANY) }, { weight: 1, arbitrary: field(1, 12) }),
+      fc.oneof(fc.constant(ANY), field(0, 6)),
+    ),
+    minutes: fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 30, max: 3000 })),
+  })
+  .map(({ fields: [minute, hour, day, month, weekday], minutes }) => ({
+    fields: [minute, hour, day, month, day === ANY ? weekday : ANY],
+    minutes,
+  }));
 
 const windowOf = ({ fields, minutes }: Plain): MaintenanceWindow => ({
   cron: fields.map(({ text }) => text).join(' '),
@@ -66,7 +70,12 @@ const opensAt = ({ fields }: Plain, local: number): boolean => {
 };
 
 /** What is open in each minute from `from` on, told by looking at all minutes before. */
-function openMinutes(windows: readonly Plain[], from: number, count: number, localOf = (time: number) => time): boolean[] {
+function openMinutes(
+  windows: readonly Plain[],
+  from: number,
+  count: number,
+  localOf = (time: number) => time,
+): boolean[] {
   const open = Array.from({ length: count }, () => false);
   for (const window of windows) {
     let left = 0;
@@ -120,14 +129,19 @@ describe('windowAt', () => {
       return { fields: [minute, hour, ...days], minutes };
     });
     fc.assert(
-      fc.property(hourly, fc.constantFrom(...changes), fc.integer({ min: -300, max: 300 }), (window, change, minutes) => {
-        const now = change + minutes * MINUTE;
-        const seen = openMinutes([window], now, 300, local);
-        const state = windowAt([{ ...windowOf(window), timeZone: 'Europe/Zurich' }], now);
-        expect(state.open).toBe(seen[0]);
-        const first = seen.indexOf(true);
-        if (!state.open && first > 0) expect(state.next).toBe(now + first * MINUTE);
-      }),
+      fc.property(
+        hourly,
+        fc.constantFrom(...changes),
+        fc.integer({ min: -300, max: 300 }),
+        (window, change, minutes) => {
+          const now = change + minutes * MINUTE;
+          const seen = openMinutes([window], now, 300, local);
+          const state = windowAt([{ ...windowOf(window), timeZone: 'Europe/Zurich' }], now);
+          expect(state.open).toBe(seen[0]);
+          const first = seen.indexOf(true);
+          if (!state.open && first > 0) expect(state.next).toBe(now + first * MINUTE);
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -191,7 +205,10 @@ describe('windowAt', () => {
   });
 
   it('knows that nothing opens any more', () => {
-    expect(windowAt([{ cron: '0 0 30 2 *', duration: '1h' }], at('2026-06-01T00:00Z'))).toEqual({ open: false, next: null });
+    expect(windowAt([{ cron: '0 0 30 2 *', duration: '1h' }], at('2026-06-01T00:00Z'))).toEqual({
+      open: false,
+      next: null,
+    });
   });
 
   it('passes over windows that it can not read, and says which', () => {

@@ -29,7 +29,24 @@ test.each<[string | number, bigint]>([
   ['-1.1n', -2n],
 ])('%s', (quantity, amount) => expect(amountOf(quantity)).toBe(amount));
 
-test.each(['', '.', 'Gi', '1gi', '1 Gi', '1K', '1ki', '1e', '1e3Gi', 'NaN', '0x1', '--1', '1e999999999', null, undefined, {}])('%j is none', (text) => {
+test.each([
+  '',
+  '.',
+  'Gi',
+  '1gi',
+  '1 Gi',
+  '1K',
+  '1ki',
+  '1e',
+  '1e3Gi',
+  'NaN',
+  '0x1',
+  '--1',
+  '1e999999999',
+  null,
+  undefined,
+  {},
+])('%j is none', (text) => {
   expect(amountOf(text)).toBeNull();
 });
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
+import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
-import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aVm } from '../model/fleets.ts';
@@ -21,7 +21,31 @@ const anyVm = fc.record({
   optedOut: fc.constantFrom(false, false, false, true),
 });
 
-const EVENTS = ['turn', 'turn', 'turn', 'up', 'up', 'up', 'ownerRestarts', 'edit', 'editNew', 'halt', 'start', 'pause', 'unpause', 'snapshot', 'wish', 'crash', 'delete', 'late', 'roll', 'roll', 'time', 'stick', 'editPool'] as const;
+const EVENTS = [
+  'turn',
+  'turn',
+  'turn',
+  'up',
+  'up',
+  'up',
+  'ownerRestarts',
+  'edit',
+  'editNew',
+  'halt',
+  'start',
+  'pause',
+  'unpause',
+  'snapshot',
+  'wish',
+  'crash',
+  'delete',
+  'late',
+  'roll',
+  'roll',
+  'time',
+  'stick',
+  'editPool',
+] as const;
 
 const anyScene = fc.record({
   vms: fc.array(anyVm, { minLength: 1, maxLength: 16 }),
@@ -54,14 +78,28 @@ class Story {
 
   constructor(scene: Scene) {
     this.#scene = scene;
-    const pool = aTypedPool(scene.template, { replicas: scene.vms.filter(({ inPool }) => inPool).length, maxUnavailable: 1 });
+    const pool = aTypedPool(scene.template, {
+      replicas: scene.vms.filter(({ inPool }) => inPool).length,
+      maxUnavailable: 1,
+    });
     const revision = revisionOf(pool.spec.template);
-    this.cluster = new ModelCluster(scene.vms.map((vm, index) => this.#vm(vm, index + 1, revision)), pool, scene);
+    this.cluster = new ModelCluster(
+      scene.vms.map((vm, index) => this.#vm(vm, index + 1, revision)),
+      pool,
+      scene,
+    );
   }
 
   #vm({ inPool, namespace, type, runStrategy, preference, optedOut }: AnyVm, number: number, revision: string): VmView {
     const isRunning = runStrategy !== 'Halted';
-    const fields = { preference, optedOut, runStrategy, hasVmi: isRunning, ready: isRunning, state: isRunning ? 'Running' : 'Stopped' };
+    const fields = {
+      preference,
+      optedOut,
+      runStrategy,
+      hasVmi: isRunning,
+      ready: isRunning,
+      state: isRunning ? 'Running' : 'Stopped',
+    };
     const machineType = inPool && this.#scene.template !== null ? this.#scene.template : type;
     const own = inPool ? { revision, runStrategy: isRunning ? 'Always' : 'Halted' } : { owner: null, namespace };
     return aVm(`web-${number}`, { ...fields, machineType, ...own, uid: `uid-${number}` });
@@ -83,7 +121,14 @@ class Story {
     cluster.now += 1_000;
     if (what === 'turn') return run.turn(this.luck);
     if (what === 'time') return void (cluster.now += 700_000);
-    if (what === 'late') return cluster.add(this.#vm(this.#scene.vms[at % this.#scene.vms.length]!, 100 + this.cluster.now % 1_000_000, revisionOf(cluster.pool.spec.template)));
+    if (what === 'late')
+      return cluster.add(
+        this.#vm(
+          this.#scene.vms[at % this.#scene.vms.length]!,
+          100 + (this.cluster.now % 1_000_000),
+          revisionOf(cluster.pool.spec.template),
+        ),
+      );
     if (key === undefined) return;
     const vm = cluster.vms.get(key)!;
     const isOwned = vm.owner !== null;
@@ -149,8 +194,10 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
       for (const vm of cluster.vms.values()) {
         expect(vm.transitionMark).toBeNull();
         const { namespaces, exclude } = scene;
-        const isOut = (namespaces !== null && !namespaces.includes(vm.namespace)) || (exclude.length > 0 && vm.name.endsWith('-3'));
-        if (isOut) expect([run.patched.has(vm.uid), run.restarted.has(vm.uid), vm.transition]).toEqual([false, false, null]);
+        const isOut =
+          (namespaces !== null && !namespaces.includes(vm.namespace)) || (exclude.length > 0 && vm.name.endsWith('-3'));
+        if (isOut)
+          expect([run.patched.has(vm.uid), run.restarted.has(vm.uid), vm.transition]).toEqual([false, false, null]);
       }
       if (run.isEnding) return;
       for (const [key, vm] of cluster.vms) {
@@ -182,7 +229,11 @@ test('an undo gives back every type that was changed, and that nobody has change
         cluster.rollPool();
         for (const key of cluster.vms.keys()) cluster.comeUp(key);
       }
-      const undo = new ModelTransition(cluster, ID, aTransition({ scope: { undoes: OTHER }, restartNow, maxRestarts: scene.maxRestarts, maxFailures: 100 }));
+      const undo = new ModelTransition(
+        cluster,
+        ID,
+        aTransition({ scope: { undoes: OTHER }, restartNow, maxRestarts: scene.maxRestarts, maxFailures: 100 }),
+      );
       story.finish(undo);
 
       if (isPoolChanged && !story.isPoolEdited) expect(templateTypeOf(cluster.pool)).toBe(template);
@@ -196,7 +247,8 @@ test('an undo gives back every type that was changed, and that nobody has change
         expect(vm.machineType).toBe(types.get(vm.uid));
         const guest = cluster.guests.get(keyOf(vm));
         if (undo.aborted) continue;
-        if (undo.patched.has(vm.uid) && guest !== undefined && !undo.failed.some((one) => one.vm === key)) expect(guest.specMachineType).toBe(vm.machineType);
+        if (undo.patched.has(vm.uid) && guest !== undefined && !undo.failed.some((one) => one.vm === key))
+          expect(guest.specMachineType).toBe(vm.machineType);
       }
     }),
     { numRuns: 300 },

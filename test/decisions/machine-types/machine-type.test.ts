@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareMachineTypes, isAlias, machineTypeOf, nearest, newerThan } from '../../../decisions/machine-types/machine-type.ts';
+import {
+  compareMachineTypes,
+  isAlias,
+  machineTypeOf,
+  nearest,
+  newerThan,
+} from '../../../decisions/machine-types/machine-type.ts';
 
 test.each<[name: string, family: string, version: number[] | null]>([
   ['pc-q35-rhel9.2.0', 'pc-q35-rhel', [9, 2, 0]],
@@ -41,7 +47,8 @@ test('types of a family are in an order', () => {
   fc.assert(
     fc.property(type, type, type, (one, two, three) => {
       expect(Math.sign(compareMachineTypes(one, two)!)).toBe(-Math.sign(compareMachineTypes(two, one)!) + 0);
-      if (compareMachineTypes(one, two)! <= 0 && compareMachineTypes(two, three)! <= 0) expect(compareMachineTypes(one, three)).toBeLessThanOrEqual(0);
+      if (compareMachineTypes(one, two)! <= 0 && compareMachineTypes(two, three)! <= 0)
+        expect(compareMachineTypes(one, three)).toBeLessThanOrEqual(0);
     }),
   );
 });

@@ -1,22 +1,27 @@
 import { expect } from 'vitest';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { isDown, isStaying, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
-import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
+import {
+  keyOf,
+  RestartBudget,
+  type OwningPool,
+  type RestartPicture,
+} from '../../../decisions/disruption-budget/restart-budget.ts';
+import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
+import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/limit.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
 import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
-import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/limit.ts';
-import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
-import { keyOf, RestartBudget, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { restartNeed } from '../../../decisions/restarts/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aTypedPool, OLD } from './scenes.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 /** With this preference KubeVirt fills an old type in again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
@@ -44,7 +49,11 @@ export class ModelCluster {
 
   get picture(): RestartPicture {
     const owner = this.owner;
-    return { vmOf: (key) => this.vms.get(key), vmiOf: (vm) => this.guests.get(keyOf(vm)), poolOf: (vm) => (vm.owner === null ? undefined : owner) };
+    return {
+      vmOf: (key) => this.vms.get(key),
+      vmiOf: (vm) => this.guests.get(keyOf(vm)),
+      poolOf: (vm) => (vm.owner === null ? undefined : owner),
+    };
   }
 
   get owner(): OwningPool {
@@ -56,7 +65,8 @@ export class ModelCluster {
   add(vm: VmView): void {
     this.vms.set(keyOf(vm), vm);
     this.#fit();
-    if (vm.hasVmi) this.guests.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
+    if (vm.hasVmi)
+      this.guests.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
   }
 
   isDown(key: string): boolean {
@@ -107,10 +117,17 @@ export class ModelCluster {
     if (vm === undefined || !this.isDown(key) || guest?.paused === true) return;
     const { machineType, revision } = vm;
     if (guest === undefined) {
-      const fresh = aVmi(vm, { uid: `guest-${this.#next++}`, ready: false, machineType: null, specMachineType: machineType, revision });
+      const fresh = aVmi(vm, {
+        uid: `guest-${this.#next++}`,
+        ready: false,
+        machineType: null,
+        specMachineType: machineType,
+        revision,
+      });
       this.guests.set(key, fresh);
       this.change(key, { hasVmi: true, changingState: false });
-    } else if (guest.machineType === null) this.change(key, {}, { machineType: guest.specMachineType === 'q35' ? this.aliased : guest.specMachineType });
+    } else if (guest.machineType === null)
+      this.change(key, {}, { machineType: guest.specMachineType === 'q35' ? this.aliased : guest.specMachineType });
     else this.change(key, { ready: true }, { ready: true });
   }
 
@@ -118,19 +135,29 @@ export class ModelCluster {
   rollPool(): void {
     const vms = this.owner.vms();
     const revision = revisionOf(this.pool.spec.template);
-    const behind = vms.find((vm) => vm.revision !== revision || (this.guests.get(keyOf(vm))?.revision ?? revision) !== revision);
+    const behind = vms.find(
+      (vm) => vm.revision !== revision || (this.guests.get(keyOf(vm))?.revision ?? revision) !== revision,
+    );
     this.#tell(behind === undefined ? 'Complete' : 'RollingOut');
     if (behind === undefined || vms.some((vm) => this.isDown(keyOf(vm)))) return;
     const key = keyOf(behind);
     this.change(key, { revision });
-    if (templateTypeOf(this.pool) !== null || behind.revision !== revision) this.setType(key, templateTypeOf(this.pool));
+    if (templateTypeOf(this.pool) !== null || behind.revision !== revision)
+      this.setType(key, templateTypeOf(this.pool));
     if (this.guests.has(key)) this.restart(key);
   }
 
   setTemplate(type: string | null, record?: TransitionRecord): void {
     const { spec, metadata } = aTypedPool(type, { replicas: this.pool.spec.replicas, maxUnavailable: 1 });
-    const annotations = record === undefined ? this.pool.metadata.annotations : { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) };
-    this.pool = { ...this.pool, spec, metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) } };
+    const annotations =
+      record === undefined
+        ? this.pool.metadata.annotations
+        : { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) };
+    this.pool = {
+      ...this.pool,
+      spec,
+      metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) },
+    };
   }
 
   /** As many VMs as it has are what the pool wants. */
@@ -140,7 +167,10 @@ export class ModelCluster {
 
   #tell(reason: string): void {
     const conditions = [{ type: 'Progressing', status: 'False' as const, reason }];
-    this.pool = { ...this.pool, status: { replicas: 0, updateRevision: revisionOf(this.pool.spec.template), conditions } };
+    this.pool = {
+      ...this.pool,
+      status: { replicas: 0, updateRevision: revisionOf(this.pool.spec.template), conditions },
+    };
   }
 }
 
@@ -156,7 +186,10 @@ export class ModelTransition {
   broken = 0;
   aborted = false;
   isOver = false;
-  /** How often each VM's type was written, how often it was restarted, and how often each guest was, by UID; what each had before. */
+  /**
+   * How often each VM's type was written, how often it was restarted, and how often each guest was, by UID; what each
+   * had before.
+   */
   readonly patched = new Map<string, number>();
   readonly restarted = new Map<string, number>();
   /** VMs that were changed when they were stopped, and have an old guest after all. */
@@ -164,7 +197,12 @@ export class ModelTransition {
   readonly before = new Map<string, string | null>();
   poolsChanged = 0;
 
-  constructor(cluster: ModelCluster, id: string, transition: Transition, others: () => ReadonlySet<string> = () => new Set()) {
+  constructor(
+    cluster: ModelCluster,
+    id: string,
+    transition: Transition,
+    others: () => ReadonlySet<string> = () => new Set(),
+  ) {
     this.#cluster = cluster;
     this.id = id;
     this.transition = transition;
@@ -210,7 +248,18 @@ export class ModelTransition {
   #plan(): TransitionPlan {
     const { vms, picture, owner, now } = this.#cluster;
     const { rules, inHand, failed, isEnding, maxRestarts } = this;
-    return planTransition({ rules, vms: vms.values(), pools: [owner], picture, inHand, failed, maxRestarts, takes: !isEnding, isEnding, now });
+    return planTransition({
+      rules,
+      vms: vms.values(),
+      pools: [owner],
+      picture,
+      inHand,
+      failed,
+      maxRestarts,
+      takes: !isEnding,
+      isEnding,
+      now,
+    });
   }
 
   get maxRestarts(): number {
@@ -300,9 +349,15 @@ export class ModelTransition {
     const { vms, owner } = this.#cluster;
     const down = [...vms.values()].filter((vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(keyOf(vm)));
     const hopeless = new Set(this.failed.filter(({ wasWell }) => !wasWell).map(({ vm }) => vm));
-    const spoiled = down.filter((vm) => vm.transition?.id === this.id && !hopeless.has(keyOf(vm)) && this.#cluster.guests.get(keyOf(vm))?.paused !== true);
+    const spoiled = down.filter(
+      (vm) =>
+        vm.transition?.id === this.id &&
+        !hopeless.has(keyOf(vm)) &&
+        this.#cluster.guests.get(keyOf(vm))?.paused !== true,
+    );
     expect(spoiled.length).toBeLessThanOrEqual(this.maxRestarts);
-    if (vms.get(key)!.owner !== null) expect(owner.vms().filter((vm) => this.#cluster.isDown(keyOf(vm))).length).toBeLessThanOrEqual(1);
+    if (vms.get(key)!.owner !== null)
+      expect(owner.vms().filter((vm) => this.#cluster.isDown(keyOf(vm))).length).toBeLessThanOrEqual(1);
   }
 }
 

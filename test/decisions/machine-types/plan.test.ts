@@ -1,12 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
-import type { HeldGuest } from '../../../decisions/machine-types/limit.ts';
-import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import type { HeldGuest } from '../../../decisions/machine-types/limit.ts';
+import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
+import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, rulesOf } from './scenes.ts';
+import {
+  anOldVm,
+  anOldVmi,
+  aPoolVm,
+  aTransition,
+  aTypedPool,
+  ID,
+  NEW,
+  OLD,
+  OTHER,
+  pictureOf,
+  recordOfOurs,
+  rulesOf,
+} from './scenes.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: ID };
@@ -20,14 +33,26 @@ interface Scene {
 }
 
 function plan({ vms, guests = [], pool, transition = aTransition() }: Scene, input: Partial<TransitionPlanInput> = {}) {
-  const vmis = vms.flatMap((vm, index) => (guests[index] === null || !vm.hasVmi ? [] : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...guests[index] })]));
+  const vmis = vms.flatMap((vm, index) =>
+    guests[index] === null || !vm.hasVmi
+      ? []
+      : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...guests[index] })],
+  );
   const picture = pictureOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
   const rest = { inHand: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
   return planTransition({ rules: rulesOf(transition), vms, pools: picture.pools, picture, ...rest, ...input });
 }
 
-const many = (count: number, fields: Partial<VmView> = {}): VmView[] => Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
-const heldOf = (vm: VmView, fields: Partial<HeldGuest> = {}): HeldGuest => ({ vm: keyOf(vm), uid: vm.uid, guest: 'the last', wasDown: false, takenAt: NOW, ...fields });
+const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
+  Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
+const heldOf = (vm: VmView, fields: Partial<HeldGuest> = {}): HeldGuest => ({
+  vm: keyOf(vm),
+  uid: vm.uid,
+  guest: 'the last',
+  wasDown: false,
+  takenAt: NOW,
+  ...fields,
+});
 
 test('old VMs are patched a few hundred at a time, and all are counted', () => {
   const { patch, counts, isOver } = plan({ vms: many(MOST_TO_CHANGE + 1) });
@@ -36,7 +61,12 @@ test('old VMs are patched a few hundred at a time, and all are counted', () => {
 
 test('groups that nobody has looked at wait for a dry run, which is asked for once each', () => {
   const found = plan({ vms: many(3, { preference: 'VirtualMachinePreference/x' }) });
-  expect(found).toMatchObject({ patch: [], check: [{ vms: 3, sample: 'shop/vm-1' }], counts: { toPatch: 3 }, isOver: false });
+  expect(found).toMatchObject({
+    patch: [],
+    check: [{ vms: 3, sample: 'shop/vm-1' }],
+    counts: { toPatch: 3 },
+    isOver: false,
+  });
 });
 
 test('each VM counts in one number, by what it needs', () => {
@@ -51,7 +81,16 @@ test('each VM counts in one number, by what it needs', () => {
   ];
   const guests = [{}, {}, {}, { machineType: NEW }, {}, {}, { machineType: NEW }, {}];
   const found = plan({ vms, guests }, { inHand: [heldOf(vms.at(-1)!, { guest: `vmi-of-${vms.at(-1)!.uid}` })] });
-  expect(found.counts).toEqual({ toPatch: 2, toRestart: 1, waiting: 0, inPools: 0, parked: 1, restarting: 1, left: 1, done: 1 });
+  expect(found.counts).toEqual({
+    toPatch: 2,
+    toRestart: 1,
+    waiting: 0,
+    inPools: 0,
+    parked: 1,
+    restarting: 1,
+    left: 1,
+    done: 1,
+  });
   expect(found.passedOver).toEqual([
     { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/wish'] },
     { why: 'a snapshot of it is taken or restored', isWish: false, count: 1, vms: ['shop/snapshot'] },
@@ -65,15 +104,21 @@ describe('restarts', () => {
     const vms = many(5, MARKED);
     const { take, full, counts } = plan({ vms }, { maxRestarts: 2 });
     expect(take.length).toBe(2);
-    for (const { vm, guest, uid } of take) expect([guest, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
+    for (const { vm, guest, uid } of take)
+      expect([guest, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
     expect([full, counts.toRestart]).toEqual([['2 at a time'], 5]);
   });
   test('are only of VMs that were well before, or cost nothing; what is paused or failed by itself takes no room', () => {
-    const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm)) as [VmView, VmView, ...VmView[]];
+    const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) =>
+      index < 2 ? { ...vm, ready: false } : vm,
+    ) as [VmView, VmView, ...VmView[]];
     const scene = { vms: [paused, hopeless, ...vms], guests: [{ paused: true }, { ready: false }] };
     expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: false }] }).take.length).toBe(1);
     // It was well until it was restarted: the room that it takes is not given to another.
-    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: true }] })).toMatchObject({ take: [], full: ['1 at a time', 'shop/vm-2 not ready'] });
+    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: true }] })).toMatchObject({
+      take: [],
+      full: ['1 at a time', 'shop/vm-2 not ready'],
+    });
   });
   test('leave no room while one that was restarted is down again', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
@@ -82,11 +127,20 @@ describe('restarts', () => {
   test('are of a VM that was made anew under the name of one that has failed', () => {
     const vms = many(1, MARKED);
     const failed = { vm: 'shop/vm-1', wasWell: true };
-    expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });
-    expect(plan({ vms }, { failed: [{ ...failed, uid: 'another' }] })).toMatchObject({ take: [{ vm: 'shop/vm-1' }], counts: { toRestart: 1 } });
+    expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({
+      take: [],
+      counts: { toRestart: 0 },
+    });
+    expect(plan({ vms }, { failed: [{ ...failed, uid: 'another' }] })).toMatchObject({
+      take: [{ vm: 'shop/vm-1' }],
+      counts: { toRestart: 1 },
+    });
   });
   test('are not of what has failed', () => {
-    expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({ take: [], counts: { toRestart: 0 } });
+    expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({
+      take: [],
+      counts: { toRestart: 0 },
+    });
   });
   test('begin only inside a window, and so do pools; patches do not wait for one', () => {
     const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
@@ -109,19 +163,40 @@ describe('restarts', () => {
 describe('a VM in hand', () => {
   const vm = anOldVm('vm-1', MARKED);
   const end = (guest: Partial<VmiView>, held: Partial<HeldGuest> = {}, fields: Partial<VmView> = {}) =>
-    plan({ vms: [{ ...vm, ...fields }], guests: [{ uid: 'the next', specMachineType: NEW, ...guest }] }, { inHand: [heldOf(vm, held)] });
+    plan(
+      { vms: [{ ...vm, ...fields }], guests: [{ uid: 'the next', specMachineType: NEW, ...guest }] },
+      { inHand: [heldOf(vm, held)] },
+    );
 
   test('is done once another guest is ready with another type, and loses its mark', () => {
-    expect(end({ machineType: NEW })).toMatchObject({ settled: [{ vm: 'shop/vm-1', end: 'Restarted' }], unmark: ['shop/vm-1'], counts: { done: 1, restarting: 0 } });
-    expect(end({ machineType: NEW, ready: false })).toMatchObject({ settled: [], unmark: [], counts: { done: 0, restarting: 1 }, wakeAt: NOW + 600_000 });
+    expect(end({ machineType: NEW })).toMatchObject({
+      settled: [{ vm: 'shop/vm-1', end: 'Restarted' }],
+      unmark: ['shop/vm-1'],
+      counts: { done: 1, restarting: 0 },
+    });
+    expect(end({ machineType: NEW, ready: false })).toMatchObject({
+      settled: [],
+      unmark: [],
+      counts: { done: 0, restarting: 1 },
+      wakeAt: NOW + 600_000,
+    });
   });
   test('is waited for until its type is known', () => {
     expect(end({ machineType: null })).toMatchObject({ settled: [], counts: { restarting: 1 } });
-    expect(end({ machineType: null }, { takenAt: 0 }).settled).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its machine type to be known' }]);
+    expect(end({ machineType: null }, { takenAt: 0 }).settled).toMatchObject([
+      { end: 'Failed', why: 'not ready in time: it waited for its machine type to be known' },
+    ]);
   });
   test('has failed with an old type, unless somebody wants it so', () => {
-    expect(end({ machineType: OLD })).toMatchObject({ settled: [{ end: 'Failed', why: `it came back with ${OLD}` }], take: [], counts: { toRestart: 0 } });
-    expect(end({ machineType: OLD, specMachineType: OLD }, {}, { machineType: OLD })).toMatchObject({ settled: [{ end: 'Restarted' }], counts: { left: 1 } });
+    expect(end({ machineType: OLD })).toMatchObject({
+      settled: [{ end: 'Failed', why: `it came back with ${OLD}` }],
+      take: [],
+      counts: { toRestart: 0 },
+    });
+    expect(end({ machineType: OLD, specMachineType: OLD }, {}, { machineType: OLD })).toMatchObject({
+      settled: [{ end: 'Restarted' }],
+      counts: { left: 1 },
+    });
   });
   test('is settled where it is gone', () => {
     expect(plan({ vms: [] }, { inHand: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
@@ -139,48 +214,89 @@ describe('pools', () => {
     const failed = [{ vm: 'pool shop/web', wasWell: false }];
     expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], isOver: true });
     const passedOver = [{ why: 'its pool shop/web could not be changed', isWish: true, count: 1 }];
-    expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({ counts: { left: 1, inPools: 0 }, passedOver, isOver: true });
+    expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
+      counts: { left: 1, inPools: 0 },
+      passedOver,
+      isOver: true,
+    });
     expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasWell: false }] }).pools).toEqual(['shop/web']);
   });
   test('have failed with a VM that they could not update', () => {
     const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());
-    const rollout = { revision: revisionOf(changed.spec.template), startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] };
+    const rollout = {
+      revision: revisionOf(changed.spec.template),
+      startedAt: '',
+      batches: 1,
+      lastBatch: 1,
+      step: 0,
+      failures: [{ vm: 'web-1', why: 'not ready', at: '' }],
+    };
     const told = { ...changed, status: { ...changed.status!, rollout } };
     const settled = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ settled });
-    expect(plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasWell: true }] })).toMatchObject({ settled: [], isOver: true });
+    expect(
+      plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasWell: true }] }),
+    ).toMatchObject({ settled: [], isOver: true });
   });
 });
 
 describe('its end', () => {
   test('is there when nothing is left, and no mark', () => {
     expect(plan({ vms: [anOldVm('new', { machineType: NEW })], guests: [{ machineType: NEW }] }).isOver).toBe(true);
-    expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
+    expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({
+      unmark: ['shop/done'],
+      isOver: false,
+    });
     expect(plan({ vms: [anOldVm('wish', { optedOut: true })] }).isOver).toBe(true);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
   });
   test('does not wait for a mark that nobody can take off', () => {
     const scene = { vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] };
-    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true }] })).toMatchObject({ unmark: ['shop/done'], isOver: false });
-    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true, keepsMark: true }] })).toMatchObject({ unmark: [], isOver: true });
+    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true }] })).toMatchObject({
+      unmark: ['shop/done'],
+      isOver: false,
+    });
+    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true, keepsMark: true }] })).toMatchObject({
+      unmark: [],
+      isOver: true,
+    });
   });
   test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
-    const vms = [anOldVm('new', { machineType: NEW }), anOldVm('wish', { optedOut: true }), anOldVm('bank', { machineType: NEW, namespace: 'bank' }), anOldVm('goes', { deleting: true })];
+    const vms = [
+      anOldVm('new', { machineType: NEW }),
+      anOldVm('wish', { optedOut: true }),
+      anOldVm('bank', { machineType: NEW, namespace: 'bank' }),
+      anOldVm('goes', { deleting: true }),
+    ];
     const marked = vms.map((vm) => ({ ...vm, transitionMark: OTHER }));
     const guests = vms.map(({ machineType }) => ({ machineType }));
     const transition = aTransition({ scope: { namespaces: ['shop'] } });
-    expect(plan({ vms: marked, guests, transition })).toMatchObject({ unmark: ['shop/new', 'shop/wish'], isOver: false });
+    expect(plan({ vms: marked, guests, transition })).toMatchObject({
+      unmark: ['shop/new', 'shop/wish'],
+      isOver: false,
+    });
     const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
     expect(plan({ vms: marked, guests, transition }, { rules }).unmark).toEqual([]);
     // What is to be changed loses it by that.
-    expect(plan({ vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })], guests: [{}, { paused: true }] }).unmark).toEqual([]);
+    expect(
+      plan({
+        vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })],
+        guests: [{}, { paused: true }],
+      }).unmark,
+    ).toEqual([]);
   });
   test('comes early where it is to end: nothing more is begun, and what is in hand is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
     expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], isOver: true });
-    expect(plan({ vms }, { isEnding: true, inHand: [heldOf(vms[1]!, { guest: `vmi-of-${vms[1]!.uid}` })] })).toMatchObject({ isOver: false });
+    expect(
+      plan({ vms }, { isEnding: true, inHand: [heldOf(vms[1]!, { guest: `vmi-of-${vms[1]!.uid}` })] }),
+    ).toMatchObject({ isOver: false });
   });
   test('does not come in a pause, in which nothing is begun', () => {
-    expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({ patch: [], take: [], isOver: false });
+    expect(plan({ vms: [...many(1), anOldVm('marked', MARKED)] }, { takes: false })).toMatchObject({
+      patch: [],
+      take: [],
+      isOver: false,
+    });
   });
 });

@@ -1,30 +1,53 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
-import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
-import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
+import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { anOldVmi, aPoolVm, aTransition, aTypedPool, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
+import {
+  anOldVmi,
+  aPoolVm,
+  aTransition,
+  aTypedPool,
+  NEW,
+  OLD,
+  OTHER,
+  pictureOf,
+  recordOfOurs,
+  resultOf,
+  rulesOf,
+} from './scenes.ts';
 
-function standOf(pool: StoredPool, vms: VmView[], transition: Transition = aTransition(), input: Partial<TransitionRulesInput> = {}) {
+function standOf(
+  pool: StoredPool,
+  vms: VmView[],
+  transition: Transition = aTransition(),
+  input: Partial<TransitionRulesInput> = {},
+) {
   const picture = pictureOf(vms, { pool });
   const rules = rulesOf(transition, input);
-  return { ...poolStand(rules, picture.pools[0]!, picture), needs: vms.map((vm) => transitionNeed(rules, vm, picture)) };
+  return {
+    ...poolStand(rules, picture.pools[0]!, picture),
+    needs: vms.map((vm) => transitionNeed(rules, vm, picture)),
+  };
 }
 
 const oldPool = aTypedPool(OLD);
-const vmsOf = (pool: StoredPool, count = 2, fields: Partial<VmView> = {}): VmView[] => Array.from({ length: count }, (_, index) => aPoolVm(index + 1, pool, fields));
+const vmsOf = (pool: StoredPool, count = 2, fields: Partial<VmView> = {}): VmView[] =>
+  Array.from({ length: count }, (_, index) => aPoolVm(index + 1, pool, fields));
 
 describe('a pool whose template has the old type', () => {
   test('is changed, and its VMs are its own', () => {
     const { stand, needs } = standOf(oldPool, vmsOf(oldPool));
     expect(stand).toBe('change');
     expect(needs).toMatchObject([{ need: 'pool', why: null }, { need: 'pool' }]);
-    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] })).toMatchObject({ stand: 'change', to: NEW });
+    expect(
+      standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] }),
+    ).toMatchObject({ stand: 'change', to: NEW });
   });
   test('is changed though it has no VMs yet, where its first would be in scope', () => {
     expect(standOf(oldPool, [])).toMatchObject({ stand: 'change', to: null });
@@ -35,21 +58,33 @@ describe('a pool whose template has the old type', () => {
   test('is left where some of its VMs are out of scope, and has nothing to do with it where all are', () => {
     const why = 'pool shop/web has VMs that were not chosen';
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
-      expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({ stand: 'left', needs: [{ need: 'left', why }, { need: 'nothing' }] });
+      expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
+        stand: 'left',
+        needs: [{ need: 'left', why }, { need: 'nothing' }],
+      });
     }
     expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).stand).toBe('apart');
   });
   test('is left where nothing rolls its VMs', () => {
-    expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({ stand: 'left', needs: [{ need: 'left' }, { need: 'left' }] });
+    expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
+      stand: 'left',
+      needs: [{ need: 'left' }, { need: 'left' }],
+    });
   });
   test('waits until it is known what its VMs would get, and is left where that will not do', () => {
-    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({ stand: 'check', needs: [{ need: 'check' }, { need: 'check' }] });
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({
+      stand: 'check',
+      needs: [{ need: 'check' }, { need: 'check' }],
+    });
     const results = [resultOf(vmsOf(oldPool)[0]!, null, { fault: 'no' })];
     expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ stand: 'left', why: 'no' });
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
-    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it` });
+    expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
+      stand: 'parked',
+      why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`,
+    });
     expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
   });
   test('is left to another transition that has made its template new and still runs, and not rolled behind its back', () => {
@@ -57,16 +92,25 @@ describe('a pool whose template has the old type', () => {
       const pool = aTypedPool(to, {}, recordOfOurs({ id: OTHER, to }));
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
       const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
-      expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'parked', needs: [{ need: 'parked', why }, { need: 'nothing' }] });
+      expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
+        stand: 'parked',
+        needs: [{ need: 'parked', why }, { need: 'nothing' }],
+      });
       expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
     }
     const pool = aTypedPool(NEW, {}, recordOfOurs({ id: OTHER, to: NEW }));
     const undo = aTransition({ scope: { undoes: '88888888' } });
-    expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: new Set([OTHER]) })).toMatchObject({ stand: 'apart', needs: [{ need: 'nothing' }, { need: 'nothing' }] });
+    expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: new Set([OTHER]) })).toMatchObject({
+      stand: 'apart',
+      needs: [{ need: 'nothing' }, { need: 'nothing' }],
+    });
   });
   test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
     const wish = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
-    expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({ stand: 'change', needs: [{ need: 'pool' }, { need: 'left' }] });
+    expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({
+      stand: 'change',
+      needs: [{ need: 'pool' }, { need: 'left' }],
+    });
   });
   test('keeps from a VM what its owner does not want', () => {
     expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'left' }]);
@@ -78,10 +122,18 @@ const changed = (fields: Partial<PoolSpec> = {}) => aTypedPool(NEW, fields, reco
 const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): StoredPool => {
   const pool = changed(spec);
   const revision = revisionOf(pool.spec.template);
-  return { ...pool, status: { ...pool.status!, rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout } } };
+  return {
+    ...pool,
+    status: {
+      ...pool.status!,
+      rollout: { revision, startedAt: '', batches: 1, lastBatch: 1, step: 0, failures: [], ...rollout },
+    },
+  };
 };
 
-/** What the only VM of a pool needs, whose spec has the pool's template; its guest has these fields, where it has one. */
+/**
+ * What the only VM of a pool needs, whose spec has the pool's template; its guest has these fields, where it has one.
+ */
 const needOf = (pool: StoredPool, fields: Partial<VmiView> | null, of: Partial<VmView> = {}): string => {
   const vm = aPoolVm(1, pool, { machineType: NEW, hasVmi: fields !== null, ...of });
   const vmis = fields === null ? [] : [anOldVmi(vm, { revision: vm.revision, ...fields })];
@@ -95,7 +147,10 @@ describe('a pool that this transition has changed', () => {
   test('rolls VMs that are behind, and is done with the others', () => {
     const pool = changed();
     const there = aPoolVm(2, pool, { machineType: NEW });
-    expect(standOf(pool, [...behind, there])).toMatchObject({ stand: 'rolls', needs: [{ need: 'pool' }, { need: 'done' }] });
+    expect(standOf(pool, [...behind, there])).toMatchObject({
+      stand: 'rolls',
+      needs: [{ need: 'pool' }, { need: 'done' }],
+    });
   });
   test('counts a VM as behind while its guest is of the template before', () => {
     const pool = changed();
@@ -105,31 +160,58 @@ describe('a pool that this transition has changed', () => {
     expect(transitionNeed(rulesOf(aTransition()), vm, picture)).toMatchObject({ need: 'pool' });
   });
   test('has a VM in hand until its new guest is ready, and its type is known', () => {
-    expect([needOf(changed(), null), needOf(changed(), { machineType: null }), needOf(changed(), { ready: false }, { ready: false })]).toEqual(['pool', 'pool', 'pool']);
+    expect([
+      needOf(changed(), null),
+      needOf(changed(), { machineType: null }),
+      needOf(changed(), { ready: false }, { ready: false }),
+    ]).toEqual(['pool', 'pool', 'pool']);
     expect([needOf(changed(), {}), needOf(changed(), null, { runStrategy: 'Halted' })]).toEqual(['done', 'done']);
     // What becomes of it after its rollout is not this transition's.
     expect(needOf(told({ completedAt: '2026-01-02T03:04:05Z' }), null)).toBe('done');
-    expect(needOf(told({ halted, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] }), { ready: false }, { ready: false })).toBe('failed');
+    expect(
+      needOf(
+        told({ halted, failures: [{ vm: 'web-1', why: 'not ready', at: '' }] }),
+        { ready: false },
+        { ready: false },
+      ),
+    ).toBe('failed');
   });
   test('says what keeps it from its VMs', () => {
-    expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([{ need: 'pool', why: 'its pool shop/web is paused' }]);
-    expect(standOf(told({}, { paused: true }), behind).needs).toMatchObject([{ need: 'pool', why: 'its pool shop/web is paused' }]);
-    expect(standOf(told({ halted }), behind).needs).toMatchObject([{ need: 'left', why: 'the rollout of its pool shop/web has ended: Failed' }]);
+    expect(standOf(told({ paused: { by: 'ann', at: '' } }), behind).needs).toMatchObject([
+      { need: 'pool', why: 'its pool shop/web is paused' },
+    ]);
+    expect(standOf(told({}, { paused: true }), behind).needs).toMatchObject([
+      { need: 'pool', why: 'its pool shop/web is paused' },
+    ]);
+    expect(standOf(told({ halted }), behind).needs).toMatchObject([
+      { need: 'left', why: 'the rollout of its pool shop/web has ended: Failed' },
+    ]);
     const failures = [{ vm: 'web-1', why: 'not ready', at: '' }];
-    expect(standOf(told({ halted, failures }), behind).needs).toEqual([{ need: 'failed', why: 'its pool shop/web could not update it: not ready' }]);
+    expect(standOf(told({ halted, failures }), behind).needs).toEqual([
+      { need: 'failed', why: 'its pool shop/web could not update it: not ready' },
+    ]);
     for (const updateStrategy of [{ opportunistic: {} }, { proactive: { disruption: 'Live' as const } }]) {
       const pool = told({}, { updateStrategy });
       const guests = [anOldVmi(behind[0]!)];
       const picture = (vmis: VmiView[]) => pictureOf(behind, { pool, vmis });
-      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture(guests))).toMatchObject({ need: 'pool', why: 'its pool shop/web leaves restarts to its owner' });
-      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture([]))).toMatchObject({ need: 'pool', why: null });
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture(guests))).toMatchObject({
+        need: 'pool',
+        why: 'its pool shop/web leaves restarts to its owner',
+      });
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture([]))).toMatchObject({
+        need: 'pool',
+        why: null,
+      });
     }
     // Of the rollout before.
     expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
   });
   test('is left where somebody has set it back', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
-    expect(standOf(pool, vmsOf(pool))).toMatchObject({ stand: 'left', why: `somebody has set the machine type of its pool shop/web to ${OLD} since` });
+    expect(standOf(pool, vmsOf(pool))).toMatchObject({
+      stand: 'left',
+      why: `somebody has set the machine type of its pool shop/web to ${OLD} since`,
+    });
   });
   test('has nothing to do any more with a VM of its own template that is old: a person has made it so', () => {
     const pool = changed();
@@ -145,7 +227,9 @@ describe('a pool whose template is not old', () => {
   test('is left to roll those that are behind a new type that somebody else has set', () => {
     const pool = aTypedPool(NEW);
     expect(standOf(pool, vmsOf(oldPool, 1)).needs).toMatchObject([{ need: 'pool' }]);
-    expect(standOf(aTypedPool(NEW, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool, 1)).needs).toMatchObject([{ need: 'patch' }]);
+    expect(standOf(aTypedPool(NEW, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool, 1)).needs).toMatchObject([
+      { need: 'patch' },
+    ]);
   });
 });
 
@@ -154,13 +238,20 @@ describe('an undo', () => {
   test('sets back the template that was changed, and follows until its VMs are of that', () => {
     const pool = aTypedPool(null, {}, recordOfOurs({ id: OTHER, from: OLD, to: '' }));
     const vms = vmsOf(pool, 1, { machineType: NEW });
-    expect(standOf(pool, vms, undo, { results: [resultOf(vms[0]!, OLD)] })).toMatchObject({ stand: 'change', to: OLD, needs: [{ need: 'pool' }] });
+    expect(standOf(pool, vms, undo, { results: [resultOf(vms[0]!, OLD)] })).toMatchObject({
+      stand: 'change',
+      to: OLD,
+      needs: [{ need: 'pool' }],
+    });
     const back = aTypedPool(OLD, {}, recordOfOurs({ from: '', to: OLD }));
     expect(standOf(back, [...vms, aPoolVm(2, back)], undo).needs).toMatchObject([{ need: 'pool' }, { need: 'done' }]);
   });
   test('leaves a template that somebody has changed since, and any other', () => {
     expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).stand).toBe('left');
-    expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({ stand: 'apart', needs: [{ need: 'nothing' }, { need: 'nothing' }] });
+    expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({
+      stand: 'apart',
+      needs: [{ need: 'nothing' }, { need: 'nothing' }],
+    });
   });
 });
 

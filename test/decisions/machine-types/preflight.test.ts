@@ -2,7 +2,21 @@ import { expect, test } from 'vitest';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { othersOf } from '../../../decisions/machine-types/other-transitions.ts';
 import { faultOf, restartable, wantedResults } from '../../../decisions/machine-types/preflight.ts';
-import { anOldVm, anOldVmi, aPoolVm, aTransition, aTypedPool, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
+import {
+  anOldVm,
+  anOldVmi,
+  aPoolVm,
+  aTransition,
+  aTypedPool,
+  ID,
+  NEW,
+  OLD,
+  OTHER,
+  pictureOf,
+  recordOfOurs,
+  resultOf,
+  rulesOf,
+} from './scenes.ts';
 
 test('VMs are grouped by all that decides on their resulting type, the parked and those of pools too', () => {
   const pool = aTypedPool(OLD);
@@ -31,9 +45,18 @@ test('VMs are grouped by all that decides on their resulting type, the parked an
 test('what a percentage of restarts is of: all that run and may be restarted here, not those that pools roll', () => {
   const pool = aTypedPool(OLD);
   const free = [anOldVm('vm-1'), anOldVm('alias', { machineType: 'q35' }), anOldVm('paused')];
-  const others = [anOldVm('off', { runStrategy: 'Halted', hasVmi: false }), anOldVm('new', { machineType: NEW }), anOldVm('wish', { optedOut: true }), ...[1, 2, 3].map((number) => aPoolVm(number, pool))];
+  const others = [
+    anOldVm('off', { runStrategy: 'Halted', hasVmi: false }),
+    anOldVm('new', { machineType: NEW }),
+    anOldVm('wish', { optedOut: true }),
+    ...[1, 2, 3].map((number) => aPoolVm(number, pool)),
+  ];
   const vms = [...free, ...others];
-  const vmis = vms.filter(({ hasVmi }) => hasVmi).map((vm) => anOldVmi(vm, { ...(vm.machineType === 'q35' ? { machineType: OLD } : {}), paused: vm.name === 'paused' }));
+  const vmis = vms
+    .filter(({ hasVmi }) => hasVmi)
+    .map((vm) =>
+      anOldVmi(vm, { ...(vm.machineType === 'q35' ? { machineType: OLD } : {}), paused: vm.name === 'paused' }),
+    );
   for (const results of [[], undefined]) {
     const rules = rulesOf(aTransition(), results === undefined ? {} : { results });
     expect(restartable(rules, vms, pictureOf(vms, { vmis, pool }))).toBe(3);
@@ -52,7 +75,9 @@ test('a resulting type must be another, and a schedulable node must have it wher
   expect(faultOf(rules, NEW, [node([OLD]), node([NEW])])).toBeNull();
   expect(faultOf(rules, '', [node([OLD])])).toBeNull();
   expect(faultOf(rules, NEW, [node([OLD]), node([NEW], false)])).toBe(`no schedulable node has ${NEW}`);
-  expect(faultOf(rules, OLD, [node([OLD])])).toBe('it still matches *rhel8.*: a preference, or the default of the cluster, brings it back');
+  expect(faultOf(rules, OLD, [node([OLD])])).toBe(
+    'it still matches *rhel8.*: a preference, or the default of the cluster, brings it back',
+  );
   expect(faultOf(rulesOf(aTransition({ to: OLD })), OLD, [])).toBe('it still matches *rhel8.*');
   expect(faultOf(rulesOf(aTransition({ scope: { undoes: OTHER } })), OLD, [])).toBeNull();
 });
@@ -60,7 +85,12 @@ test('a resulting type must be another, and a schedulable node must have it wher
 test('a record says what was there and what ran; one that takes over what another has not finished says what was there before that', () => {
   const change = { id: ID, to: NEW, at: '2026-01-02T03:04:05Z' };
   const vm = anOldVm('vm-1');
-  expect(newRecord(vm, anOldVmi(vm, { uid: 'guest' }), change)).toEqual({ ...change, from: OLD, guest: OLD, guestUid: 'guest' });
+  expect(newRecord(vm, anOldVmi(vm, { uid: 'guest' }), change)).toEqual({
+    ...change,
+    from: OLD,
+    guest: OLD,
+    guestUid: 'guest',
+  });
   expect(newRecord(vm, undefined, change)).toEqual({ ...change, from: OLD, guest: null });
   expect(newRecord(vm, anOldVmi(vm, { machineType: null }), change).guest).toBe(OLD);
   expect(newRecord(vm, anOldVmi(vm, { phase: 'Failed' }), change).guest).toBeNull();
@@ -69,17 +99,28 @@ test('a record says what was there and what ran; one that takes over what anothe
   expect(newRecord(changed, guest, change).from).toBe(OLD);
   // Its guest came up since, and is of an alias: that is another story.
   expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
-  // The guest was never of that spec: what another has changed there was done at once, and is not to be undone with this.
+  // The guest was never of that spec: what another has changed there was done at once, and is not to be undone with
+  // this.
   const doneAtOnce = { ...changed, transition: recordOfOurs({ id: OTHER, guest: 'pc-q35-rhel8.8.0' }) };
   expect(newRecord(doneAtOnce, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
   const ofAlias = { ...changed, transition: recordOfOurs({ id: OTHER, from: 'q35', guest: OLD }) };
   expect(newRecord(ofAlias, guest, change).from).toBe('q35');
   // Its own: it was started from its old spec while that was changed.
-  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({ ...change, from: OLD, guest: OLD, guestUid: guest.uid });
+  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({
+    ...change,
+    from: OLD,
+    guest: OLD,
+    guestUid: guest.uid,
+  });
   expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
 });
 
 test('others are those that have left something on VMs', () => {
-  const vms = [anOldVm('a'), anOldVm('b', { transitionMark: OTHER }), anOldVm('c', { transition: recordOfOurs({ id: '77777777' }) }), anOldVm('d', { transitionMark: ID })];
+  const vms = [
+    anOldVm('a'),
+    anOldVm('b', { transitionMark: OTHER }),
+    anOldVm('c', { transition: recordOfOurs({ id: '77777777' }) }),
+    anOldVm('d', { transitionMark: ID }),
+  ];
   expect([...othersOf(vms, ID)].sort()).toEqual(['77777777', OTHER]);
 });

@@ -1,13 +1,23 @@
-import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { groupOf, transitionRules, type TransitionRules, type TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
-import type { Transition, TransitionRecord, TransitionResult, TransitionScope } from '../../../decisions/machine-types/transition.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { keyOf, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import {
+  groupOf,
+  transitionRules,
+  type TransitionRules,
+  type TransitionRulesInput,
+} from '../../../decisions/machine-types/criteria.ts';
+import type {
+  Transition,
+  TransitionRecord,
+  TransitionResult,
+  TransitionScope,
+} from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 /** VMs in the way of a machine type transition, with what a test doesn't care about filled in. */
 
@@ -27,7 +37,10 @@ export const scopeOf = (scope: Partial<TransitionScope> = {}): TransitionScope =
   ...scope,
 });
 
-export const aTransition = ({ scope, ...fields }: Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> } = {}): Transition => ({
+export const aTransition = ({
+  scope,
+  ...fields
+}: Partial<Omit<Transition, 'scope'>> & { scope?: Partial<TransitionScope> } = {}): Transition => ({
   scope: scopeOf(scope),
   to: null,
   restartNow: true,
@@ -42,19 +55,35 @@ export const aTransition = ({ scope, ...fields }: Partial<Omit<Transition, 'scop
 });
 
 /** A VM of the old type, which nobody owns. */
-export const anOldVm = (name: string, fields: Partial<VmView> = {}): VmView => aVm(name, { owner: null, machineType: OLD, ...fields });
+export const anOldVm = (name: string, fields: Partial<VmView> = {}): VmView =>
+  aVm(name, { owner: null, machineType: OLD, ...fields });
 /** Its guest, of its type. */
-export const anOldVmi = (vm: VmView, fields: Partial<VmiView> = {}): VmiView => aVmi(vm, { machineType: vm.machineType, ...fields });
+export const anOldVmi = (vm: VmView, fields: Partial<VmiView> = {}): VmiView =>
+  aVmi(vm, { machineType: vm.machineType, ...fields });
 
-export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({ id: ID, from: OLD, to: NEW, guest: OLD, at: '2026-01-02T03:04:05Z', ...fields });
+export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({
+  id: ID,
+  from: OLD,
+  to: NEW,
+  guest: OLD,
+  at: '2026-01-02T03:04:05Z',
+  ...fields,
+});
 
 /** Rules that know what becomes of an old VM: it gets the new type. */
-export function rulesOf(transition: Transition, { results, othersRunning = new Set<string>() }: Partial<TransitionRulesInput> = {}): TransitionRules {
+export function rulesOf(
+  transition: Transition,
+  { results, othersRunning = new Set<string>() }: Partial<TransitionRulesInput> = {},
+): TransitionRules {
   const known = results ?? [resultOf(anOldVm('any'), transition.to)];
   return transitionRules({ ref: { cluster: 'default', id: ID }, transition, results: known, othersRunning });
 }
 
-export const resultOf = (vm: VmView, wanted: string | null, fields: Partial<TransitionResult> = {}): TransitionResult => ({
+export const resultOf = (
+  vm: VmView,
+  wanted: string | null,
+  fields: Partial<TransitionResult> = {},
+): TransitionResult => ({
   ...groupOf(vm, wanted),
   to: wanted ?? NEW,
   vms: 1,
@@ -64,11 +93,20 @@ export const resultOf = (vm: VmView, wanted: string | null, fields: Partial<Tran
 
 /** A pool of drover's whose template has this machine type. */
 export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}, record?: TransitionRecord): StoredPool {
-  const template = { spec: { runStrategy: 'Always' as const, template: { spec: { domain: type === null ? {} : { machine: { type } } } } } };
-  const annotations = record === undefined ? {} : { annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } };
+  const template = {
+    spec: {
+      runStrategy: 'Always' as const,
+      template: { spec: { domain: type === null ? {} : { machine: { type } } } },
+    },
+  };
+  const annotations =
+    record === undefined ? {} : { annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } };
   const pool = aPool({ template, ...spec }, annotations);
   const conditions = [{ type: 'Progressing', status: 'False' as const, reason: 'Complete' }];
-  return { ...pool, status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions } };
+  return {
+    ...pool,
+    status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions },
+  };
 }
 
 /** A VM that the pool has made. */
@@ -76,10 +114,16 @@ export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView
   aVm(`web-${number}`, { machineType: OLD, revision: revisionOf(pool.spec.template), ...fields });
 
 /** VMs, their guests (by default of the type of their specs, where they have one) and their pool. */
-export function pictureOf(vms: readonly VmView[], { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {}): RestartPicture & { pools: OwningPool[] } {
+export function pictureOf(
+  vms: readonly VmView[],
+  { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
+): RestartPicture & { pools: OwningPool[] } {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
-  const guests = new Map((vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]));
-  const owner = pool === undefined ? undefined : { pool, vms: () => vms.filter((vm) => vm.owner?.uid === pool.metadata.uid) };
+  const guests = new Map(
+    (vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]),
+  );
+  const owner =
+    pool === undefined ? undefined : { pool, vms: () => vms.filter((vm) => vm.owner?.uid === pool.metadata.uid) };
   return {
     vmOf: (key) => byKey.get(key),
     vmiOf: (vm) => guests.get(vm.uid),

@@ -1,13 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { beforeOfView, typePatch, type Before } from '../../../decisions/machine-types/type-patch.ts';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { beforeOfView, typePatch, type Before } from '../../../decisions/machine-types/type-patch.ts';
 import { aVm } from '../model/fleets.ts';
 
 const TYPE = '/spec/template/spec/domain/machine/type';
 const LABEL = '/metadata/labels/drover.dev~1machine-type-restart-required';
 const ANNOTATION = '/metadata/annotations/drover.dev~1machine-type-transition';
 const record = { id: '0a1b2c3d', from: 'pc-q35-rhel8.6.0', to: 'q35', guest: null, at: '2026-01-02T03:04:05Z' };
-const old: Before = { uid: 'uid', machineType: 'pc-q35-rhel8.6.0', labelled: true, annotated: true, mark: null, record: null };
+const old: Before = {
+  uid: 'uid',
+  machineType: 'pc-q35-rhel8.6.0',
+  labelled: true,
+  annotated: true,
+  mark: null,
+  record: null,
+};
 
 describe('a change of a machine type', () => {
   test('is made only of the same object with the same type, mark and record', () => {
@@ -33,8 +40,16 @@ describe('a change of a machine type', () => {
   test('puts labels where there are none, and takes no place of labels that somebody adds meanwhile', () => {
     const bare = typePatch({ ...old, labelled: false, annotated: false }, { mark: record.id, record });
     expect(bare).toContainEqual({ op: 'test', path: '/metadata/labels', value: null });
-    expect(bare).toContainEqual({ op: 'add', path: '/metadata/labels', value: { [MACHINE_TYPE_RESTART_LABEL]: record.id } });
-    expect(bare).toContainEqual({ op: 'add', path: '/metadata/annotations', value: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) } });
+    expect(bare).toContainEqual({
+      op: 'add',
+      path: '/metadata/labels',
+      value: { [MACHINE_TYPE_RESTART_LABEL]: record.id },
+    });
+    expect(bare).toContainEqual({
+      op: 'add',
+      path: '/metadata/annotations',
+      value: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) },
+    });
   });
 
   test('clears a mark that is there, and none that is not', () => {
@@ -46,7 +61,11 @@ describe('a change of a machine type', () => {
   });
 
   test('sets a type where there is none, with what holds it', () => {
-    expect(typePatch({ ...old, machineType: null }, { machineType: 'q35' })).toContainEqual({ op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } });
+    expect(typePatch({ ...old, machineType: null }, { machineType: 'q35' })).toContainEqual({
+      op: 'add',
+      path: '/spec/template/spec/domain/machine',
+      value: { type: 'q35' },
+    });
   });
 });
 

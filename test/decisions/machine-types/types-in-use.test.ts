@@ -1,14 +1,30 @@
 import { expect, test } from 'vitest';
-import { supportedTypes, TypeTally, type TypeCounts, type TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
+import {
+  supportedTypes,
+  TypeTally,
+  type TypeCounts,
+  type TypeInUse,
+} from '../../../decisions/machine-types/types-in-use.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import { aVm, aVmi } from '../model/fleets.ts';
 
-const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({ name: 'node', ready: true, schedulable: true, machineTypes, ...fields });
-const NODES = [node(['q35', 'pc-q35-rhel9.2.0', 'pc-q35-rhel8.6.0']), node(['q35', 'pc-q35-rhel9.2.0']), node(['pc-q35-rhel9.8.0'], { schedulable: false })];
+const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({
+  name: 'node',
+  ready: true,
+  schedulable: true,
+  machineTypes,
+  ...fields,
+});
+const NODES = [
+  node(['q35', 'pc-q35-rhel9.2.0', 'pc-q35-rhel8.6.0']),
+  node(['q35', 'pc-q35-rhel9.2.0']),
+  node(['pc-q35-rhel9.8.0'], { schedulable: false }),
+];
 
 function tallied(nodes: NodeView[] | null): TypeInUse[] {
   const tally = new TypeTally();
-  const machine = (name: string, machineType: string | null, namespace = 'shop'): void => tally.vm(aVm(name, { namespace, machineType }));
+  const machine = (name: string, machineType: string | null, namespace = 'shop'): void =>
+    tally.vm(aVm(name, { namespace, machineType }));
   machine('a', 'pc-q35-rhel9.2.0');
   machine('b', 'q35');
   machine('c', 'q35', 'bank');
@@ -25,20 +41,60 @@ const counts = (vms: number, guests: number): TypeCounts => ({ vms, guests });
 
 test('types are counted by namespace, of specs and of guests that live', () => {
   expect(tallied(NODES)).toEqual([
-    { type: 'pc-q35-rhel8.2.0', ...counts(0, 1), namespaces: { bank: counts(0, 1) }, isAlias: false, nodes: 0, newer: 'pc-q35-rhel9.2.0', isOld: true },
-    { type: 'pc-q35-rhel8.6.0', ...counts(0, 1), namespaces: { shop: counts(0, 1) }, isAlias: false, nodes: 1, newer: 'pc-q35-rhel9.2.0', isOld: true },
-    { type: 'pc-q35-rhel9.2.0', ...counts(1, 0), namespaces: { shop: counts(1, 0) }, isAlias: false, nodes: 2, newer: null, isOld: false },
-    { type: 'q35', ...counts(2, 0), namespaces: { shop: counts(1, 0), bank: counts(1, 0) }, isAlias: true, nodes: 2, newer: null, isOld: false },
+    {
+      type: 'pc-q35-rhel8.2.0',
+      ...counts(0, 1),
+      namespaces: { bank: counts(0, 1) },
+      isAlias: false,
+      nodes: 0,
+      newer: 'pc-q35-rhel9.2.0',
+      isOld: true,
+    },
+    {
+      type: 'pc-q35-rhel8.6.0',
+      ...counts(0, 1),
+      namespaces: { shop: counts(0, 1) },
+      isAlias: false,
+      nodes: 1,
+      newer: 'pc-q35-rhel9.2.0',
+      isOld: true,
+    },
+    {
+      type: 'pc-q35-rhel9.2.0',
+      ...counts(1, 0),
+      namespaces: { shop: counts(1, 0) },
+      isAlias: false,
+      nodes: 2,
+      newer: null,
+      isOld: false,
+    },
+    {
+      type: 'q35',
+      ...counts(2, 0),
+      namespaces: { shop: counts(1, 0), bank: counts(1, 0) },
+      isAlias: true,
+      nodes: 2,
+      newer: null,
+      isOld: false,
+    },
   ]);
 });
 
 test('nothing is old where nobody says what nodes have', () => {
   for (const nodes of [null, [], [node([])]]) {
-    expect(tallied(nodes).map(({ nodes, newer, isOld }) => ({ nodes, newer, isOld }))).toEqual(Array.from({ length: 4 }, () => ({ nodes: null, newer: null, isOld: false })));
+    expect(tallied(nodes).map(({ nodes, newer, isOld }) => ({ nodes, newer, isOld }))).toEqual(
+      Array.from({ length: 4 }, () => ({ nodes: null, newer: null, isOld: false })),
+    );
   }
 });
 
 test('a type that only a node has that takes no guests is supported by none', () => {
-  expect(supportedTypes(NODES)).toEqual(new Map([['q35', 2], ['pc-q35-rhel9.2.0', 2], ['pc-q35-rhel8.6.0', 1]]));
+  expect(supportedTypes(NODES)).toEqual(
+    new Map([
+      ['q35', 2],
+      ['pc-q35-rhel9.2.0', 2],
+      ['pc-q35-rhel8.6.0', 1],
+    ]),
+  );
   expect(supportedTypes([node(['q35'], { schedulable: false }), node([])])).toEqual(new Map());
 });

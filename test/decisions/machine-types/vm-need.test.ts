@@ -1,16 +1,37 @@
 import { describe, expect, test } from 'vitest';
-import { transitionNeed, type TransitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import type { TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { transitionNeed, type TransitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { anOldVm, anOldVmi, aTransition, ID, NEW, OLD, OTHER, pictureOf, recordOfOurs, resultOf, rulesOf } from './scenes.ts';
+import {
+  anOldVm,
+  anOldVmi,
+  aTransition,
+  ID,
+  NEW,
+  OLD,
+  OTHER,
+  pictureOf,
+  recordOfOurs,
+  resultOf,
+  rulesOf,
+} from './scenes.ts';
 
 type Guest = Partial<VmiView> | null;
 
-function needOf(fields: Partial<VmView>, guest: Guest, transition: Transition = aTransition(), input: Partial<TransitionRulesInput> = {}): TransitionNeed {
+function needOf(
+  fields: Partial<VmView>,
+  guest: Guest,
+  transition: Transition = aTransition(),
+  input: Partial<TransitionRulesInput> = {},
+): TransitionNeed {
   const vm = anOldVm('web-1', { hasVmi: guest !== null, ...fields });
-  return transitionNeed(rulesOf(transition, input), vm, pictureOf([vm], { vmis: guest === null ? [] : [anOldVmi(vm, guest)] }));
+  return transitionNeed(
+    rulesOf(transition, input),
+    vm,
+    pictureOf([vm], { vmis: guest === null ? [] : [anOldVmi(vm, guest)] }),
+  );
 }
 
 const STOPPED = { runStrategy: 'Halted' };
@@ -21,11 +42,26 @@ describe('what nobody has touched yet', () => {
   test.each<[string, Partial<VmView>, Guest, object]>([
     ['is patched, and marked while it runs', {}, {}, { need: 'patch', to: null, marks: true }],
     ['is patched without a mark where it is stopped', STOPPED, null, { need: 'patch', to: null, marks: false }],
-    ['is patched without a mark where its guest has a new type', {}, { machineType: NEW }, { need: 'patch', marks: false }],
-    ['is patched while its guest comes up with the old type', { ready: false }, { machineType: null }, { need: 'patch', marks: true }],
+    [
+      'is patched without a mark where its guest has a new type',
+      {},
+      { machineType: NEW },
+      { need: 'patch', marks: false },
+    ],
+    [
+      'is patched while its guest comes up with the old type',
+      { ready: false },
+      { machineType: null },
+      { need: 'patch', marks: true },
+    ],
     ['is marked where its guest alone is old', { machineType: 'q35' }, { machineType: OLD }, { need: 'mark' }],
     ['is not old with a new type', { machineType: NEW }, {}, { need: 'nothing' }],
-    ['is not old with an alias, whatever a guest that comes up will get', { machineType: 'q35' }, { machineType: null }, { need: 'nothing' }],
+    [
+      'is not old with an alias, whatever a guest that comes up will get',
+      { machineType: 'q35' },
+      { machineType: null },
+      { need: 'nothing' },
+    ],
     ['is not old without a guest, with an alias', { machineType: 'q35', ...STOPPED }, null, { need: 'nothing' }],
     ['is left alone where it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone where it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
@@ -34,7 +70,12 @@ describe('what nobody has touched yet', () => {
     ['waits while it migrates', {}, { migrating: true }, { need: 'parked', why: 'it migrates' }],
     ['waits while a snapshot of it is taken', { snapshotting: true, ...STOPPED }, null, { need: 'parked' }],
     ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'parked' }],
-    ['is taken over from a transition that is over', { transitionMark: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW }, GUEST_OLD, { need: 'mark' }],
+    [
+      'is taken over from a transition that is over',
+      { transitionMark: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW },
+      GUEST_OLD,
+      { need: 'mark' },
+    ],
   ])('%s', (_words, fields, guest, need) => expect(needOf(fields, guest)).toMatchObject(need));
 
   test('gets the type that was asked for', () => {
@@ -46,8 +87,12 @@ describe('what nobody has touched yet', () => {
     const othersRunning = new Set([OTHER]);
     const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
     expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({ need: 'parked', why });
-    expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual({ need: 'parked', why });
-    expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({ need: 'nothing' });
+    expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual(
+      { need: 'parked', why },
+    );
+    expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
+      need: 'nothing',
+    });
   });
 
   test('is out of scope by its name, or by its state', () => {
@@ -58,9 +103,13 @@ describe('what nobody has touched yet', () => {
 
 describe('what would come out', () => {
   const vm = anOldVm('web-1');
-  const faulty = (to: string, force: boolean) => needOf({}, {}, aTransition({ force }), { results: [resultOf(vm, null, { to, fault: 'it will not do' })] });
+  const faulty = (to: string, force: boolean) =>
+    needOf({}, {}, aTransition({ force }), { results: [resultOf(vm, null, { to, fault: 'it will not do' })] });
   test('must be known first', () => {
-    expect(needOf({}, {}, undefined, { results: [] })).toEqual({ need: 'check', group: { from: OLD, wanted: null, architecture: null, preference: null } });
+    expect(needOf({}, {}, undefined, { results: [] })).toEqual({
+      need: 'check',
+      group: { from: OLD, wanted: null, architecture: null, preference: null },
+    });
     expect(needOf({ preference: 'VirtualMachinePreference/x' }, {})).toMatchObject({ need: 'check' });
     expect(needOf({ architecture: 'arm64' }, {})).toMatchObject({ need: 'check' });
   });
@@ -77,24 +126,53 @@ describe('what this transition has changed', () => {
     ['is done with a new guest', {}, { machineType: NEW }, { need: 'done' }],
     ['is done without a guest', STOPPED, null, { need: 'done' }],
     ['is done once its guest goes', {}, { ...GUEST_OLD, deleting: true }, { need: 'done' }],
-    ['is done while a guest of the new type comes up', {}, { machineType: null, specMachineType: NEW }, { need: 'done' }],
-    ['waits where nobody knows yet what its guest gets for an alias', { machineType: 'q35' }, { machineType: null, specMachineType: 'q35' }, { need: 'wait' }],
-    ['is restarted for an alias where its guest asks for the old type and may never run', { machineType: 'q35' }, { machineType: null, specMachineType: OLD }, { need: 'restart' }],
+    [
+      'is done while a guest of the new type comes up',
+      {},
+      { machineType: null, specMachineType: NEW },
+      { need: 'done' },
+    ],
+    [
+      'waits where nobody knows yet what its guest gets for an alias',
+      { machineType: 'q35' },
+      { machineType: null, specMachineType: 'q35' },
+      { need: 'wait' },
+    ],
+    [
+      'is restarted for an alias where its guest asks for the old type and may never run',
+      { machineType: 'q35' },
+      { machineType: null, specMachineType: OLD },
+      { need: 'restart' },
+    ],
     ['waits for the next guest too, where it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias where it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
     ['is not restarted while it is paused', {}, { ...GUEST_OLD, paused: true }, { need: 'parked' }],
     ['is not restarted any more where its owner asks', { optedOut: true }, GUEST_OLD, { need: 'left' }],
-    ['is left where somebody has set it back', { machineType: OLD }, GUEST_OLD, { need: 'left', why: `somebody has set its machine type to ${OLD} since` }],
-    ['is done with another new type that somebody has set', { machineType: 'pc-q35-rhel9.8.0' }, { machineType: NEW }, { need: 'done' }],
+    [
+      'is left where somebody has set it back',
+      { machineType: OLD },
+      GUEST_OLD,
+      { need: 'left', why: `somebody has set its machine type to ${OLD} since` },
+    ],
+    [
+      'is done with another new type that somebody has set',
+      { machineType: 'pc-q35-rhel9.8.0' },
+      { machineType: NEW },
+      { need: 'done' },
+    ],
   ])('%s', (_words, fields, guest, need) => expect(needOf({ ...CHANGED, ...fields }, guest)).toMatchObject(need));
 
   test('waits on, and says so, where it was restarted and came back as it was', () => {
     const transition = recordOfOurs({ from: 'q35', to: 'q35', guestUid: 'the first' });
     const patient = aTransition({ restartNow: false });
-    const since = (uid: string, machineType: string | null) => needOf({ machineType: 'q35', transition }, { specMachineType: 'q35', machineType, uid }, patient);
+    const since = (uid: string, machineType: string | null) =>
+      needOf({ machineType: 'q35', transition }, { specMachineType: 'q35', machineType, uid }, patient);
     expect(since('the first', OLD)).toEqual({ need: 'wait', why: null });
     expect(since('another', null)).toEqual({ need: 'wait', why: null });
-    expect(since('another', OLD)).toEqual({ need: 'wait', why: `it was restarted, and came back with ${OLD}: q35 still stands for that` });
+    expect(since('another', OLD)).toEqual({
+      need: 'wait',
+      why: `it was restarted, and came back with ${OLD}: q35 still stands for that`,
+    });
     expect(since('another', NEW)).toEqual({ need: 'done' });
   });
 
@@ -120,12 +198,17 @@ describe('what this transition has changed', () => {
 
   test('is marked where it was started from its old spec while that was changed', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ guest: null }) };
-    for (const restartNow of [true, false]) expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
+    for (const restartNow of [true, false])
+      expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
     expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
   });
   test('waits for its owner where that was asked for, also while it is paused or not to be disrupted', () => {
     const patient = aTransition({ restartNow: false });
-    for (const fields of [{}, { optedOut: true }]) expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({ need: 'wait', why: null });
+    for (const fields of [{}, { optedOut: true }])
+      expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({
+        need: 'wait',
+        why: null,
+      });
     expect(needOf(CHANGED, { machineType: NEW }, patient)).toEqual({ need: 'done' });
   });
 
@@ -139,7 +222,8 @@ describe('an undo', () => {
   const undo = aTransition({ scope: { undoes: OTHER } });
   const theirs = { machineType: NEW, transition: recordOfOurs({ id: OTHER }) };
   const results = [resultOf(anOldVm('any', { machineType: NEW }), OLD)];
-  const needOfUndo = (fields: Partial<VmView>, guest: Guest) => needOf({ ...theirs, ...fields }, guest, undo, { results });
+  const needOfUndo = (fields: Partial<VmView>, guest: Guest) =>
+    needOf({ ...theirs, ...fields }, guest, undo, { results });
 
   test('sets what was there, and marks a guest that has been started since', () => {
     expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, marks: true });
@@ -147,15 +231,23 @@ describe('an undo', () => {
     expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
   });
   test('asks first whether that can still be set', () => {
-    expect(needOf(theirs, {}, undo, { results: [] })).toMatchObject({ need: 'check', group: { from: NEW, wanted: OLD } });
+    expect(needOf(theirs, {}, undo, { results: [] })).toMatchObject({
+      need: 'check',
+      group: { from: NEW, wanted: OLD },
+    });
   });
   test('leaves what somebody has changed since, and says so', () => {
-    expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({ need: 'left', why: 'somebody has set its machine type to pc-q35-rhel9.8.0 since' });
+    expect(needOfUndo({ machineType: 'pc-q35-rhel9.8.0' }, {})).toEqual({
+      need: 'left',
+      why: 'somebody has set its machine type to pc-q35-rhel9.8.0 since',
+    });
   });
   test('has nothing to do with what it was not', () => {
     expect(needOfUndo({ transition: recordOfOurs({ id: '88888888' }) }, {})).toEqual({ need: 'nothing' });
     expect(needOfUndo({ transition: null, machineType: OLD }, {})).toEqual({ need: 'nothing' });
-    expect(needOfUndo({ machineType: 'q35', transition: recordOfOurs({ id: OTHER, from: 'q35', to: 'q35' }) }, {})).toEqual({ need: 'nothing' });
+    expect(
+      needOfUndo({ machineType: 'q35', transition: recordOfOurs({ id: OTHER, from: 'q35', to: 'q35' }) }, {}),
+    ).toEqual({ need: 'nothing' });
   });
   test('restarts what it has changed until a guest was started from that', () => {
     const own = { machineType: OLD, transition: recordOfOurs({ id: ID, from: NEW, to: OLD }) };

@@ -14,7 +14,12 @@ const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(aPool()
 const anyMade = anyTemplate(DISKS).map(made);
 
 type Vm = WrittenVm & { spec: Json };
-type VmiSpec = Json & { domain: Json & { devices: { disks?: object[] } }; volumes?: object[]; tolerations?: object[]; nodeSelector?: Json };
+type VmiSpec = Json & {
+  domain: Json & { devices: { disks?: object[] } };
+  volumes?: object[];
+  tolerations?: object[];
+  nodeSelector?: Json;
+};
 const vmiOf = (vm: WrittenVm): VmiSpec => (vm.spec as { template: { spec: VmiSpec } }).template.spec;
 
 /** As the API server has it: with a status, and what KubeVirt's webhook fills in. */
@@ -58,7 +63,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('what nobody changed becomes what the new template makes, and KubeVirt\'s own stays', () => {
+  test("what nobody changed becomes what the new template makes, and KubeVirt's own stays", () => {
     fc.assert(
       fc.property(anyMade, anyMade, (base, target) => {
         expect(mergeVm(stored(base), base, target)).toEqual(stored(target));
@@ -135,7 +140,8 @@ describe('any VM, any templates', () => {
 
 const powerFields = (vm: WrittenVm): object =>
   Object.fromEntries(Object.entries(vm.spec ?? {}).filter(([key]) => key === 'running' || key === 'runStrategy'));
-const strategyOf = (power: { running?: boolean; runStrategy?: string }): string => power.runStrategy ?? (power.running === true ? 'Always' : 'Halted');
+const strategyOf = (power: { running?: boolean; runStrategy?: string }): string =>
+  power.runStrategy ?? (power.running === true ? 'Always' : 'Halted');
 
 /** RFC 7386. */
 function patched(value: unknown, patch: unknown): unknown {
@@ -143,10 +149,14 @@ function patched(value: unknown, patch: unknown): unknown {
   const before = Object.entries(isObject(value) ? value : {}).filter(([key]) => !Object.hasOwn(patch, key));
   const changed = Object.entries(patch).filter(([, field]) => field !== null);
   const old = new Map(isObject(value) ? Object.entries(value) : []);
-  return Object.fromEntries([...before, ...changed.map(([key, field]) => [key, patched(old.get(key), field)] as const)]);
+  return Object.fromEntries([
+    ...before,
+    ...changed.map(([key, field]) => [key, patched(old.get(key), field)] as const),
+  ]);
 }
 
-const withSpec = (spec: Json): NewVirtualMachine => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { labels: {} }, spec }) as never;
+const withSpec = (spec: Json): NewVirtualMachine =>
+  ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { labels: {} }, spec }) as never;
 
 const withVmi = (spec: object): NewVirtualMachine => withSpec({ template: { spec } });
 
@@ -156,7 +166,7 @@ const merged = (live: object, base: object | null, target: object): Json =>
 
 describe('fields', () => {
   const cases: [title: string, live: object, base: object | null, target: object, result: object][] = [
-    ['the template\'s value wins over a person\'s', { a: 'person' }, { a: 1 }, { a: 1 }, { a: 1 }],
+    ["the template's value wins over a person's", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 1 }],
     ['what the template gives up goes', { a: 1, b: 2 }, { a: 1 }, {}, { b: 2 }],
     ['it goes leaf by leaf', { a: { x: 1, mine: 2 } }, { a: { x: 1 } }, {}, { a: { mine: 2 } }],
     ['and takes the object with it that is left empty', { a: { b: { x: 1 } } }, { a: { b: { x: 1 } } }, {}, {}],
@@ -174,16 +184,30 @@ describe('lists of what has a name', () => {
   const one = { name: 'one', x: 1 };
   const two = { name: 'two', x: 2 };
   const mine = { name: 'mine' };
-  const cases: [title: string, live: object[], base: object[] | null, target: object[] | undefined, result: object[] | undefined][] = [
-    ['the template\'s order, then a person\'s', [mine, two, one], [one, two], [one, two], [one, two, mine]],
-    ['one that the template gives up goes, with all that a person put into it', [{ ...one, y: 1 }, mine], [one], [], [mine]],
+  const cases: [
+    title: string,
+    live: object[],
+    base: object[] | null,
+    target: object[] | undefined,
+    result: object[] | undefined,
+  ][] = [
+    ["the template's order, then a person's", [mine, two, one], [one, two], [one, two], [one, two, mine]],
+    [
+      'one that the template gives up goes, with all that a person put into it',
+      [{ ...one, y: 1 }, mine],
+      [one],
+      [],
+      [mine],
+    ],
     ['also with the list', [one, mine], [one], undefined, [mine]],
     ['and nothing is left of a list without one', [one], [one], undefined, undefined],
     ['within one, fields merge', [{ ...one, y: 1 }], [one], [{ name: 'one', z: 3 }], [{ name: 'one', y: 1, z: 3 }]],
     ['without a base all stay', [one, mine], null, [{ name: 'one', x: 5 }], [{ name: 'one', x: 5 }, mine]],
   ];
   test.each(cases)('%s', (_title, live, base, target, result) => {
-    expect(merged({ gpus: live }, base && { gpus: base }, target === undefined ? {} : { gpus: target })).toEqual(result === undefined ? {} : { gpus: result });
+    expect(merged({ gpus: live }, base && { gpus: base }, target === undefined ? {} : { gpus: target })).toEqual(
+      result === undefined ? {} : { gpus: result },
+    );
   });
 });
 
@@ -194,23 +218,35 @@ describe('other lists', () => {
   type List = unknown[] | undefined;
   const cases: [title: string, live: List, base: List | null, target: List, result: List][] = [
     ['stay as they are where the template stays', [mine, one], [one], [one], [mine, one]],
-    ['take the template\'s items, and keep a person\'s', [mine, one], [one], [two], [two, mine]],
+    ["take the template's items, and keep a person's", [mine, one], [one], [two], [two, mine]],
     ['without doubles', [two, one], [one], [two], [two]],
-    ['keep a person\'s when the template gives the list up', [one, mine], [one], undefined, [mine]],
+    ["keep a person's when the template gives the list up", [one, mine], [one], undefined, [mine]],
     ['go when nothing is left', [one], [one], undefined, undefined],
     ['keep all without a base', [one, mine], null, [two], [two, one, mine]],
     ['come back where a person removed the list', undefined, [one], [one], [one]],
-    ['of which two have one name keep both', [{ name: 'a', x: 1 }, { name: 'a', x: 2 }], [], [], [{ name: 'a', x: 1 }, { name: 'a', x: 2 }]],
+    [
+      'of which two have one name keep both',
+      [
+        { name: 'a', x: 1 },
+        { name: 'a', x: 2 },
+      ],
+      [],
+      [],
+      [
+        { name: 'a', x: 1 },
+        { name: 'a', x: 2 },
+      ],
+    ],
     ['a command is one value', ['cat', '/b'], ['cat', '/a'], ['cat', '/c'], ['cat', '/c']],
     ['also without a base', ['cat', '/b'], null, ['cat', '/c'], ['cat', '/c']],
-    ['and a person\'s where the template stays', ['cat', '/b'], ['cat', '/a'], ['cat', '/a'], ['cat', '/b']],
+    ["and a person's where the template stays", ['cat', '/b'], ['cat', '/a'], ['cat', '/a'], ['cat', '/b']],
   ];
   test.each(cases)('%s', (_title, live, base, target, result) => {
     expect(merged(holding(live), base === null ? null : holding(base), holding(target))).toEqual(holding(result));
   });
 });
 
-describe('a choice of KubeVirt\'s', () => {
+describe("a choice of KubeVirt's", () => {
   test.each<[string, object, object]>([
     ['disks', { name: 'x', disk: { bus: 'virtio', mine: 1 } }, { name: 'x', cdrom: { bus: 'sata' } }],
     ['interfaces', { name: 'x', bridge: {} }, { name: 'x', masquerade: {} }],
@@ -234,33 +270,48 @@ const withTemplates = (names: string[], volumes: object[]): Json => ({
   dataVolumeTemplates: names.map((name) => ({ metadata: { name }, spec: {} })),
   template: { spec: { volumes } },
 });
-const sized = (name: string, storage: string): object => ({ metadata: { name }, spec: { storage: { resources: { requests: { storage } } } } });
+const sized = (name: string, storage: string): object => ({
+  metadata: { name },
+  spec: { storage: { resources: { requests: { storage } } } },
+});
 const templatesOf = (live: Json, base: Json | null, target: Json): unknown => {
   const { spec } = mergeVm(withSpec(live), base && withSpec(base), withSpec(target));
   return (spec['dataVolumeTemplates'] as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
 };
 
-const withDisks = (dataVolumeTemplates: object[], name = 'a') => withSpec({ dataVolumeTemplates, template: { spec: { volumes: [dataVolume(name)] } } });
+const withDisks = (dataVolumeTemplates: object[], name = 'a') =>
+  withSpec({ dataVolumeTemplates, template: { spec: { volumes: [dataVolume(name)] } } });
 const grown = (live: object[], target: object[], volume = 'a', base: object[] | null = live): unknown => {
   const vm = withDisks(live, volume);
   const after = mergeVm(vm, base && withDisks(base), withDisks(target));
   return [after.spec['dataVolumeTemplates'], grownDisks(vm, after)];
 };
-const disk = (url: string, labels: object): Json => ({ dataVolumeTemplates: [{ metadata: { name: 'a', labels }, spec: { source: { http: { url } } } }], template: { spec: { volumes: [dataVolume('a')] } } });
+const disk = (url: string, labels: object): Json => ({
+  dataVolumeTemplates: [{ metadata: { name: 'a', labels }, spec: { source: { http: { url } } } }],
+  template: { spec: { volumes: [dataVolume('a')] } },
+});
 
 describe('disks', () => {
   test.each<[title: string, live: object, base: object | null, target: object, result: object]>([
-    ['the template\'s change is taken', dataVolume('a'), dataVolume('a'), dataVolume('b'), dataVolume('b')],
+    ["the template's change is taken", dataVolume('a'), dataVolume('a'), dataVolume('b'), dataVolume('b')],
     ['also one of kind', dataVolume('a'), dataVolume('a'), image('b'), image('b')],
     ['a restored disk stays', dataVolume('restore-a'), dataVolume('a'), dataVolume('a'), dataVolume('restore-a')],
-    ['also when the template changes it', dataVolume('restore-a'), dataVolume('a'), dataVolume('b'), dataVolume('restore-a')],
+    [
+      'also when the template changes it',
+      dataVolume('restore-a'),
+      dataVolume('a'),
+      dataVolume('b'),
+      dataVolume('restore-a'),
+    ],
     ['also when it is of another kind', claim('restore-a'), dataVolume('a'), dataVolume('a'), claim('restore-a')],
-    ['an image is no disk of anybody\'s', image('mine'), image('a'), image('b'), image('b')],
+    ["an image is no disk of anybody's", image('mine'), image('a'), image('b'), image('b')],
     ['without a base a disk stays', dataVolume('a'), null, dataVolume('b'), dataVolume('a')],
     ['but not an image', image('a'), null, image('b'), image('b')],
     ['nor in the place of a disk', image('a'), null, dataVolume('b'), dataVolume('b')],
   ])('%s', (_title, live, base, target, result) => {
-    expect(merged({ volumes: [live] }, base && { volumes: [base] }, { volumes: [target] })).toEqual({ volumes: [result] });
+    expect(merged({ volumes: [live] }, base && { volumes: [base] }, { volumes: [target] })).toEqual({
+      volumes: [result],
+    });
   });
 
   test('a hot-plugged disk of the name that the template begins to use stays', () => {
@@ -283,11 +334,20 @@ describe('disks', () => {
   });
 
   test('a larger disk grows, a smaller one stays, and a restored one grows in the place of its original', () => {
-    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')])).toEqual([[sized('a', '2Gi')], [{ name: 'a', from: '1Gi', to: '2Gi' }]]);
-    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')], 'a', null)).toEqual([[sized('a', '2Gi')], [{ name: 'a', from: '1Gi', to: '2Gi' }]]);
+    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')])).toEqual([
+      [sized('a', '2Gi')],
+      [{ name: 'a', from: '1Gi', to: '2Gi' }],
+    ]);
+    expect(grown([sized('a', '1Gi')], [sized('a', '2Gi')], 'a', null)).toEqual([
+      [sized('a', '2Gi')],
+      [{ name: 'a', from: '1Gi', to: '2Gi' }],
+    ]);
     expect(grown([sized('a', '3Gi')], [sized('a', '2Gi')])).toEqual([[sized('a', '3Gi')], []]);
     expect(grown([sized('a', '1Gi')], [sized('a', '1024Mi')])).toEqual([[sized('a', '1Gi')], []]);
-    expect(grown([sized('b', '1Gi')], [sized('a', '2Gi')], 'b', [sized('a', '1Gi')])).toEqual([[sized('b', '2Gi')], [{ name: 'b', from: '1Gi', to: '2Gi' }]]);
+    expect(grown([sized('b', '1Gi')], [sized('a', '2Gi')], 'b', [sized('a', '1Gi')])).toEqual([
+      [sized('b', '2Gi')],
+      [{ name: 'b', from: '1Gi', to: '2Gi' }],
+    ]);
   });
 
   test('what a disk is filled from is never changed, its labels are', () => {
@@ -305,7 +365,10 @@ describe('disks', () => {
 
 test('a new revision of labels alone is a patch of labels alone', () => {
   const spec = { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } };
-  const [a, b] = [made({ metadata: { labels: { app: 'web', old: 'x' } }, spec }), made({ metadata: { labels: { app: 'shop' } }, spec })];
+  const [a, b] = [
+    made({ metadata: { labels: { app: 'web', old: 'x' } }, spec }),
+    made({ metadata: { labels: { app: 'shop' } }, spec }),
+  ];
   const live = stored(a);
   const { 'drover.dev/revision': revision } = b.metadata.labels;
   const ours = { 'drover.dev/revision': revision };

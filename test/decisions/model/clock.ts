@@ -1,4 +1,7 @@
-/** A clock that moves from one due moment to the next, and chance that comes from a seed: what happens on them can happen again. */
+/**
+ * A clock that moves from one due moment to the next, and chance that comes from a seed: what happens on them can
+ * happen again.
+ */
 export class Clock {
   /** Milliseconds since the epoch. */
   now: number;

@@ -2,7 +2,11 @@ import { HealingAttempt, type AttemptEnd } from '../../../decisions/healing/atte
 import type { CycleNews, Hold, SickVm, Verdict } from '../../../decisions/healing/state.ts';
 import type { Clock } from './clock.ts';
 
-export type Signal = { signal: 'verdict'; verdict: Verdict } | { signal: 'hold'; hold: Hold; report: boolean } | { signal: 'now' } | { signal: 'skip' };
+export type Signal =
+  | { signal: 'verdict'; verdict: Verdict }
+  | { signal: 'hold'; hold: Hold; report: boolean }
+  | { signal: 'now' }
+  | { signal: 'skip' };
 
 export interface CycleOptions {
   clock: Clock;
@@ -84,7 +88,9 @@ export class ModelCycle {
   #goOn(kept: string | null): void {
     if (this.#isClosed) return;
     this.#wait = null;
-    const { value, done } = this.#steps.next(kept === null ? { end: 'Removed', keptDisks: false } : { end: 'Kept', why: kept });
+    const { value, done } = this.#steps.next(
+      kept === null ? { end: 'Removed', keptDisks: false } : { end: 'Kept', why: kept },
+    );
     if (done === true) return value === null ? this.#next() : this.#end(value);
     const { clock, remove, tell } = this.#options;
     if (value.step === 'Remove') remove(this.sick, (why) => this.#goOn(why));
@@ -98,7 +104,11 @@ export class ModelCycle {
 
   /** Whether what it waits for is there. */
   #look(): void {
-    if (this.#wait !== null && (this.#wait.holds() || (this.#wait.until !== null && this.#options.clock.now >= this.#wait.until))) this.#goOn(null);
+    if (
+      this.#wait !== null &&
+      (this.#wait.holds() || (this.#wait.until !== null && this.#options.clock.now >= this.#wait.until))
+    )
+      this.#goOn(null);
   }
 
   #next(): void {

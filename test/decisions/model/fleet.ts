@@ -2,34 +2,60 @@ import { isDeepStrictEqual } from 'node:util';
 import { countOf } from '../../../api/int-or-percent.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
 import type { DisruptedVm, PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../../api/pool/pool.ts';
-import { isMeantToRun, isStaying, liveVmi, maxUnavailableOf, runsByItself } from '../../../decisions/disruption-budget/availability.ts';
-import { backoffMs } from '../../../decisions/lib/backoff.ts';
-import type { Batch, HeldVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import {
+  isMeantToRun,
+  isStaying,
+  liveVmi,
+  maxUnavailableOf,
+  runsByItself,
+} from '../../../decisions/disruption-budget/availability.ts';
 import { claimPlaces, CLAIM_MS, standingClaims } from '../../../decisions/disruption-budget/claims.ts';
-import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
-import { beginningOf, unblocked, underWay, withNews, withoutBeginning, withoutCycle, type CycleNews, type HealingState, type SickVm } from '../../../decisions/healing/state.ts';
-import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
-import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { PlannedBatch } from '../../../decisions/rollout/next-batch.ts';
-import { failuresOfThisWay, halted, isGoingBack, paused, promoted, resumed, withFailures } from '../../../decisions/rollout/state.ts';
 import { healthOf, isLeftAlone } from '../../../decisions/healing/sickness.ts';
-import { standingOf } from '../../../decisions/vm-update/progress.ts';
-import { takeVm } from '../../../decisions/vm-update/recheck.ts';
-import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import {
+  beginningOf,
+  unblocked,
+  underWay,
+  withNews,
+  withoutBeginning,
+  withoutCycle,
+  type CycleNews,
+  type HealingState,
+  type SickVm,
+} from '../../../decisions/healing/state.ts';
+import { backoffMs } from '../../../decisions/lib/backoff.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
+import type { Batch, HeldVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { PlannedBatch } from '../../../decisions/rollout/next-batch.ts';
+import {
+  failuresOfThisWay,
+  halted,
+  isGoingBack,
+  paused,
+  promoted,
+  resumed,
+  withFailures,
+} from '../../../decisions/rollout/state.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, quiet } from './fleets.ts';
+import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
+import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import { standingOf } from '../../../decisions/vm-update/progress.ts';
+import { takeVm } from '../../../decisions/vm-update/recheck.ts';
 import { Clock } from './clock.ts';
 import { ModelCycle, type Signal } from './cycle.ts';
+import { aPool, quiet } from './fleets.ts';
 import { isLive, ModelKubeVirt, Picture, Refused, type Machine } from './kubevirt.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
 
-/** What happens to a fleet from outside; VMs are named by any number, of which the remainder by their count is taken. */
+/**
+ * What happens to a fleet from outside; VMs are named by any number, of which the remainder by their count is taken.
+ */
 export type Happening =
   | { what: 'template'; index: number }
   | { what: 'spec'; spec: Partial<PoolSpec> }
@@ -118,10 +144,11 @@ interface Attempt {
 }
 
 /**
- * A pool, its workflow, its batches and their activities in memory, over a model of KubeVirt. Each call takes its time, and what
- * comes between two calls comes between them here too. The order of things is that of `workflows/pool/pool.ts`, `workflows/rollout/rollouts.ts`,
- * `workflows/rollout/update-batch.ts`, `activities/rollout/update-vms.ts` and `activities/rollout/await-vms.ts`; every decision is the very one that they take.
- * Throws `Broken` where drover does what it must not.
+ * A pool, its workflow, its batches and their activities in memory, over a model of KubeVirt. Each call takes its time,
+ * and what comes between two calls comes between them here too. The order of things is that of
+ * `workflows/pool/pool.ts`, `workflows/rollout/rollouts.ts`, `workflows/rollout/update-batch.ts`,
+ * `activities/rollout/update-vms.ts` and `activities/rollout/await-vms.ts`; every decision is the very one that they
+ * take. Throws `Broken` where drover does what it must not.
  */
 export class ModelFleet {
   readonly clock: Clock;
@@ -168,12 +195,16 @@ export class ModelFleet {
   /** Changes of the template, and times that people let a rollout go on. */
   #generation = 0;
   #resumes = 0;
-  /** How many VMs that were not down before have failed in each batch's revision, since people last had a hand in it. */
+  /**
+   * How many VMs that were not down before have failed in each batch's revision, since people last had a hand in it.
+   */
   readonly #failures = new Map<string, number>();
   /** VMs that have failed in this rollout, and were not down before. */
   readonly #broughtDown = new Set<string>();
   readonly #restarted = new Map<string, { generation: number; resumes: number }>();
-  /** VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before. */
+  /**
+   * VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before.
+   */
   readonly #disrupted = new Map<string, { child: Child; isDown: boolean; byItself: boolean }>();
   #isUndisturbed = true;
   /** VMs that a person wants left as they are, by name. */
@@ -243,7 +274,10 @@ export class ModelFleet {
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
     // People ask about a VM that is healed, where there is one.
     const healed = underWay(this.#healing?.cycles ?? []);
-    const name = CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0 ? healed[happening.vm % healed.length]!.vm : (machine?.view.name ?? '');
+    const name =
+      CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0
+        ? healed[happening.vm % healed.length]!.vm
+        : (machine?.view.name ?? '');
     switch (happening.what) {
       case 'template': {
         const template = this.#scenario.templates[happening.index % this.#scenario.templates.length]!;
@@ -262,7 +296,9 @@ export class ModelFleet {
         this.#forgetFailures();
         return this.#asked((rollout) => resumed(rollout, this.#at()));
       case 'abort':
-        return this.#asked((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', { by: 'anna' }, this.#at()) : rollout));
+        return this.#asked((rollout) =>
+          rollout.completedAt === undefined ? halted(rollout, 'Aborted', { by: 'anna' }, this.#at()) : rollout,
+        );
       case 'promote':
         return this.#asked((rollout, steps) =>
           happening.full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, happening.full) : rollout,
@@ -286,7 +322,9 @@ export class ModelFleet {
         this.#cycles.delete(name);
         // The pool's workflow hears that its child was ended.
         const startedAt = beginningOf(this.#healing, name);
-        this.clock.in(this.clock.between(1, 50), () => this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)));
+        this.clock.in(this.clock.between(1, 50), () =>
+          this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)),
+        );
         return;
       }
       case 'stop':
@@ -379,13 +417,19 @@ export class ModelFleet {
       vms: picture.ownedBy(uid),
       vmiOf: picture.vmiOf,
       isHeldByOther: (one) => picture.vms.has(one) && picture.vms.get(one)!.owner?.uid !== uid,
-      revisions: [...this.#kept].map(([revision, { number, template }]): KeptRevision => ({ name: `${name}-${revision}`, revision, number, template })),
+      revisions: [...this.#kept].map(([revision, { number, template }]): KeptRevision => ({
+        name: `${name}-${revision}`,
+        revision,
+        number,
+        template,
+      })),
       strategy: this.#scenario.strategy,
       underWay: { creating: [...this.#creating], deleting: [...this.#deleting] },
       rollout: this.#rollout,
       batches: [...this.#batches],
       healing: this.#healing,
-      failedGuestsOf: (vm) => (this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : []),
+      failedGuestsOf: (vm) =>
+        this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : [],
       batchesNotBefore: this.#notBefore,
       now: this.clock.now,
       burst: this.#scenario.burst,
@@ -422,15 +466,24 @@ export class ModelFleet {
       case 'update':
         return this.#beginBatch(step);
       case 'create':
-        return this.#inLane(step.numbers.map((number) => vmName('web', number)), this.#creating, (done) => {
-          this.#createVms(step.numbers, step.revision, done);
-        });
+        return this.#inLane(
+          step.numbers.map((number) => vmName('web', number)),
+          this.#creating,
+          (done) => {
+            this.#createVms(step.numbers, step.revision, done);
+          },
+        );
       case 'delete':
-        return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
-          for (const { name } of step.vms) this.#skipped.delete(name);
-          for (const { name, uid, resourceVersion } of step.vms) this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
-          clock.in(clock.between(1, 600), done);
-        });
+        return this.#inLane(
+          step.vms.map((vm) => vm.name),
+          this.#deleting,
+          (done) => {
+            for (const { name } of step.vms) this.#skipped.delete(name);
+            for (const { name, uid, resourceVersion } of step.vms)
+              this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
+            clock.in(clock.between(1, 600), done);
+          },
+        );
       case 'keep':
         return clock.in(10, () => {
           this.#keep(cluster.pool.spec.template);
@@ -447,10 +500,14 @@ export class ModelFleet {
           for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.mark(name, uid));
         });
       case 'halt':
-        return this.#inLane(step.vms.map((vm) => vm.name), this.#deleting, (done) => {
-          for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.letLeave(name, uid));
-          clock.in(clock.between(1, 600), done);
-        });
+        return this.#inLane(
+          step.vms.map((vm) => vm.name),
+          this.#deleting,
+          (done) => {
+            for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.letLeave(name, uid));
+            clock.in(clock.between(1, 600), done);
+          },
+        );
       case 'hold':
       case 'discard':
       case 'unmark':
@@ -476,7 +533,8 @@ export class ModelFleet {
       const number = queue.shift();
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
-      if (this.#cycles.get(vmName('web', number))?.mayBeMade === false) this.#broken(`web-${number} is made anew, and the delay of its cycle is not over`);
+      if (this.#cycles.get(vmName('web', number))?.mayBeMade === false)
+        this.#broken(`web-${number} is made anew, and the delay of its cycle is not over`);
       this.cluster.create(number, template, halted.includes(number));
       this.clock.in(this.clock.between(1, 50), next);
     };
@@ -569,7 +627,9 @@ export class ModelFleet {
   #heard(cycle: ModelCycle | undefined, news: CycleNews, done: () => void): void {
     this.clock.in(this.clock.between(1, 50), () => {
       if (cycle !== undefined && this.#cycles.get(news.vm) !== cycle) return;
-      this.#say(() => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`);
+      this.#say(
+        () => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`,
+      );
       if (news.news === 'Ended' && news.end === 'Skipped') this.#skipped.add(news.vm);
       this.#askedToHeal((state) => withNews(state, news, this.clock.now));
       done();
@@ -593,18 +653,31 @@ export class ModelFleet {
         const rules = withDefaults(spec).autohealing;
         if (rules === null) return done('the pool heals no more');
         if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
-        const health = healthOf({ vm, vmi, earlyEnds: sick.earlyEnds, failingSince: sick.failingSince ?? null, hasRun: vm.notYetRun === null || sick.attempt > 1, rules, now: Math.max(clock.now, at) });
+        const health = healthOf({
+          vm,
+          vmi,
+          earlyEnds: sick.earlyEnds,
+          failingSince: sick.failingSince ?? null,
+          hasRun: vm.notYetRun === null || sick.attempt > 1,
+          rules,
+          now: Math.max(clock.now, at),
+        });
         if (!health.sick) return done('it is no longer sick');
         then(() => {
           const machine = cluster.machines.get(name);
-          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion) this.#checkRemoval(machine, sick);
+          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion)
+            this.#checkRemoval(machine, sick);
           const keepDisks = rules.preserveStorage ?? sick.holdsData;
-          const act = (): void => (keepDisks ? cluster.letLeave(name, uid, vm.resourceVersion) : cluster.deleteVm(name, uid, vm.resourceVersion));
+          const act = (): void =>
+            keepDisks
+              ? cluster.letLeave(name, uid, vm.resourceVersion)
+              : cluster.deleteVm(name, uid, vm.resourceVersion);
           if (!this.#unlessRefused(act)) return this.#removeSick(sick, at, done, tries + 1);
           this.#say(() => `delete the sick ${name}${keepDisks ? ' and keep its disks' : ''}`);
           this.#replacements++;
           // A worker that dies before it could tell is followed by another, which does it again.
-          if (this.#scenario.deaths && clock.chance() < 0.3) return clock.in(HEARTBEAT_MS, () => this.#removeSick(sick, at, done));
+          if (this.#scenario.deaths && clock.chance() < 0.3)
+            return clock.in(HEARTBEAT_MS, () => this.#removeSick(sick, at, done));
           then(() => done(null));
         });
       });
@@ -614,12 +687,14 @@ export class ModelFleet {
   #checkRemoval(machine: Machine, { why }: SickVm): void {
     const { name, uid, ready, optedOut, owner } = machine.view;
     if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
-    if (machine.guest?.isResuming === true && why.startsWith('it is not ready')) this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
+    if (machine.guest?.isResuming === true && why.startsWith('it is not ready'))
+      this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
     if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
     if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
     if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
     if (this.#isHeld(name, uid)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
-    if (this.cluster.pool.spec.autohealing === undefined) this.#broken(`${name} is deleted as sick, and its pool heals none`);
+    if (this.cluster.pool.spec.autohealing === undefined)
+      this.#broken(`${name} is deleted as sick, and its pool heals none`);
   }
 
   #beginBatch({ batch: planned, minReadyMs, deadlineMs }: PlannedBatch): void {
@@ -640,7 +715,10 @@ export class ModelFleet {
       hasEnded: false,
     };
     this.#children.add(child);
-    this.#say(() => `batch ${batch.n} to ${batch.revision}: ${batch.vms.map(({ name, act, wasDown }) => `${name} ${act}${wasDown ? ' (down)' : ''}`).join(', ')}`);
+    this.#say(
+      () =>
+        `batch ${batch.n} to ${batch.revision}: ${batch.vms.map(({ name, act, wasDown }) => `${name} ${act}${wasDown ? ' (down)' : ''}`).join(', ')}`,
+    );
     this.clock.in(this.clock.between(5, 80), () => this.#updateVms(child));
   }
 
@@ -661,14 +739,20 @@ export class ModelFleet {
   }
 
   #ended({ batch: { n }, outcomes, seen }: Child): void {
-    this.#say(() => `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`);
+    this.#say(
+      () =>
+        `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`,
+    );
     const batch = this.#batches.find((one) => one.n === n);
     // On the way back, a VM that the rollout had brought down was not down by itself.
     const isBack = batch !== undefined && batch.revision !== batch.rollout;
     const failed = outcomes.filter(({ end }) => end === 'Failed').map(({ vm }) => vm);
-    const fresh = failed.filter((vm) => batch?.vms.find(({ name }) => name === vm)?.wasDown === false || (isBack && this.#broughtDown.has(vm)));
+    const fresh = failed.filter(
+      (vm) => batch?.vms.find(({ name }) => name === vm)?.wasDown === false || (isBack && this.#broughtDown.has(vm)),
+    );
     for (const vm of fresh) this.#broughtDown.add(vm);
-    if (batch !== undefined) this.#failures.set(batch.revision, (this.#failures.get(batch.revision) ?? 0) + fresh.length);
+    if (batch !== undefined)
+      this.#failures.set(batch.revision, (this.#failures.get(batch.revision) ?? 0) + fresh.length);
     this.#batches = this.#batches.filter((one) => one.n !== n);
     if (outcomes.some(({ end }) => end === 'Deferred')) {
       this.#deferrals = outcomes.every(({ end }) => end === 'Deferred') ? this.#deferrals + 1 : 1;
@@ -693,16 +777,30 @@ export class ModelFleet {
     if (revisionOf(newest) === revision) this.#keep(newest);
     const template = this.#templateOf(revision);
     if (template === undefined) {
-      this.#settle(child, vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: 'the template is not kept' })));
+      this.#settle(
+        child,
+        vms.map(({ name }) => ({ vm: name, end: 'Deferred', why: 'the template is not kept' })),
+      );
       return this.#afterActs(child);
     }
     const picture = this.#lookUp(child.seen);
-    const attempt: Attempt = { child, picture, template, isDead: false, taken: new Set(), outcomes: [], queue: [...vms], lanes: 0, seen: { vms: 0, vmis: 0 } };
+    const attempt: Attempt = {
+      child,
+      picture,
+      template,
+      isDead: false,
+      taken: new Set(),
+      outcomes: [],
+      queue: [...vms],
+      lanes: 0,
+      seen: { vms: 0, vmis: 0 },
+    };
     if (this.#scenario.deaths && this.clock.chance() < 0.3) {
       this.clock.in(this.clock.between(0, 120), () => {
         if (child.deadline !== null || attempt.isDead || (attempt.queue.length === 0 && attempt.lanes === 0)) return;
         attempt.isDead = true;
-        for (const [name, disrupted] of this.#disrupted) if (disrupted.child === child && !disrupted.isDown) this.#disrupted.delete(name);
+        for (const [name, disrupted] of this.#disrupted)
+          if (disrupted.child === child && !disrupted.isDown) this.#disrupted.delete(name);
         this.#say(() => `the worker of batch ${child.batch.n} dies`);
         this.clock.in(HEARTBEAT_MS + this.clock.between(0, 1_000), () => this.#updateVms(child));
       });
@@ -764,7 +862,8 @@ export class ModelFleet {
         this.#take(attempt, held, tries + 1);
       };
       const restart = (now: VmView): void => {
-        if (take.restarts !== null && !this.#unlessRefused(() => this.#restart(attempt, now, take.restarts!))) return again();
+        if (take.restarts !== null && !this.#unlessRefused(() => this.#restart(attempt, now, take.restarts!)))
+          return again();
         if (take.restarts === null) this.#release(held.name);
         if (held.act !== 'write') return done(null);
         const guest = liveVmi(vmi);
@@ -780,7 +879,9 @@ export class ModelFleet {
     });
   }
 
-  /** Claims a place in the pool's budget as `activities/disruption-budget` does; why there is none, if there is none. */
+  /**
+   * Claims a place in the pool's budget as `activities/disruption-budget` does; why there is none, if there is none.
+   */
   #claim({ child, picture }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
     this.#catchUp(picture, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
     const { pool } = this.cluster;
@@ -788,7 +889,12 @@ export class ModelFleet {
     const scene = { pool: { ...pool, status }, vms: picture.ownedBy(pool.metadata.uid), vmiOf: picture.vmiOf };
     const { now } = this.clock;
     const standing = standingClaims(scene, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
-    const { claims, answers } = claimPlaces(scene, standing, [{ vm, vmi, by: `batch ${child.batch.n}` }], new Date(now).toISOString());
+    const { claims, answers } = claimPlaces(
+      scene,
+      standing,
+      [{ vm, vmi, by: `batch ${child.batch.n}` }],
+      new Date(now).toISOString(),
+    );
     this.#claims = claims;
     return answers[0]!;
   }
@@ -800,7 +906,8 @@ export class ModelFleet {
   #write(attempt: Attempt, read: VmView): void {
     const { cluster } = this;
     const machine = cluster.machines.get(read.name);
-    if (machine?.view.optedOut === true && machine.view.resourceVersion === read.resourceVersion) this.#broken(`${read.name} was written to, and its owner asked not to`);
+    if (machine?.view.optedOut === true && machine.view.resourceVersion === read.resourceVersion)
+      this.#broken(`${read.name} was written to, and its owner asked not to`);
     const before = machine?.view.runStrategy;
     const base = read.revision === null ? undefined : this.#templateOf(read.revision);
     cluster.write(read.name, read, base, attempt.template);
@@ -813,7 +920,8 @@ export class ModelFleet {
       machine!.stopped = null;
     }
     const isHalted = after === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
-    if (isHalted && !attempt.taken.has(read.name) && this.#isReady(machine!)) this.#broken(`${read.name} is stopped by a write that asked nobody`);
+    if (isHalted && !attempt.taken.has(read.name) && this.#isReady(machine!))
+      this.#broken(`${read.name} is stopped by a write that asked nobody`);
   }
 
   #restart(attempt: Attempt, vm: VmView, guest: VmiView): void {
@@ -829,23 +937,35 @@ export class ModelFleet {
     const hasBegun = isDeleted ? cluster.deleteVmi(vm.name, guest.uid) : cluster.restart(vm.name);
     if (!hasBegun) return;
     this.#say(() => `restart ${vm.name}`);
-    const comesBack = machine!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(machine!.view.runStrategy);
+    const comesBack =
+      machine!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(machine!.view.runStrategy);
     if (!comesBack) this.#broken(`${vm.name} is taken down, and nothing starts it again`);
-    attempt.seen = later(attempt.seen, isDeleted ? { vms: 0, vmis: cluster.version } : { vms: cluster.version, vmis: 0 });
+    attempt.seen = later(
+      attempt.seen,
+      isDeleted ? { vms: 0, vmis: cluster.version } : { vms: cluster.version, vmis: 0 },
+    );
     this.#restarts++;
     if (machine!.stopped !== null && !isDeleted) this.#broken(`${vm.name} was stopped by a person, and is restarted`);
     const key = `${vm.uid} ${revision}`;
     const before = this.#restarted.get(key);
-    if (before?.generation === this.#generation && before.resumes === this.#resumes) this.#broken(`${vm.name} is restarted twice for ${revision}`);
+    if (before?.generation === this.#generation && before.resumes === this.#resumes)
+      this.#broken(`${vm.name} is restarted twice for ${revision}`);
     this.#restarted.set(key, { generation: this.#generation, resumes: this.#resumes });
     const disrupted = this.#disrupted.get(vm.name);
     if (disrupted !== undefined) disrupted.isDown = true;
-    else if (wasReady && machine.view.owner !== null && isStaying(machine.view) && machine.view.runStrategy !== 'Halted') this.#broken(`${vm.name} is restarted, and nobody counts it`);
+    else if (
+      wasReady &&
+      machine.view.owner !== null &&
+      isStaying(machine.view) &&
+      machine.view.runStrategy !== 'Halted'
+    )
+      this.#broken(`${vm.name} is restarted, and nobody counts it`);
   }
 
   /** A guest that was started from another revision than its VM had been brought to must be restarted once more. */
   #started(vm: VmView, guest: VmiView): void {
-    for (const key of this.#restarted.keys()) if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${guest.revision}`) this.#restarted.delete(key);
+    for (const key of this.#restarted.keys())
+      if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${guest.revision}`) this.#restarted.delete(key);
   }
 
   #labelUnlessRestarted(guest: VmiView, template: VmTemplate): void {
@@ -863,19 +983,29 @@ export class ModelFleet {
       this.#say(() => `replace ${name}`);
       this.#skipped.delete(name);
       const machine = this.cluster.machines.get(name);
-      const wasStopped = machine?.view.uid === uid && machine.stopped === 'by spec' && child.batch.vms.every((held) => held.name !== name || held.halted !== true);
-      if (wasStopped && machine.stoppedAt < child.batch.startedAt) this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
+      const wasStopped =
+        machine?.view.uid === uid &&
+        machine.stopped === 'by spec' &&
+        child.batch.vms.every((held) => held.name !== name || held.halted !== true);
+      if (wasStopped && machine.stoppedAt < child.batch.startedAt)
+        this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
       const disrupted = this.#disrupted.get(name);
       if (disrupted !== undefined) disrupted.isDown = true;
       this.#unlessRefused(() => this.cluster.deleteVm(name, uid));
     }
     const create = (): void => {
-      if (replaced.some(({ name, uid }) => this.cluster.machines.get(name)?.view.uid === uid)) return this.clock.in(100, create);
+      if (replaced.some(({ name, uid }) => this.cluster.machines.get(name)?.view.uid === uid))
+        return this.clock.in(100, create);
       const made = (): void => {
         child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
         this.#beginWait(child);
       };
-      this.#createVms(numbersOf(replaced), child.batch.revision, made, numbersOf(replaced.filter(({ halted: stays }) => stays === true)));
+      this.#createVms(
+        numbersOf(replaced),
+        child.batch.revision,
+        made,
+        numbersOf(replaced.filter(({ halted: stays }) => stays === true)),
+      );
     };
     this.clock.in(50, create);
   }
@@ -896,13 +1026,24 @@ export class ModelFleet {
     this.#catchUp(picture, child.seen);
     const template = this.#templateOf(revision);
     if (template === undefined) {
-      this.#settle(child, child.waiting.map(({ name }) => ({ vm: name, end: 'Gone' })));
+      this.#settle(
+        child,
+        child.waiting.map(({ name }) => ({ vm: name, end: 'Gone' })),
+      );
       return this.#end(child);
     }
     for (const held of child.waiting) {
       const found = picture.vms.get(held.name);
       const vm = found?.owner?.uid === cluster.pool.metadata.uid ? found : undefined;
-      const standing = standingOf({ held, revision, template, vm, vmiOf: picture.vmiOf, minReadyMs: child.minReadyMs, now: clock.now });
+      const standing = standingOf({
+        held,
+        revision,
+        template,
+        vm,
+        vmiOf: picture.vmiOf,
+        minReadyMs: child.minReadyMs,
+        now: clock.now,
+      });
       switch (standing.state) {
         case 'well':
           this.#settle(child, [{ vm: held.name, end: 'Updated' }]);
@@ -950,7 +1091,10 @@ export class ModelFleet {
 
   #end(child: Child): void {
     if (child.hasEnded) return;
-    this.#settle(child, child.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
+    this.#settle(
+      child,
+      child.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })),
+    );
     child.hasEnded = true;
     child.seen = later(child.seen, { vms: this.cluster.version, vmis: this.cluster.version });
     this.clock.in(this.clock.between(1, 50), () => {
@@ -1024,7 +1168,8 @@ export class ModelFleet {
     const { pool } = this.cluster;
     const names = new Set(more);
     const members = this.#members();
-    for (const machine of members) if (isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine)) names.add(machine.view.name);
+    for (const machine of members)
+      if (isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine)) names.add(machine.view.name);
     const present = new Set(members.map(({ view }) => view.name));
     const absent = [...names].filter((name) => !present.has(name)).length;
     const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absent, 0) : 0;
@@ -1036,7 +1181,8 @@ export class ModelFleet {
       const machine = this.cluster.machines.get(name);
       const isDone = isDown || machine?.guest?.view.revision === child.batch.revision;
       const isBack = machine !== undefined && isDone && machine.requests.length === 0 && this.#isReady(machine);
-      const isOut = machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
+      const isOut =
+        machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
       if (isOut) this.#disrupted.delete(name);
       // What its new template has halted is not meant to run from then on, though its guest takes a moment to stop.
       const isOver = machine === undefined ? !this.#isReplaced(name) : !isMeantToRun(machine.view, machine.guest?.view);
@@ -1047,7 +1193,8 @@ export class ModelFleet {
   /** At each change: where nothing but drover has a hand in it, no more VMs are down than may be. */
   #watch(): void {
     this.#forgetThoseBack();
-    for (const name of this.#skipped) if (this.cluster.machines.get(name)?.view.ready === true) this.#skipped.delete(name);
+    for (const name of this.#skipped)
+      if (this.cluster.machines.get(name)?.view.ready === true) this.#skipped.delete(name);
     if (!this.#isUndisturbed) return;
     const most = maxUnavailableOf(this.cluster.pool);
     const count = this.#unavailable([]);
@@ -1056,11 +1203,15 @@ export class ModelFleet {
 
   /** A batch is at this very VM, or replaces the VM of its name. */
   #isHeld(name: string, uid: string): boolean {
-    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && (held.uid === uid || held.act === 'replace')));
+    return [...this.#children].some((child) =>
+      child.waiting.some((held) => held.name === name && (held.uid === uid || held.act === 'replace')),
+    );
   }
 
   #isReplaced(name: string): boolean {
-    return [...this.#children].some((child) => child.waiting.some((held) => held.name === name && held.act === 'replace'));
+    return [...this.#children].some((child) =>
+      child.waiting.some((held) => held.name === name && held.act === 'replace'),
+    );
   }
 
   /** A VM is about to be disrupted: that must leave the pool within its budget. */
@@ -1072,7 +1223,10 @@ export class ModelFleet {
     if (known !== undefined || !this.#isReady(machine)) return;
     const most = maxUnavailableOf(this.cluster.pool);
     // With late pictures only what drover does itself can be known.
-    const count = this.#scenario.lag === 0 ? this.#unavailable(this.#disrupted.keys()) : [...this.#disrupted.values()].filter(({ byItself }) => !byItself).length;
+    const count =
+      this.#scenario.lag === 0
+        ? this.#unavailable(this.#disrupted.keys())
+        : [...this.#disrupted.values()].filter(({ byItself }) => !byItself).length;
     if (count > most) this.#broken(`${name} is taken, and with it ${count} are down or will be, of at most ${most}`);
   }
 
@@ -1080,13 +1234,17 @@ export class ModelFleet {
     const { pool } = this.cluster;
     const { halted: end, paused: pause, revision: told } = pool.status?.rollout ?? {};
     if (pause !== undefined && Date.parse(pause.at) > startedAt) this.#broken(`${read.name} is taken in a pause`);
-    if (end !== undefined && told === revisionOf(pool.spec.template) && Date.parse(end.at) > startedAt) this.#broken(`${read.name} is taken for ${revision} when that is ${end.kind}`);
+    if (end !== undefined && told === revisionOf(pool.spec.template) && Date.parse(end.at) > startedAt)
+      this.#broken(`${read.name} is taken for ${revision} when that is ${end.kind}`);
     if (read.optedOut) this.#broken(`${read.name} is taken, and its owner asked not to`);
     if (pool.spec.paused === true) this.#broken(`${read.name} is taken while spec.paused is true`);
   }
 
   #checkPlan(input: PoolPlanInput, plan: PoolPlan): void {
-    this.#say(() => `plan ${plan.phase}/${plan.rollout.phase}: ${plan.steps.map((step) => step.reason).join('; ') || 'nothing'} [${plan.rollout.waits.map(({ words }) => words).join('; ')}]`);
+    this.#say(
+      () =>
+        `plan ${plan.phase}/${plan.rollout.phase}: ${plan.steps.map((step) => step.reason).join('; ') || 'nothing'} [${plan.rollout.waits.map(({ words }) => words).join('; ')}]`,
+    );
     const { pool, vms, now } = input;
     const { halted: end, startedAt } = plan.rollout.state;
     // A template that was another for a moment only, which nobody saw, begins no rollout.
@@ -1094,7 +1252,8 @@ export class ModelFleet {
     this.#checkRegressions(input, plan);
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
       const most = withDefaults(pool.spec).rollout.maxFailures;
-      const failures = this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
+      const failures =
+        this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
       if (failures <= most) this.#broken(`it is ${end.kind}, and ${failures} have failed`);
     }
     const update = plan.steps.find((step) => step.kind === 'update');
@@ -1102,18 +1261,25 @@ export class ModelFleet {
       const { state } = plan.rollout;
       const { rollout } = withDefaults(pool.spec);
       if (pool.spec.paused === true || state.paused !== undefined) this.#broken('a batch begins in a pause');
-      if (state.halted !== undefined && state.halted.kind !== 'Undoing') this.#broken(`a batch begins after it was ${state.halted.kind}`);
+      if (state.halted !== undefined && state.halted.kind !== 'Undoing')
+        this.#broken(`a batch begins after it was ${state.halted.kind}`);
       if (!windowAt(rollout.windows, now).open) this.#broken('a batch begins outside of its windows');
       if (update.batch.vms.length === 0) this.#broken('a batch of nothing');
     }
     if (this.clock.chance() > 0.1) return;
     const other = planPool({ ...input, vms: vms.toReversed(), revisions: input.revisions.toReversed() });
-    if (!isDeepStrictEqual(other, plan)) this.#broken(`another order of the same VMs gives another plan: ${JSON.stringify([plan, other])}`);
+    if (!isDeepStrictEqual(other, plan))
+      this.#broken(`another order of the same VMs gives another plan: ${JSON.stringify([plan, other])}`);
     // What is planned again at once has more to say.
     if (update !== undefined || plan.wakeAt === now) return;
     const status = plan.status ?? pool.status;
-    const again = planPool({ ...input, pool: { ...pool, ...(status === undefined ? {} : { status }) }, rollout: plan.rollout.state });
-    if (again.status !== null) this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);
+    const again = planPool({
+      ...input,
+      pool: { ...pool, ...(status === undefined ? {} : { status }) },
+      rollout: plan.rollout.state,
+    });
+    if (again.status !== null)
+      this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);
   }
 
   /** Failures that no batch has told of: each VM has been down for the deadline, and nobody has it in hand. */
@@ -1130,7 +1296,8 @@ export class ModelFleet {
       if (this.#scenario.lag > 0) continue;
       const vm = this.cluster.machines.get(failure.vm)?.view;
       const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;
-      if (!isLate) this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
+      if (!isLate)
+        this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
     }
   }
 
@@ -1141,13 +1308,22 @@ export class ModelFleet {
     const healed = names.find((name) => this.#cycles.get(name)?.hasEnded === false);
     if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
     for (const child of this.#children) {
-      const twice = child.batch.vms.find((held) => uids.has(held.uid) || (held.act === 'replace' && names.includes(held.name)));
-      if (twice !== undefined && !child.hasEnded) this.#broken(`${twice.name} is in batch ${child.batch.n} and in ${batch.n}`);
+      const twice = child.batch.vms.find(
+        (held) => uids.has(held.uid) || (held.act === 'replace' && names.includes(held.name)),
+      );
+      if (twice !== undefined && !child.hasEnded)
+        this.#broken(`${twice.name} is in batch ${child.batch.n} and in ${batch.n}`);
     }
     const { rollout, update } = withDefaults(pool.spec);
     const state = this.#rollout!;
     const step = rollout.steps[state.step];
-    if (update.kind !== 'proactive' || step === undefined || batch.revision !== state.revision || this.#scenario.lag > 0) return;
+    if (
+      update.kind !== 'proactive' ||
+      step === undefined ||
+      batch.revision !== state.revision ||
+      this.#scenario.lag > 0
+    )
+      return;
     // All had it last: the way back is held by no step.
     if (batch.revision === this.#last?.rollout.current) return;
     const limit = countOf(step.to, pool.spec.replicas, 1);
@@ -1158,7 +1334,13 @@ export class ModelFleet {
       if (child.batch.revision !== batch.revision) continue;
       for (const { name } of child.waiting) {
         const machine = this.cluster.machines.get(name);
-        if (machine !== undefined && machine.view.owner !== null && isStaying(machine.view) && (mayStop || isMeantToRun(machine.view, machine.guest?.view))) at.add(name);
+        if (
+          machine !== undefined &&
+          machine.view.owner !== null &&
+          isStaying(machine.view) &&
+          (mayStop || isMeantToRun(machine.view, machine.guest?.view))
+        )
+          at.add(name);
       }
     }
     for (const { view, guest } of this.#members()) {
@@ -1171,13 +1353,22 @@ export class ModelFleet {
   /** Where nothing more happens, all is well that could be, and of the rest the pool says why. */
   #checkHealed({ healing }: PoolPlan): void {
     const rules = withDefaults(this.cluster.pool.spec).autohealing;
-    if (this.#cycles.size > 0 || healing.state.cycles.length > 0) this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
+    if (this.#cycles.size > 0 || healing.state.cycles.length > 0)
+      this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
     if (rules === null) return;
     for (const { view: vm, guest } of this.#members()) {
       const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
-      const { sick } = healthOf({ vm, vmi: guest?.view, earlyEnds, hasRun: vm.notYetRun === null, rules, now: this.clock.now });
+      const { sick } = healthOf({
+        vm,
+        vmi: guest?.view,
+        earlyEnds,
+        hasRun: vm.notYetRun === null,
+        rules,
+        now: this.clock.now,
+      });
       const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
-      if (sick && !isTold && !isLeftAlone(vm, guest?.view)) this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
+      if (sick && !isTold && !isLeftAlone(vm, guest?.view))
+        this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
     }
   }
 
@@ -1201,40 +1392,73 @@ export class ModelFleet {
     const input = this.#input(picture);
     const last = planPool({ ...input, now: this.clock.now + 1 });
     const idle = last.steps.length === 0 && last.status === null && last.wakeAt === null;
-    if (!idle) this.#broken(`it stands still, and something is to be done: ${JSON.stringify([last.steps, last.status, pool.status, last.wakeAt])}`);
+    if (!idle)
+      this.#broken(
+        `it stands still, and something is to be done: ${JSON.stringify([last.steps, last.status, pool.status, last.wakeAt])}`,
+      );
     this.#checkHealed(last);
     const { phase, goal, state, waits } = last.rollout;
     if (this.#batches.length > 0 || this.#children.size > 0) this.#broken('a batch has not ended');
     const ofThisWay = failuresOfThisWay(state);
-    const failed = new Set(ofThisWay.filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at)).map(({ vm }) => vm));
+    const failed = new Set(
+      ofThisWay
+        .filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at))
+        .map(({ vm }) => vm),
+    );
     for (const { view } of this.#members()) {
-      const isBehind = failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
+      const isBehind =
+        failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
       // What has failed in an undo stays told where that is aborted, and is of the revision before.
       // An undo brings a VM back without a restart if its guest was ending by itself.
       const { current } = last.rollout;
-      const isOfUndo = phase === 'Aborted' && (this.#restarted.has(`${view.uid} ${current}`) || this.cluster.machines.get(view.name)?.guest?.view.revision === current);
+      const isOfUndo =
+        phase === 'Aborted' &&
+        (this.#restarted.has(`${view.uid} ${current}`) ||
+          this.cluster.machines.get(view.name)?.guest?.view.revision === current);
       if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
     }
     const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
     if (!over) {
-      const isHeld = ['Paused', 'Failed', 'Aborted'].includes(phase) || waits.some(({ kind, words }) => kind === 'Approval' || (kind === 'Step' && words.endsWith('not ready')));
+      const isHeld =
+        ['Paused', 'Failed', 'Aborted'].includes(phase) ||
+        waits.some(({ kind, words }) => kind === 'Approval' || (kind === 'Step' && words.endsWith('not ready')));
       const isFull = this.#unavailable([]) >= maxUnavailableOf(pool);
-      const broken = isHeld ? undefined : this.#members().find((machine) => isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine) && this.#needOf(machine.view, goal).need === 'act' && !failed.has(machine.view.name));
+      const broken = isHeld
+        ? undefined
+        : this.#members().find(
+            (machine) =>
+              isMeantToRun(machine.view, machine.guest?.view) &&
+              !this.#isReady(machine) &&
+              this.#needOf(machine.view, goal).need === 'act' &&
+              !failed.has(machine.view.name),
+          );
       if (broken !== undefined) this.#broken(`${broken.view.name} is down, would cost nothing, and is not taken`);
       const isLeft = waits.some(({ kind }) => kind === 'Vms');
-      if (!isHeld && !isFull && !isLeft) this.#broken(`it stands still as ${phase}, and nobody knows why: ${JSON.stringify(waits)}`);
+      if (!isHeld && !isFull && !isLeft)
+        this.#broken(`it stands still as ${phase}, and nobody knows why: ${JSON.stringify(waits)}`);
       return;
     }
     if (withDefaults(pool.spec).update.kind !== 'proactive') return;
     for (const { view } of this.#members()) {
       const { need } = this.#needOf(view, goal);
-      if ((need === 'act' && !failed.has(view.name)) || need === 'later') this.#broken(`it is ${phase}, and ${view.name} is not`);
+      if ((need === 'act' && !failed.has(view.name)) || need === 'later')
+        this.#broken(`it is ${phase}, and ${view.name} is not`);
     }
     if (plan.rollout.goal !== goal) this.#broken('the last plan was for another revision');
   }
 }
 
-const ASKS = new Set(['pause', 'resume', 'abort', 'promote', 'heal pause', 'heal resume', 'heal now', 'heal skip', 'heal lose']);
+const ASKS = new Set([
+  'pause',
+  'resume',
+  'abort',
+  'promote',
+  'heal pause',
+  'heal resume',
+  'heal now',
+  'heal skip',
+  'heal lose',
+]);
 const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose']);
 /** Run strategies under which KubeVirt starts a VM again whose VMI is deleted. */
 const STARTS_AGAIN = new Set(['Always', 'Once']);
@@ -1242,6 +1466,9 @@ const STARTS_AGAIN = new Set(['Always', 'Once']);
 const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
 const numbersOf = (vms: readonly HeldVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
-const later = (one: Seen, other: Seen): Seen => ({ vms: Math.max(one.vms, other.vms), vmis: Math.max(one.vmis, other.vmis) });
+const later = (one: Seen, other: Seen): Seen => ({
+  vms: Math.max(one.vms, other.vms),
+  vmis: Math.max(one.vmis, other.vmis),
+});
 
 const seenOf = ({ seen }: DisruptedVm): Seen => ({ vms: Number(seen?.vms ?? 0), vmis: Number(seen?.vmis ?? 0) });

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { POOL_FINALIZER } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 /** Pools and VMs for the tests of decisions, with what a test doesn't care about filled in. */
 
@@ -13,7 +13,14 @@ export function aPool(spec: Partial<PoolSpec> = {}, metadata: Partial<StoredPool
   return {
     apiVersion: 'drover.dev/v1alpha1',
     kind: 'VirtualMachinePool',
-    metadata: { name: 'web', namespace: 'shop', uid: 'pool-uid', generation: 1, finalizers: [POOL_FINALIZER], ...metadata },
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'pool-uid',
+      generation: 1,
+      finalizers: [POOL_FINALIZER],
+      ...metadata,
+    },
     spec: { replicas: 3, template: { spec: { runStrategy: 'Always', template: { spec: { domain: {} } } } }, ...spec },
   };
 }

@@ -2,13 +2,13 @@ import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { mergeVm } from '../../../decisions/merge/vm.ts';
-import { powerOf } from '../../../decisions/views/run-strategy.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/pool/vm-from-template.ts';
-import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
-import { aVm, aVmi } from './fleets.ts';
-import type { Clock } from './clock.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { powerOf } from '../../../decisions/views/run-strategy.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
+import type { Clock } from './clock.ts';
+import { aVm, aVmi } from './fleets.ts';
 
 /** The API server would not have a write: the object has changed since it was read, or is not there. */
 export class Refused extends Error {}
@@ -61,8 +61,8 @@ export type Change = { at: number; version: number; name: string } & (
 );
 
 /**
- * A cluster with one pool in it, in memory: VMs whose guests come and go as KubeVirt has them come and go, each step a little
- * later than what it follows from; and the calls that people and drover make.
+ * A cluster with one pool in it, in memory: VMs whose guests come and go as KubeVirt has them come and go, each step a
+ * little later than what it follows from; and the calls that people and drover make.
  */
 export class ModelKubeVirt {
   readonly machines = new Map<string, Machine>();
@@ -157,7 +157,8 @@ export class ModelKubeVirt {
     const machine = this.#get(name);
     if (machine.requests.length > 0) return false;
     const { guest } = machine;
-    if (guest === undefined || machine.view.runStrategy === 'Halted' || machine.view.runStrategy === 'Once') throw new Refused(`${name} can't be restarted`);
+    if (guest === undefined || machine.view.runStrategy === 'Halted' || machine.view.runStrategy === 'Once')
+      throw new Refused(`${name} can't be restarted`);
     machine.requests = [{ action: 'Stop', guest: guest.view.uid }, { action: 'Start' }];
     this.#note(machine);
     this.#touch(machine);
@@ -199,7 +200,13 @@ export class ModelKubeVirt {
 
   crash(machine: Machine): void {
     if (!isLive(machine.guest)) return;
-    this.#noteGuest(machine, { phase: 'Failed', ready: false, paused: false, migrating: false, endedAt: this.#clock.now });
+    this.#noteGuest(machine, {
+      phase: 'Failed',
+      ready: false,
+      paused: false,
+      migrating: false,
+      endedAt: this.#clock.now,
+    });
     const { view } = machine.guest!;
     if (view.runningSince === null) machine.startFailures++;
     else machine.failedGuests.push(view);
@@ -298,7 +305,13 @@ export class ModelKubeVirt {
     this.#note(machine, this.#status(machine));
   }
 
-  #nextStep({ view, guest, requests, heldBack, knownStrategy }: Machine): 'start' | 'stop' | 'request-start' | 'wait' | 'nothing' {
+  #nextStep({
+    view,
+    guest,
+    requests,
+    heldBack,
+    knownStrategy,
+  }: Machine): 'start' | 'stop' | 'request-start' | 'wait' | 'nothing' {
     const [first] = requests;
     const asksToStart = first?.action === 'Start';
     const asksToStop = first?.action === 'Stop' && first.guest === guest?.view.uid;
@@ -364,7 +377,12 @@ export class ModelKubeVirt {
     guest.isUp = true;
     guest.isResuming = false;
     const { now } = this.#clock;
-    this.#noteGuest(machine, { phase: 'Running', ready: true, readySince: now, runningSince: guest.view.runningSince ?? now });
+    this.#noteGuest(machine, {
+      phase: 'Running',
+      ready: true,
+      readySince: now,
+      runningSince: guest.view.runningSince ?? now,
+    });
     this.#touch(machine);
   }
 
@@ -392,7 +410,8 @@ export class ModelKubeVirt {
     if (sockets === now) return this.#restartRequired(machine, null);
     if (this.#options.strategy === 'Stage') return this.#restartRequired(machine, 'sockets, and KubeVirt stages them');
     // KubeVirt has reasons of its own, which nobody sees beforehand.
-    if (sockets < now || sockets > guest.view.cpu.maxSockets! || this.#clock.chance() < 0.3) return this.#restartRequired(machine, 'sockets');
+    if (sockets < now || sockets > guest.view.cpu.maxSockets! || this.#clock.chance() < 0.3)
+      return this.#restartRequired(machine, 'sockets');
     this.#restartRequired(machine, null);
     this.#noteGuest(machine, { cpu: { ...guest.view.cpu, sockets }, migrating: true });
     this.#clock.in(this.#clock.between(100, 1_000), () => {
@@ -403,14 +422,16 @@ export class ModelKubeVirt {
   }
 
   #restartRequired(machine: Machine, what: string | null): void {
-    const restartRequired = what === null ? null : (machine.view.restartRequired ?? { since: this.#clock.now, why: `${what} changed` });
+    const restartRequired =
+      what === null ? null : (machine.view.restartRequired ?? { since: this.#clock.now, why: `${what} changed` });
     if (restartRequired !== machine.view.restartRequired) this.#note(machine, { restartRequired });
   }
 
   #status({ view, guest, heldBack, startFailures }: Machine): Partial<VmView> {
     let state = 'Stopped';
     if (guest?.view.deleting === true) state = 'Stopping';
-    else if (guest?.view.phase === 'Running') state = guest.view.migrating ? 'Migrating' : guest.view.paused ? 'Paused' : 'Running';
+    else if (guest?.view.phase === 'Running')
+      state = guest.view.migrating ? 'Migrating' : guest.view.paused ? 'Paused' : 'Running';
     else if (isLive(guest)) state = 'Starting';
     else if (heldBack > this.#clock.now && view.runStrategy !== 'Halted') state = 'CrashLoopBackOff';
     const restartRequired = isLive(guest) ? view.restartRequired : null;
@@ -429,7 +450,8 @@ export class ModelKubeVirt {
 
   #get(name: string, uid?: string, version?: string): Machine {
     const machine = this.machines.get(name);
-    if (machine === undefined || (uid !== undefined && machine.view.uid !== uid)) throw new Refused(`${name} is not there`);
+    if (machine === undefined || (uid !== undefined && machine.view.uid !== uid))
+      throw new Refused(`${name} is not there`);
     if (version !== undefined && machine.view.resourceVersion !== version) throw new Refused(`${name} has changed`);
     return machine;
   }
@@ -447,7 +469,8 @@ export class ModelKubeVirt {
       ...fields,
     };
     next.notReadySince = next.ready ? null : (view.notReadySince ?? this.#clock.now);
-    if (view.resourceVersion !== '' && (Object.keys(next) as (keyof VmView)[]).every((key) => next[key] === view[key])) return;
+    if (view.resourceVersion !== '' && (Object.keys(next) as (keyof VmView)[]).every((key) => next[key] === view[key]))
+      return;
     machine.view = { ...next, resourceVersion: String(this.#version + 1) };
     this.#tell({ kind: 'vm', name: view.name, view: machine.view });
   }
@@ -458,18 +481,25 @@ export class ModelKubeVirt {
     this.#tell({ kind: 'vmi', name: machine.view.name, view: guest.view });
   }
 
-  #tell(change: { kind: 'vm'; name: string; view: VmView | undefined } | { kind: 'vmi'; name: string; view: VmiView | undefined }): void {
+  #tell(
+    change:
+      | { kind: 'vm'; name: string; view: VmView | undefined }
+      | { kind: 'vmi'; name: string; view: VmiView | undefined },
+  ): void {
     this.changes.push({ ...change, at: this.#clock.now, version: ++this.#version });
     this.onChange();
   }
 }
 
 /** The guest runs, or comes up. */
-export const isLive = (guest: { view: VmiView } | undefined): boolean => guest !== undefined && !guest.view.deleting && !isFinal(guest.view);
+export const isLive = (guest: { view: VmiView } | undefined): boolean =>
+  guest !== undefined && !guest.view.deleting && !isFinal(guest.view);
 
 /** The first of a VM's requests that has not been carried out. */
 function outstanding({ requests, guest }: Machine): number {
-  const first = requests.findIndex((request) => (request.action === 'Stop' ? request.guest === guest?.view.uid : !isLive(guest)));
+  const first = requests.findIndex((request) =>
+    request.action === 'Stop' ? request.guest === guest?.view.uid : !isLive(guest),
+  );
   return first === -1 ? requests.length : first;
 }
 

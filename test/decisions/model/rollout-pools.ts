@@ -1,8 +1,8 @@
 import type { PoolSpec, PoolStatus, RolloutStatus, RolloutStep, VmTemplate } from '../../../api/pool/pool.ts';
-import type { Batch, HeldVm } from '../../../decisions/rollout/batch.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { planRollout, type RolloutPlan } from '../../../decisions/rollout/plan.ts';
+import type { Batch, HeldVm } from '../../../decisions/rollout/batch.ts';
 import type { RolloutInput } from '../../../decisions/rollout/context.ts';
+import { planRollout, type RolloutPlan } from '../../../decisions/rollout/plan.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -22,10 +22,22 @@ export interface TemplateFields {
   disk?: string;
 }
 
-export const aTemplate = ({ runStrategy = 'Always', cores = 1, sockets = 1, color = 'red', disk }: TemplateFields = {}): VmTemplate => ({
+export const aTemplate = ({
+  runStrategy = 'Always',
+  cores = 1,
+  sockets = 1,
+  color = 'red',
+  disk,
+}: TemplateFields = {}): VmTemplate => ({
   spec: {
     runStrategy,
-    ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } }] }),
+    ...(disk === undefined
+      ? {}
+      : {
+          dataVolumeTemplates: [
+            { metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } },
+          ],
+        }),
     template: { metadata: { labels: { color } }, spec: { domain: { cpu: { cores, sockets } } } },
   },
 });
@@ -43,9 +55,11 @@ export const at = (ms: number): string => new Date(ms).toISOString();
 export const aStep = (to: number | string, then: RolloutStep['then'] = { approval: {} }): RolloutStep => ({ to, then });
 
 /** `web-<number>` of the old revision, ready. */
-export const old = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, { revision: OLD, ...fields });
+export const old = (number: number, fields: Partial<VmView> = {}): VmView =>
+  aVm(`web-${number}`, { revision: OLD, ...fields });
 /** One that has been updated. */
-export const fresh = (number: number, fields: Partial<VmView> = {}): VmView => old(number, { revision: NEW, ...fields });
+export const fresh = (number: number, fields: Partial<VmView> = {}): VmView =>
+  old(number, { revision: NEW, ...fields });
 export const HALTED = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
 /** Its guest is there, and not ready. */
 export const DOWN = { ready: false, state: 'Starting' } as const;
@@ -59,12 +73,25 @@ export const held = (vm: VmView, act: HeldVm['act'] = 'restart', fields: Partial
   ...fields,
 });
 
-export const aBatch = (vms: HeldVm[], fields: Partial<Batch> = {}): Batch => ({ n: 1, revision: NEW, rollout: NEW, vms, startedAt: NOW - 10_000, ...fields });
+export const aBatch = (vms: HeldVm[], fields: Partial<Batch> = {}): Batch => ({
+  n: 1,
+  revision: NEW,
+  rollout: NEW,
+  vms,
+  startedAt: NOW - 10_000,
+  ...fields,
+});
 
 /** A rollout to `NEW` that has begun a minute ago. */
-export const rolling = (fields: Partial<RolloutStatus> = {}): RolloutStatus => ({ ...begun(NEW, at(NOW - 60_000)), ...fields });
+export const rolling = (fields: Partial<RolloutStatus> = {}): RolloutStatus => ({
+  ...begun(NEW, at(NOW - 60_000)),
+  ...fields,
+});
 
-export const failure = (vm: string, fields: Partial<RolloutStatus['failures'][number]> = {}): RolloutStatus['failures'][number] => ({
+export const failure = (
+  vm: string,
+  fields: Partial<RolloutStatus['failures'][number]> = {},
+): RolloutStatus['failures'][number] => ({
   vm,
   why: 'not ready in time',
   at: at(NOW - 5_000),
@@ -81,7 +108,15 @@ export interface RolloutFields extends Partial<Omit<RolloutInput, 'pool' | 'temp
   deleted?: boolean;
 }
 
-export function rolloutInput({ spec, status, vms = [], vmis = {}, kept = [OLD_TEMPLATE], deleted = false, ...fields }: RolloutFields): RolloutInput {
+export function rolloutInput({
+  spec,
+  status,
+  vms = [],
+  vmis = {},
+  kept = [OLD_TEMPLATE],
+  deleted = false,
+  ...fields
+}: RolloutFields): RolloutInput {
   const metadata = deleted ? { deletionTimestamp: at(NOW) } : {};
   const pool = {
     ...aPool({ replicas: vms.length, template: NEW_TEMPLATE, ...spec }, metadata),

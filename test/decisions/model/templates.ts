@@ -20,9 +20,19 @@ const { anyJson } = fc.letrec<{ anyJson: unknown }>((tie) => ({
 
 const anySource = fc.oneof(
   fc.record({ dataVolume: fc.record({ name: anyText }) }),
-  fc.record({ persistentVolumeClaim: fc.record({ claimName: anyText, hotpluggable: fc.boolean() }, { requiredKeys: ['claimName'] }) }),
+  fc.record({
+    persistentVolumeClaim: fc.record(
+      { claimName: anyText, hotpluggable: fc.boolean() },
+      { requiredKeys: ['claimName'] },
+    ),
+  }),
   fc.record({ containerDisk: fc.record({ image: anyText, path: anyText }, { requiredKeys: ['image'] }) }),
-  fc.record({ cloudInitNoCloud: fc.oneof(fc.record({ userData: anyText }), fc.record({ secretRef: fc.record({ name: anyText }) })) }),
+  fc.record({
+    cloudInitNoCloud: fc.oneof(
+      fc.record({ userData: anyText }),
+      fc.record({ secretRef: fc.record({ name: anyText }) }),
+    ),
+  }),
 );
 const named = (...fields: fc.Arbitrary<object>[]): fc.Arbitrary<object[]> =>
   fc.uniqueArray(
@@ -42,7 +52,10 @@ const anyVmiSpec = fc.record(
     domain: fc.record(
       {
         cpu: fc.record({ sockets: fc.integer({ min: 1, max: 4 }), cores: fc.integer({ min: 1, max: 2 }) }, optional),
-        memory: fc.record({ guest: fc.constantFrom('1Gi', '2Gi', '2048Mi'), maxGuest: fc.constantFrom('4Gi', '8Gi') }, optional),
+        memory: fc.record(
+          { guest: fc.constantFrom('1Gi', '2Gi', '2048Mi'), maxGuest: fc.constantFrom('4Gi', '8Gi') },
+          optional,
+        ),
         devices: fc.record(
           {
             disks: named(anyDiskKind, fc.record({ bootOrder: fc.integer({ min: 1, max: 2 }) }, optional)),
@@ -57,7 +70,10 @@ const anyVmiSpec = fc.record(
     networks: named(fc.constantFrom({ pod: {} }, { multus: { networkName: 'blue' } })),
     nodeSelector: anyTexts,
     tolerations: anyTolerations,
-    readinessProbe: fc.oneof(fc.record({ exec: fc.record({ command: fc.array(anyText, { maxLength: 3 }) }) }), fc.record({ tcpSocket: anyJson })),
+    readinessProbe: fc.oneof(
+      fc.record({ exec: fc.record({ command: fc.array(anyText, { maxLength: 3 }) }) }),
+      fc.record({ tcpSocket: anyJson }),
+    ),
     unheardOf: anyJson,
   },
   { requiredKeys: ['domain'] },

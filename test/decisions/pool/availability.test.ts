@@ -6,9 +6,14 @@ import { aPool, aVm, aVmi } from '../model/fleets.ts';
 import { at, DOWN, HALTED, NOW } from '../model/rollout-pools.ts';
 
 const vm = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, fields);
-const many = (count: number, fields: Partial<VmView> = {}): VmView[] => Array.from({ length: count }, (_, index) => vm(index + 1, fields));
+const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
+  Array.from({ length: count }, (_, index) => vm(index + 1, fields));
 
-function look(vms: VmView[], spec: Partial<PoolSpec> = {}, readySince = NOW - 10_000): PoolAvailability & { says: string; message: string | undefined } {
+function look(
+  vms: VmView[],
+  spec: Partial<PoolSpec> = {},
+  readySince = NOW - 10_000,
+): PoolAvailability & { says: string; message: string | undefined } {
   const pool = aPool({ replicas: 10, ...spec });
   const found = poolAvailability(pool, vms, (one) => (one.hasVmi ? aVmi(one, { readySince }) : undefined), NOW);
   const { status, reason, message, observedGeneration } = availableCondition(pool, found, at(NOW));
@@ -20,10 +25,23 @@ const NO = 'False MinimumReplicasUnavailable';
 
 describe('a pool is available', () => {
   test('while no more than maxUnavailable of its VMs are missing, or not ready', () => {
-    expect(look(many(10))).toMatchObject({ available: 10, unavailable: [], missing: 0, says: YES, message: '10 of 10 VMs are available' });
-    expect(look([...many(7), vm(8, DOWN)])).toMatchObject({ available: 7, unavailable: ['web-8'], missing: 2, says: NO });
+    expect(look(many(10))).toMatchObject({
+      available: 10,
+      unavailable: [],
+      missing: 0,
+      says: YES,
+      message: '10 of 10 VMs are available',
+    });
+    expect(look([...many(7), vm(8, DOWN)])).toMatchObject({
+      available: 7,
+      unavailable: ['web-8'],
+      missing: 2,
+      says: NO,
+    });
     expect(look([...many(8), vm(9, DOWN)]).says).toBe(YES);
-    expect(look([...many(7), vm(8, DOWN)]).message).toBe('7 of 10 VMs are available; 2 are not there; not available: web-8');
+    expect(look([...many(7), vm(8, DOWN)]).message).toBe(
+      '7 of 10 VMs are available; 2 are not there; not available: web-8',
+    );
   });
 
   test('not while all of it is missing, whatever may be unavailable', () => {
@@ -35,8 +53,14 @@ describe('a pool is available', () => {
   });
 
   test('though its owner has stopped VMs, and without those that go', () => {
-    expect(look([...many(7), vm(8, HALTED), vm(9, HALTED), vm(10, HALTED)])).toMatchObject({ available: 7, unavailable: [], says: YES });
-    expect(look([...many(7), vm(8, { deleting: true }), vm(9, { deleting: true }), vm(10, { removing: true })])).toMatchObject({ missing: 3, says: NO });
+    expect(look([...many(7), vm(8, HALTED), vm(9, HALTED), vm(10, HALTED)])).toMatchObject({
+      available: 7,
+      unavailable: [],
+      says: YES,
+    });
+    expect(
+      look([...many(7), vm(8, { deleting: true }), vm(9, { deleting: true }), vm(10, { removing: true })]),
+    ).toMatchObject({ missing: 3, says: NO });
   });
 
   test('once its VMs have been ready for minReadySeconds', () => {

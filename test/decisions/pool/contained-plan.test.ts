@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
-import { planPool } from '../../../decisions/pool/plan.ts';
 import { amountOf } from '../../../decisions/lib/quantity.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import { aPool, aVm, quiet } from '../model/fleets.ts';
 
 const idle = {
   ...quiet,
@@ -20,7 +20,11 @@ const idle = {
   vmiOf: () => undefined,
   revisions: [],
 };
-const inputOf = (spec: Parameters<typeof aPool>[0], more: Partial<PoolPlanInput> = {}): PoolPlanInput => ({ ...idle, pool: aPool(spec), ...more });
+const inputOf = (spec: Parameters<typeof aPool>[0], more: Partial<PoolPlanInput> = {}): PoolPlanInput => ({
+  ...idle,
+  pool: aPool(spec),
+  ...more,
+});
 
 function nested(depth: number): object {
   let value: object = {};
@@ -32,7 +36,11 @@ const deepTemplate = { spec: { x: nested(9_000), template: { spec: { domain: {} 
 /** A pool that a decision can't be made about: its replicas throw when they are asked for. */
 function poisoned(): PoolPlanInput {
   const input = inputOf({ replicas: 2 });
-  Object.defineProperty(input.pool.spec, 'maxUnavailable', { get: () => { throw new TypeError('the next bug'); } });
+  Object.defineProperty(input.pool.spec, 'maxUnavailable', {
+    get: () => {
+      throw new TypeError('the next bug');
+    },
+  });
   return input;
 }
 
@@ -63,17 +71,26 @@ describe('a pool whose template is nested too deep', () => {
   });
 });
 
-test('an error in a decision about a pool is that pool\'s: nothing is done, and its status says it', () => {
+test("an error in a decision about a pool is that pool's: nothing is done, and its status says it", () => {
   expect(() => planPool(poisoned())).toThrow('the next bug');
   const { plan, error } = containedPlan(poisoned());
   expect(error?.message).toBe('the next bug');
-  expect(plan).toMatchObject({ steps: [], status: { conditions: [{ type: 'Stalled', status: 'True', reason: 'DecisionFailed' }] } });
+  expect(plan).toMatchObject({
+    steps: [],
+    status: { conditions: [{ type: 'Stalled', status: 'True', reason: 'DecisionFailed' }] },
+  });
   expect(plan.status!.conditions![0]!.message).toContain('the next bug');
 });
 
 test('a pool that is well again is not said to be stalled any more', () => {
   const input = inputOf({ replicas: 0 });
-  const stalled = { type: 'Stalled', status: 'True' as const, reason: 'DecisionFailed', message: 'x', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const stalled = {
+    type: 'Stalled',
+    status: 'True' as const,
+    reason: 'DecisionFailed',
+    message: 'x',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
   const pool = { ...input.pool, status: { replicas: 0, conditions: [stalled] } };
   const { status } = containedPlan({ ...input, pool }).plan;
   expect(status!.conditions!.map(({ type }) => type)).not.toContain('Stalled');

@@ -7,8 +7,10 @@ const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));
 const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
 const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
 
-const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, staying = vms) => whyStay({ departure, pool, vms: staying, leaving: new Set(['web-1']) });
-const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) => whyNotMake({ generation, pool, vms, name: 'web-5', made: new Set(made) });
+const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, staying = vms) =>
+  whyStay({ departure, pool, vms: staying, leaving: new Set(['web-1']) });
+const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) =>
+  whyNotMake({ generation, pool, vms, name: 'web-5', made: new Set(made) });
 
 describe('a VM leaves', () => {
   const surplus: Departure = { because: 'surplus', generation: 1, others: ['web-2'] };
@@ -22,8 +24,20 @@ describe('a VM leaves', () => {
   test('as one too many, only if as many stay as are wanted, whatever else is on its way out', () => {
     expect(stays(surplus, aPool({ replicas: 3 }))).toMatch(/2 VMs of 3/);
     expect(stays({ ...surplus, others: [] }, aPool({ replicas: 3 }))).toBeNull();
-    expect(stays(surplus, aPool({ replicas: 2 }), vms.map((vm) => (vm.name === 'web-4' ? { ...vm, deleting: true } : vm)))).toMatch(/1 VMs of 2/);
-    expect(stays(surplus, aPool({ replicas: 2 }), vms.filter((vm) => vm.name !== 'web-1' && vm.name !== 'web-2'))).toBeNull();
+    expect(
+      stays(
+        surplus,
+        aPool({ replicas: 2 }),
+        vms.map((vm) => (vm.name === 'web-4' ? { ...vm, deleting: true } : vm)),
+      ),
+    ).toMatch(/1 VMs of 2/);
+    expect(
+      stays(
+        surplus,
+        aPool({ replicas: 2 }),
+        vms.filter((vm) => vm.name !== 'web-1' && vm.name !== 'web-2'),
+      ),
+    ).toBeNull();
   });
 
   test('with its pool, only if that takes its VMs with it', () => {

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
 import type { PoolStatus, ScaleInStrategy } from '../../../api/pool/pool.ts';
-import { planPool } from '../../../decisions/pool/plan.ts';
-import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { vmName } from '../../../decisions/pool/vm-names.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>
   planPool({
@@ -18,9 +18,11 @@ const plan = (input: Partial<PoolPlanInput>) =>
     ...input,
   });
 
-const stepOf = <K extends PoolStep['kind']>(steps: PoolStep[], kind: K) => steps.find((step) => step.kind === kind) as Extract<PoolStep, { kind: K }> | undefined;
+const stepOf = <K extends PoolStep['kind']>(steps: PoolStep[], kind: K) =>
+  steps.find((step) => step.kind === kind) as Extract<PoolStep, { kind: K }> | undefined;
 const created = (steps: PoolStep[]): number[] => stepOf(steps, 'create')?.numbers ?? [];
-const deleted = (steps: PoolStep[]): string[] => steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map((vm) => vm.name) : []));
+const deleted = (steps: PoolStep[]): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map((vm) => vm.name) : []));
 
 describe('scale-out', () => {
   test('fills gaps before it goes on counting', () => {
@@ -49,7 +51,9 @@ describe('scale-out', () => {
   });
 
   test('begins with the finalizer: without it the pool could go before its VMs', () => {
-    expect(plan({ pool: aPool({}, { finalizers: [] }) }).steps).toEqual([{ kind: 'hold', reason: expect.any(String) as string }]);
+    expect(plan({ pool: aPool({}, { finalizers: [] }) }).steps).toEqual([
+      { kind: 'hold', reason: expect.any(String) as string },
+    ]);
   });
 });
 
@@ -79,19 +83,32 @@ describe('scale-in', () => {
     expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'halt', vms: [{ name: 'web-1' }] }]);
     const stopping = aVm('web-1', { runStrategy: 'Halted', removing: true });
     expect(plan({ pool, vms: [stopping] }).steps).toEqual([]);
-    expect(plan({ pool, vms: [{ ...stopping, hasVmi: false }] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true }]);
+    expect(plan({ pool, vms: [{ ...stopping, hasVmi: false }] }).steps).toMatchObject([
+      { kind: 'delete', keepDisks: true },
+    ]);
   });
 
   test('a VM that somebody starts on its way out is halted again: nobody else would, and it would hold its place and its number', () => {
     const started = aVm('web-1', { runStrategy: 'Always', removing: true });
-    const halts = [{ kind: 'halt', vms: [{ name: 'web-1' }], reason: 'halt web-1, to keep their disks: they leave the pool, and were started' }];
-    for (const vm of [started, { ...started, hasVmi: false }]) expect(plan({ pool: aPool({ replicas: 0 }), vms: [vm] }).steps).toMatchObject(halts);
-    expect(plan({ pool: aPool({ replicas: 0 }), vms: [started], underWay: { creating: [], deleting: ['web-1'] } }).steps).toEqual([]);
+    const halts = [
+      {
+        kind: 'halt',
+        vms: [{ name: 'web-1' }],
+        reason: 'halt web-1, to keep their disks: they leave the pool, and were started',
+      },
+    ];
+    for (const vm of [started, { ...started, hasVmi: false }])
+      expect(plan({ pool: aPool({ replicas: 0 }), vms: [vm] }).steps).toMatchObject(halts);
+    expect(
+      plan({ pool: aPool({ replicas: 0 }), vms: [started], underWay: { creating: [], deleting: ['web-1'] } }).steps,
+    ).toEqual([]);
   });
 
   test('a VM that is on its way out is replaced, not spared, when the pool grows again', () => {
     const vms = [aVm('web-1', { runStrategy: 'Halted', removing: true, hasVmi: false })];
-    expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', vms: [{ name: 'web-1' }] }]);
+    expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
+      { kind: 'delete', vms: [{ name: 'web-1' }] },
+    ]);
   });
 });
 
@@ -106,14 +123,18 @@ describe('deletion of the pool', () => {
   });
 
   test('does not let the pool go while a VM of it may still come', () => {
-    expect(plan({ pool: aPool({}, { deletionTimestamp }), underWay: { creating: ['web-1'], deleting: [] } }).steps).toEqual([]);
+    expect(
+      plan({ pool: aPool({}, { deletionTimestamp }), underWay: { creating: ['web-1'], deleting: [] } }).steps,
+    ).toEqual([]);
   });
 
   test('with orphans, releases all and deletes none', () => {
     const pool = aPool({}, { deletionTimestamp, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
     expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'release', vms: [{ name: 'web-1' }] }]);
     const going = aVm('web-2', { deleting: true, keepsDisks: true });
-    expect(plan({ pool, vms: [going] }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
+    expect(plan({ pool, vms: [going] }).steps).toMatchObject([
+      { kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] },
+    ]);
   });
 
   test('keeps the disks of VMs that were leaving without them', () => {
@@ -128,8 +149,12 @@ describe('deletion of the pool', () => {
 
 test('a VM that is held for its disks while it goes is taken up again by whoever comes next', () => {
   const vms = [aVm('web-1'), aVm('web-2', { deleting: true, keepsDisks: true })];
-  expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([{ kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] }]);
-  expect(plan({ pool: aPool({ replicas: 1 }), vms, underWay: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
+  expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
+    { kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] },
+  ]);
+  expect(plan({ pool: aPool({ replicas: 1 }), vms, underWay: { creating: [], deleting: ['web-2'] } }).steps).toEqual(
+    [],
+  );
 });
 
 describe('status', () => {
@@ -137,25 +162,47 @@ describe('status', () => {
     const vms = [aVm('web-1')];
     const pool = aPool({ replicas: 1 });
     const { status } = plan({ pool, vms });
-    expect(status).toMatchObject({ replicas: 1, readyReplicas: 1, updatedReplicas: 1, labelSelector: 'drover.dev/pool=web', observedGeneration: 1 });
+    expect(status).toMatchObject({
+      replicas: 1,
+      readyReplicas: 1,
+      updatedReplicas: 1,
+      labelSelector: 'drover.dev/pool=web',
+      observedGeneration: 1,
+    });
     const reordered = { ...pool, status: Object.fromEntries(Object.entries(status!).toReversed()) as PoolStatus };
     expect(plan({ pool: reordered, vms }).status).toBeNull();
   });
 
   test('counts no VM as ready whose guest goes: it says so itself a moment later', () => {
     const vms = [aVm('web-1'), aVm('web-2')];
-    const planned = plan({ pool: aPool({ replicas: 2 }), vms, vmiOf: (vm) => aVmi(vm, { deleting: vm.name === 'web-1' }) });
+    const planned = plan({
+      pool: aPool({ replicas: 2 }),
+      vms,
+      vmiOf: (vm) => aVmi(vm, { deleting: vm.name === 'web-1' }),
+    });
     expect(planned.status).toMatchObject({ replicas: 2, readyReplicas: 1 });
     expect(planned.phase).toBe('Starting');
   });
 
   test('shows a failure to create until nothing is missing', () => {
     const failure = { reason: 'FailedCreate', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
-    const condition = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota', lastTransitionTime: failure.since };
+    const condition = {
+      type: 'ReplicaFailure',
+      status: 'True',
+      reason: 'FailedCreate',
+      message: 'exceeded quota',
+      lastTransitionTime: failure.since,
+    };
     expect(plan({ failure }).status?.conditions).toContainEqual(condition);
     const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], failure });
     expect(whole.failure).toBeNull();
-    expect(whole.status?.conditions?.map(({ type }) => type)).toEqual(['Available', 'Progressing', 'UpToDate', 'Paused', 'Degraded']);
+    expect(whole.status?.conditions?.map(({ type }) => type)).toEqual([
+      'Available',
+      'Progressing',
+      'UpToDate',
+      'Paused',
+      'Degraded',
+    ]);
   });
 });
 
@@ -173,14 +220,22 @@ describe('whatever the fleet', () => {
         { unmanaged: {} },
         { opportunistic: {} },
         { proactive: { statePreservation: 'Offline' } },
-        { proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'b' } } }], basePolicy: 'Newest' } } },
+        {
+          proactive: {
+            selectionPolicy: {
+              orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'b' } } }],
+              basePolicy: 'Newest',
+            },
+          },
+        },
       ),
     })
     .map(({ vms, replicas, burst, allowance, inFlight, held, strategy }): PoolPlanInput => ({
       ...quiet,
       pool: aPool({ replicas, scaleInStrategy: strategy }),
       vms,
-      isHeldByOther: (name) => held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
+      isHeldByOther: (name) =>
+        held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
       underWay: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
       burst,
       allowance,
@@ -206,7 +261,9 @@ describe('whatever the fleet', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { steps } = planPool(input);
-        const leaving = steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : []));
+        const leaving = steps.flatMap((step) =>
+          step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [],
+        );
         expect(new Set(leaving).size).toBe(leaving.length);
         const newly = leaving.filter((name) => !input.vms.find((vm) => vm.name === name)?.removing);
         const staying = input.vms.filter((vm) => !vm.deleting && !vm.removing).length + input.underWay.creating.length;

@@ -32,7 +32,9 @@ test('nothing is lost, and what was refused goes last, the last to be refused la
       const tried = refusedLast(all, nameOf, { names, isHeld: false, isGeneral });
       expect(tried.toSorted()).toEqual(all.toSorted());
       expect(tried.slice(all.length - names.length)).toEqual(names);
-      expect(refusedLast(all, nameOf, { names, isHeld: true, isGeneral })).toEqual(tried.slice(0, all.length - names.length));
+      expect(refusedLast(all, nameOf, { names, isHeld: true, isGeneral })).toEqual(
+        tried.slice(0, all.length - names.length),
+      );
     }),
   );
 });

@@ -1,20 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { vmName } from '../../../decisions/pool/vm-names.ts';
+import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
 import { aPool, aVm, aVmi, quiet, REVISION } from '../model/fleets.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
-import { vmName } from '../../../decisions/pool/vm-names.ts';
 
 const plan = (spec: Partial<PoolSpec>, input: Partial<PoolPlanInput>): PoolStep[] =>
   planPool({ pool: aPool(spec), vms: [], ...quiet, burst: 250, allowance: 250, ...input }).steps;
-const numbered = (count: number, fields: Parameters<typeof aVm>[1] = {}) => Array.from({ length: count }, (_, index) => aVm(vmName('web', index + 1), fields));
+const numbered = (count: number, fields: Parameters<typeof aVm>[1] = {}) =>
+  Array.from({ length: count }, (_, index) => aVm(vmName('web', index + 1), fields));
 const without = (vms: ReturnType<typeof numbered>, ...names: string[]) => vms.filter((vm) => !names.includes(vm.name));
 const created = (steps: PoolStep[]): number[] => steps.flatMap((step) => (step.kind === 'create' ? step.numbers : []));
-const deleted = (steps: PoolStep[]): string[] => steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [])).sort();
+const deleted = (steps: PoolStep[]): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [])).sort();
 
 const aBatch = (names: string[], act: UpdateAct = 'restart'): Batch => ({
   n: 1,
@@ -43,12 +45,22 @@ describe('a VM that is gone while a batch holds its name', () => {
     const replacing = [aBatch(['web-3', 'web-7'], 'replace')];
     expect(created(plan({ replicas: 10 }, { vms, batches: replacing }))).toEqual([]);
     expect(deleted(plan({ replicas: 9 }, { vms, batches: replacing }))).toEqual([]);
-    expect(created(plan({ replicas: 10 }, { vms, batches: replacing, isHeldByOther: (name) => name === 'web-3' }))).toEqual([11]);
+    expect(
+      created(plan({ replicas: 10 }, { vms, batches: replacing, isHeldByOther: (name) => name === 'web-3' })),
+    ).toEqual([11]);
   });
 
   test('is healed as any other once it is there again, though the batch is not over', () => {
     const again = aVm('web-3', { uid: 'another', ready: false, state: 'CrashLoopBackOff', startFailures: 9 });
-    const healing = (uid: string) => planPool({ ...quiet, pool: aPool({ replicas: 10, autohealing: {} }), vms: [...vms, { ...again, uid }], batches, burst: 250, allowance: 250 }).healing.begin;
+    const healing = (uid: string) =>
+      planPool({
+        ...quiet,
+        pool: aPool({ replicas: 10, autohealing: {} }),
+        vms: [...vms, { ...again, uid }],
+        batches,
+        burst: 250,
+        allowance: 250,
+      }).healing.begin;
     expect(healing('another')).toMatchObject([{ name: 'web-3' }]);
     expect(healing('uid-of-web-3')).toEqual([]);
   });
@@ -61,7 +73,9 @@ test('VMs that are still being made make none superfluous that are there: whoeve
 
 describe('scale-in in a rollout', () => {
   const down = ['web-4', 'web-8', 'web-9'];
-  const vms = numbered(10).map((vm, index) => (down.includes(vm.name) ? { ...vm, ready: false, state: 'Starting', createdAt: index } : { ...vm, createdAt: index }));
+  const vms = numbered(10).map((vm, index) =>
+    down.includes(vm.name) ? { ...vm, ready: false, state: 'Starting', createdAt: index } : { ...vm, createdAt: index },
+  );
   const batches = [aBatch(down)];
 
   test('takes the VMs that the rollout has brought down, and none that serve', () => {
@@ -70,9 +84,18 @@ describe('scale-in in a rollout', () => {
 
   test('leaves no more VMs down than maxUnavailable allows, whatever the order of the base policy', () => {
     const oldest = { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } as const;
-    expect(deleted(plan({ replicas: 8, maxUnavailable: 3, scaleInStrategy: oldest }, { vms, batches }))).toEqual(['web-1', 'web-2']);
-    expect(deleted(plan({ replicas: 8, maxUnavailable: 2, scaleInStrategy: oldest }, { vms, batches }))).toEqual(['web-1', 'web-4']);
-    expect(deleted(plan({ replicas: 8, maxUnavailable: 1, scaleInStrategy: oldest }, { vms, batches }))).toEqual(['web-4', 'web-8']);
+    expect(deleted(plan({ replicas: 8, maxUnavailable: 3, scaleInStrategy: oldest }, { vms, batches }))).toEqual([
+      'web-1',
+      'web-2',
+    ]);
+    expect(deleted(plan({ replicas: 8, maxUnavailable: 2, scaleInStrategy: oldest }, { vms, batches }))).toEqual([
+      'web-1',
+      'web-4',
+    ]);
+    expect(deleted(plan({ replicas: 8, maxUnavailable: 1, scaleInStrategy: oldest }, { vms, batches }))).toEqual([
+      'web-4',
+      'web-8',
+    ]);
   });
 
   test('does not wait for a batch when nothing is to stay', () => {
@@ -80,14 +103,20 @@ describe('scale-in in a rollout', () => {
   });
 
   test('takes what the policy names first, though a batch has it in hand', () => {
-    const spare = vms.map((vm) => (vm.name === 'web-4' ? { ...vm, ready: true, labels: { tier: 'spare' } } : { ...vm, ready: true }));
-    const labelled = { proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }] } } };
+    const spare = vms.map((vm) =>
+      vm.name === 'web-4' ? { ...vm, ready: true, labels: { tier: 'spare' } } : { ...vm, ready: true },
+    );
+    const labelled = {
+      proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }] } },
+    };
     expect(deleted(plan({ replicas: 9, scaleInStrategy: labelled }, { vms: spare, batches }))).toEqual(['web-4']);
   });
 });
 
 describe('the order of the labels that a policy names', () => {
-  const scaleInStrategy = { proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }] } } };
+  const scaleInStrategy = {
+    proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }] } },
+  };
   const vms = [
     aVm('web-1', { labels: { tier: 'spare' } }),
     aVm('web-2', { labels: { tier: 'spare' } }),
@@ -146,11 +175,15 @@ describe('of VMs that the policy sees as equals', () => {
 describe('opportunistic scale-in', () => {
   const stopped = aVm('web-1', { runStrategy: 'RerunOnFailure', hasVmi: false, ready: false, state: 'Stopped' });
   const ended = aVm('web-2', { runStrategy: 'Once', ready: false, state: 'Stopped' });
-  const vmiOf = (vm: typeof ended) => (vm.hasVmi ? aVmi(vm, vm.name === 'web-2' ? { phase: 'Succeeded' } : {}) : undefined);
+  const vmiOf = (vm: typeof ended) =>
+    vm.hasVmi ? aVmi(vm, vm.name === 'web-2' ? { phase: 'Succeeded' } : {}) : undefined;
 
   test('takes VMs that their guests or owners have stopped, whatever their run strategy', () => {
     const vms = [stopped, ended, aVm('web-3', { runStrategy: 'Once' }), aVm('web-4')];
-    expect(deleted(plan({ replicas: 0, scaleInStrategy: { opportunistic: {} } }, { vms, vmiOf }))).toEqual(['web-1', 'web-2']);
+    expect(deleted(plan({ replicas: 0, scaleInStrategy: { opportunistic: {} } }, { vms, vmiOf }))).toEqual([
+      'web-1',
+      'web-2',
+    ]);
   });
 
   test('with disks kept, halts first what KubeVirt could start again', () => {
@@ -169,8 +202,18 @@ describe('a VM with a name that the pool would not give', () => {
 
   test('counts as one of its VMs, and is told as the reason why it stays at its revision', () => {
     expect(plan({ replicas: 2 }, { vms: [adopted, aVm('web-1')] })).toEqual([]);
-    const goal = { revision: 'new', template: aPool().spec.template, templateOf: () => aPool().spec.template, strategy: 'Stage', clusterStrategy: 'Stage', limit: 'Restart' } as const;
-    expect(updateNeed(adopted, () => aVmi(adopted), goal)).toEqual({ need: 'left', why: 'its name is none that the pool gives' });
+    const goal = {
+      revision: 'new',
+      template: aPool().spec.template,
+      templateOf: () => aPool().spec.template,
+      strategy: 'Stage',
+      clusterStrategy: 'Stage',
+      limit: 'Restart',
+    } as const;
+    expect(updateNeed(adopted, () => aVmi(adopted), goal)).toEqual({
+      need: 'left',
+      why: 'its name is none that the pool gives',
+    });
   });
 });
 
@@ -180,18 +223,25 @@ describe('a VM that is refused', () => {
   test('lets all others be made first, and keeps its number', () => {
     expect(created(plan({ replicas: 5 }, { refused }))).toEqual([1, 4, 5, 3, 2]);
     expect(created(plan({ replicas: 5 }, { refused, allowance: 1 }))).toEqual([1]);
-    expect(created(plan({ replicas: 5 }, { refused, vms: without(numbered(5), 'web-2', 'web-3'), allowance: 1 }))).toEqual([3]);
+    expect(
+      created(plan({ replicas: 5 }, { refused, vms: without(numbered(5), 'web-2', 'web-3'), allowance: 1 })),
+    ).toEqual([3]);
   });
 
   test('is not tried before its time, when others are', () => {
     expect(created(plan({ replicas: 5 }, { refused: { ...refused, isHeld: true } }))).toEqual([1, 4, 5]);
-    expect(plan({ replicas: 5 }, { refused: { ...refused, isHeld: true }, vms: without(numbered(5), 'web-3') })).toEqual([]);
+    expect(
+      plan({ replicas: 5 }, { refused: { ...refused, isHeld: true }, vms: without(numbered(5), 'web-3') }),
+    ).toEqual([]);
   });
 
   test('lets all others leave first', () => {
     const pool = aPool({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(deleted(plan({}, { pool, vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
-    expect(deleted(plan({}, { pool, vms: numbered(4), refused: { ...refused, isHeld: true } }))).toEqual(['web-1', 'web-4']);
+    expect(deleted(plan({}, { pool, vms: numbered(4), refused: { ...refused, isHeld: true } }))).toEqual([
+      'web-1',
+      'web-4',
+    ]);
     expect(deleted(plan({ replicas: 0 }, { vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
   });
 });

@@ -5,7 +5,8 @@ import { matchesLabels } from '../../../decisions/lib/label-selector.ts';
 import { scaleInOrder } from '../../../decisions/pool/selection-order.ts';
 import { anyFleet, aVm } from '../model/fleets.ts';
 
-const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] => scaleInOrder(vms, policy === undefined ? {} : { policy }).map((vm) => vm.name);
+const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] =>
+  scaleInOrder(vms, policy === undefined ? {} : { policy }).map((vm) => vm.name);
 
 describe('the order of scale-in', () => {
   const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' };
@@ -38,9 +39,12 @@ describe('the order of scale-in', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 }), ([one = '', two = '', three = '']) => {
         const canary = aVm('web-1', { uid: one, revision: 'new' });
-        const [first, second, ...last] = scaleInOrder([canary, aVm('web-2', { uid: two }), aVm('web-3', { uid: three })], {
-          isOutdated: (vm) => vm.revision !== 'new',
-        });
+        const [first, second, ...last] = scaleInOrder(
+          [canary, aVm('web-2', { uid: two }), aVm('web-3', { uid: three })],
+          {
+            isOutdated: (vm) => vm.revision !== 'new',
+          },
+        );
         expect(last).toEqual([canary]);
         expect([first, second]).not.toContain(canary);
       }),

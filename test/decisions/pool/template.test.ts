@@ -1,20 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import type { NameGeneration, VmTemplate } from '../../../api/pool/pool.ts';
 import { sidesOf, templateDiff } from '../../../clients/rollout/revisions/diff.ts';
-import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
 import { poolTemplate, specOf } from '../../../decisions/pool/template.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
 import { poolWith } from '../../clients/rollout/pools.ts';
 import { aPool } from '../model/fleets.ts';
 import { old, OLD, OLD_TEMPLATE, plan, taken } from '../model/rollout-pools.ts';
 
 const seeded: VmTemplate = {
-  spec: { runStrategy: 'Always', template: { spec: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'ci' } } }] } } },
+  spec: {
+    runStrategy: 'Always',
+    template: { spec: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'ci' } } }] } },
+  },
 };
 const SECRETS: NameGeneration = { appendPostfixToSecretReferences: true };
 const CONFIG_MAPS: NameGeneration = { appendPostfixToConfigMapReferences: true };
-const revision = (nameGeneration: NameGeneration): string => revisionOf(poolTemplate({ template: seeded, nameGeneration }));
+const revision = (nameGeneration: NameGeneration): string =>
+  revisionOf(poolTemplate({ template: seeded, nameGeneration }));
 
 describe('a change of nameGeneration', () => {
   test('is another revision, if the template has such references; a reversal finds the one before again', () => {
@@ -25,33 +29,60 @@ describe('a change of nameGeneration', () => {
   });
 
   test('restarts the guest, which reads a Secret only as it starts', () => {
-    expect(effortBetween(seeded, poolTemplate({ template: seeded, nameGeneration: SECRETS }), 'LiveUpdate')).toBe('Restart');
+    expect(effortBetween(seeded, poolTemplate({ template: seeded, nameGeneration: SECRETS }), 'LiveUpdate')).toBe(
+      'Restart',
+    );
   });
 
   test('is rolled out', () => {
     const vms = [old(1, { revision: revisionOf(seeded) })];
-    const rolled = plan({ vms, kept: [seeded], spec: { template: seeded, nameGeneration: SECRETS }, status: { currentRevision: revisionOf(seeded) }, state: null });
+    const rolled = plan({
+      vms,
+      kept: [seeded],
+      spec: { template: seeded, nameGeneration: SECRETS },
+      status: { currentRevision: revisionOf(seeded) },
+      state: null,
+    });
     expect(taken(rolled)).toEqual(['web-1']);
     expect(rolled).toMatchObject({ goal: revision(SECRETS), update: { batch: { vms: [{ act: 'restart' }] } } });
-    expect(plan({ vms: [old(1)], spec: { template: OLD_TEMPLATE, nameGeneration: SECRETS }, state: null })).toMatchObject({ goal: OLD, update: null });
+    expect(
+      plan({ vms: [old(1)], spec: { template: OLD_TEMPLATE, nameGeneration: SECRETS }, state: null }),
+    ).toMatchObject({ goal: OLD, update: null });
   });
 
   test('reaches no VM that is made of an earlier revision', () => {
-    const nameOf = (template: VmTemplate): unknown => JSON.stringify(vmFromTemplate(aPool({ nameGeneration: SECRETS }), template, 4).spec).match(/"secretRef":\{"name":"(.*?)"/)?.[1];
+    const nameOf = (template: VmTemplate): unknown =>
+      JSON.stringify(vmFromTemplate(aPool({ nameGeneration: SECRETS }), template, 4).spec).match(
+        /"secretRef":\{"name":"(.*?)"/,
+      )?.[1];
     expect(nameOf(seeded)).toBe('ci');
     expect(nameOf(poolTemplate({ template: seeded, nameGeneration: SECRETS }))).toBe('ci-4');
   });
 
   test('is shown by a diff', () => {
     const template = poolTemplate({ template: seeded, nameGeneration: SECRETS });
-    const kept = { number: 1, hash: revisionOf(seeded), template: seeded, createdAt: '2026-01-01T00:00:00Z', askedBy: null, changeCause: null };
-    const [from, to] = sidesOf(poolWith({ spec: { template: seeded, nameGeneration: SECRETS }, status: { currentRevision: kept.hash } }), [kept], {});
+    const kept = {
+      number: 1,
+      hash: revisionOf(seeded),
+      template: seeded,
+      createdAt: '2026-01-01T00:00:00Z',
+      askedBy: null,
+      changeCause: null,
+    };
+    const [from, to] = sidesOf(
+      poolWith({ spec: { template: seeded, nameGeneration: SECRETS }, status: { currentRevision: kept.hash } }),
+      [kept],
+      {},
+    );
     expect(to.template).toEqual(template);
     expect(templateDiff(from, to).join('\n')).toContain('appendPostfixToSecretReferences: true');
   });
 
   test('is taken back by an undo, and what says nothing to the template stays', () => {
     expect(specOf(seeded, { ...SECRETS, ...CONFIG_MAPS })).toEqual({ template: seeded, nameGeneration: CONFIG_MAPS });
-    expect(specOf(poolTemplate({ template: seeded, nameGeneration: SECRETS }))).toEqual({ template: seeded, nameGeneration: SECRETS });
+    expect(specOf(poolTemplate({ template: seeded, nameGeneration: SECRETS }))).toEqual({
+      template: seeded,
+      nameGeneration: SECRETS,
+    });
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aPool } from '../model/fleets.ts';
 
 const volumes = [
@@ -40,7 +40,10 @@ describe('postfixes', () => {
     expect(namedLike({ appendPostfixToSecretReferences: true }).slice(4)).toEqual([
       { name: 'key', secret: { secretName: 'key-7' } },
       { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user-7' }, networkDataSecretRef: { name: 'net-7' } } },
-      { name: 'drive', cloudInitConfigDrive: { secretRef: { name: 'user-7' }, networkDataSecretRef: { name: 'net-7' } } },
+      {
+        name: 'drive',
+        cloudInitConfigDrive: { secretRef: { name: 'user-7' }, networkDataSecretRef: { name: 'net-7' } },
+      },
       { name: 'settings', configMap: { name: 'settings' } },
       { name: 'answers', sysprep: { secret: { name: 'answers-7' } } },
       { name: 'more-answers', sysprep: { configMap: { name: 'answers' } } },
@@ -58,17 +61,29 @@ describe('postfixes', () => {
   });
 });
 
-test('labels and annotations: the template\'s own on the VM, its VMI template\'s on the VMI', () => {
+test("labels and annotations: the template's own on the VM, its VMI template's on the VMI", () => {
   const template = { metadata: { labels: { app: 'web' }, annotations: { note: 'x' } }, spec };
   const vm = vmFromTemplate(aPool(), template, 1);
   const ours = { 'drover.dev/pool': 'web', 'drover.dev/revision': revisionOf(template) };
-  expect(vm.metadata).toMatchObject({ name: 'web-1', namespace: 'shop', labels: { app: 'web', ...ours }, annotations: { note: 'x' } });
+  expect(vm.metadata).toMatchObject({
+    name: 'web-1',
+    namespace: 'shop',
+    labels: { app: 'web', ...ours },
+    annotations: { note: 'x' },
+  });
   expect((vm.spec as typeof spec).template.metadata).toEqual({ labels: { tier: 'front', ...ours } });
 });
 
 test('the pool is the controller, by its UID', () => {
   expect(vmFromTemplate(aPool(), { spec }, 1).metadata.ownerReferences).toEqual([
-    { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true, blockOwnerDeletion: true },
+    {
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      name: 'web',
+      uid: 'pool-uid',
+      controller: true,
+      blockOwnerDeletion: true,
+    },
   ]);
 });
 
@@ -84,7 +99,9 @@ describe('revision', () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (fields) => {
         const reversed = Object.fromEntries(Object.entries(fields).toReversed());
         expect(revisionOf({ spec: { template: reversed } })).toBe(revisionOf({ spec: { template: fields } }));
-        expect(revisionOf({ spec: { template: { ...fields, [`${Object.keys(fields)[0]}+`]: 1 } } })).not.toBe(revisionOf({ spec: { template: fields } }));
+        expect(revisionOf({ spec: { template: { ...fields, [`${Object.keys(fields)[0]}+`]: 1 } } })).not.toBe(
+          revisionOf({ spec: { template: fields } }),
+        );
       }),
     );
   });

@@ -1,13 +1,31 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isDown, isStaying, maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/availability.ts';
-import { keyOf, RestartBudget, type Chosen, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
-import { MOST_IN_HAND, planRestarts, restartNeed, type HeldRestart, type RestartPlanInput, type Verdict } from '../../../decisions/restarts/plan.ts';
+import {
+  isDown,
+  isStaying,
+  maxUnavailableOf,
+  unavailability,
+} from '../../../decisions/disruption-budget/availability.ts';
+import {
+  keyOf,
+  RestartBudget,
+  type Chosen,
+  type OwningPool,
+  type RestartPicture,
+} from '../../../decisions/disruption-budget/restart-budget.ts';
+import {
+  MOST_IN_HAND,
+  planRestarts,
+  restartNeed,
+  type HeldRestart,
+  type RestartPlanInput,
+  type Verdict,
+} from '../../../decisions/restarts/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const NOBODYS = { owner: null };
 const DEADLINE_MS = 600_000;
@@ -16,7 +34,10 @@ const DEADLINE_MS = 600_000;
 function settledPool(spec: Partial<StoredPool['spec']> = {}, reason = 'Complete'): StoredPool {
   const pool = aPool(spec);
   const conditions = [{ type: 'Progressing', status: 'False' as const, reason }];
-  return { ...pool, status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions } };
+  return {
+    ...pool,
+    status: { replicas: pool.spec.replicas, updateRevision: revisionOf(pool.spec.template), conditions },
+  };
 }
 
 interface Scene {
@@ -41,14 +62,25 @@ function pictureOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(
 /** A pool of the VM's own, which has no place left. */
 function aFullPool(vm: VmView): OwningPool {
   const { metadata, ...pool } = settledPool({ replicas: 1, maxUnavailable: 0 });
-  return { pool: { ...pool, metadata: { ...metadata, name: vm.name, uid: vm.name } }, vms: () => [vm], claimed: () => ['another'] };
+  return {
+    pool: { ...pool, metadata: { ...metadata, name: vm.name, uid: vm.name } },
+    vms: () => [vm],
+    claimed: () => ['another'],
+  };
 }
 
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
 
 function plan(scene: Scene, input: Partial<RestartPlanInput> = {}) {
   const picture = pictureOf(scene);
-  const rest = { inHand: [], failed: new Set<string>(), maxUnavailable: 1, deadlineMs: DEADLINE_MS, takes: true, now: 1_000_000 };
+  const rest = {
+    inHand: [],
+    failed: new Set<string>(),
+    maxUnavailable: 1,
+    deadlineMs: DEADLINE_MS,
+    takes: true,
+    now: 1_000_000,
+  };
   return planRestarts({ chosen: chosenOf(scene.vms), picture, ...rest, ...input });
 }
 
@@ -105,12 +137,17 @@ describe('what is taken', () => {
     const owned = named(6, {});
     const pool = settledPool({ replicas: 6, maxUnavailable: 2 });
     const chosen = chosenOf(owned.slice(0, 4));
-    expect(plan({ vms: owned, pool }, { chosen, maxUnavailable: 4 })).toMatchObject({ take: [{}, {}], full: ['2 of pool shop/web at a time'] });
+    expect(plan({ vms: owned, pool }, { chosen, maxUnavailable: 4 })).toMatchObject({
+      take: [{}, {}],
+      full: ['2 of pool shop/web at a time'],
+    });
     const vms = owned.map((vm, index) => (index === 5 ? { ...vm, ready: false } : vm));
     expect(plan({ vms, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
     const asked = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true } : vm));
     expect(plan({ vms: asked, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
-    const haltedSince = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm));
+    const haltedSince = owned.map((vm, index) =>
+      index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm,
+    );
     expect(plan({ vms: haltedSince, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(2);
     // One that is missing counts too.
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
@@ -131,13 +168,18 @@ describe('what is taken', () => {
 
   test('none of a pool whose template nobody has looked at yet, and those of one that waits', () => {
     const pool = settledPool({ replicas: 2 });
-    expect(plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).take).toEqual([]);
+    expect(
+      plan({ vms: named(2, {}), pool: { ...pool, status: { ...pool.status!, updateRevision: 'another' } } }).take,
+    ).toEqual([]);
     expect(plan({ vms: named(2, {}), pool: settledPool({ replicas: 2 }, 'WaitingForApproval') }).take.length).toBe(1);
   });
 
   test('not what has failed', () => {
     const vms = named(2);
-    expect(plan({ vms }, { failed: new Set(['shop/vm-1']), maxUnavailable: 2 })).toMatchObject({ take: [{ vm: 'shop/vm-2' }], open: 1 });
+    expect(plan({ vms }, { failed: new Set(['shop/vm-1']), maxUnavailable: 2 })).toMatchObject({
+      take: [{ vm: 'shop/vm-2' }],
+      open: 1,
+    });
   });
 });
 
@@ -162,17 +204,26 @@ describe('what one VM needs', () => {
   ])('%s', (_words, changed, guest, need) => {
     expect(restartNeed(vmi.uid, { ...vm, ...changed }, { ...vmi, ...guest }, undefined)).toMatchObject(need);
   });
-  test('nothing, where it is not there', () => expect(restartNeed('guest', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
+  test('nothing, where it is not there', () =>
+    expect(restartNeed('guest', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
 });
 
 describe('what becomes of a VM in hand', () => {
   const vm = aVm('vm-1', NOBODYS);
-  const settled = (changed: Partial<VmView> | null, guest: Partial<VmiView> | null, fields: Partial<HeldRestart> = {}) => {
+  const settled = (
+    changed: Partial<VmView> | null,
+    guest: Partial<VmiView> | null,
+    fields: Partial<HeldRestart> = {},
+  ) => {
     const now = { ...vm, ...changed };
-    const scene = { vms: changed === null ? [] : [now], vmis: guest === null ? [] : [aVmi(now, { uid: 'the next', ...guest })] };
+    const scene = {
+      vms: changed === null ? [] : [now],
+      vmis: guest === null ? [] : [aVmi(now, { uid: 'the next', ...guest })],
+    };
     return plan(scene, { chosen: chosenOf([vm]), inHand: [held(vm, fields)] }).settled;
   };
-  test('restarted, once another guest is ready', () => expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
+  test('restarted, once another guest is ready', () =>
+    expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
   test('waited for until then', () => {
     expect(settled({}, { ready: false })).toEqual([]);
     expect(settled({ ready: false }, {})).toEqual([]);
@@ -184,15 +235,21 @@ describe('what becomes of a VM in hand', () => {
     expect(settled(null, null)).toMatchObject([{ end: 'Gone', why: 'it was deleted' }]);
     expect(settled({ deleting: true }, {})).toMatchObject([{ end: 'Gone' }]);
     expect(settled({ uid: 'another' }, {})).toMatchObject([{ end: 'Gone' }]);
-    expect(settled({ runStrategy: 'Halted', hasVmi: false }, null)).toMatchObject([{ end: 'Gone', why: 'it was stopped' }]);
-    expect(settled({ runStrategy: 'Once' }, { phase: 'Succeeded' })).toMatchObject([{ end: 'Gone', why: 'it was stopped' }]);
+    expect(settled({ runStrategy: 'Halted', hasVmi: false }, null)).toMatchObject([
+      { end: 'Gone', why: 'it was stopped' },
+    ]);
+    expect(settled({ runStrategy: 'Once' }, { phase: 'Succeeded' })).toMatchObject([
+      { end: 'Gone', why: 'it was stopped' },
+    ]);
   });
   test('failed, once its deadline has passed, and why', () => {
     const takenAt = 1_000_000 - DEADLINE_MS;
     expect(settled({ ready: false }, { ready: false, trouble: 'no node takes it' }, { takenAt })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
     ]);
-    expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([{ why: 'not ready in time: it waited for its restart' }]);
+    expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([
+      { why: 'not ready in time: it waited for its restart' },
+    ]);
     expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
   });
   test('one that has just failed is not taken again, though its guest is still the one that was chosen', () => {
@@ -202,17 +259,29 @@ describe('what becomes of a VM in hand', () => {
   test('more may be asked of its guest than to be ready', () => {
     const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
     const end = (is: Verdict, takenAt = 1_000_000) =>
-      plan(back, { chosen: chosenOf([vm]), inHand: [held(vm, { takenAt })], verify: (_vm, guest) => (guest.uid === 'the next' ? is : { is: 'well' }) }).settled;
+      plan(back, {
+        chosen: chosenOf([vm]),
+        inHand: [held(vm, { takenAt })],
+        verify: (_vm, guest) => (guest.uid === 'the next' ? is : { is: 'well' }),
+      }).settled;
     expect(end({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
-    expect(end({ is: 'wrong', why: 'it is another' })).toEqual([{ vm: 'shop/vm-1', end: 'Failed', why: 'it is another' }]);
+    expect(end({ is: 'wrong', why: 'it is another' })).toEqual([
+      { vm: 'shop/vm-1', end: 'Failed', why: 'it is another' },
+    ]);
     expect(end({ is: 'unknown', waitsFor: 'its type' })).toEqual([]);
-    expect(end({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([{ end: 'Failed', why: 'not ready in time: it waited for its type' }]);
+    expect(end({ is: 'unknown', waitsFor: 'its type' }, 0)).toMatchObject([
+      { end: 'Failed', why: 'not ready in time: it waited for its type' },
+    ]);
   });
 });
 
 test('what counts may be more than what is to be restarted, or less', () => {
   const vms = named(3);
-  const [down, ...well] = vms.map((vm, index) => (index === 0 ? { ...vm, ready: false } : vm)) as [VmView, VmView, VmView];
+  const [down, ...well] = vms.map((vm, index) => (index === 0 ? { ...vm, ready: false } : vm)) as [
+    VmView,
+    VmView,
+    VmView,
+  ];
   const scene = { vms: [down, ...well] };
   expect(plan(scene, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
   expect(plan(scene, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
@@ -240,7 +309,11 @@ class Model {
   get picture(): RestartPicture {
     const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
     const owner: OwningPool = { pool: this.pool, vms: () => owned };
-    return { vmOf: (key) => this.vms.get(key), vmiOf: (vm) => this.guests.get(keyOf(vm)), poolOf: (vm) => (vm.owner === null ? undefined : owner) };
+    return {
+      vmOf: (key) => this.vms.get(key),
+      vmiOf: (vm) => this.guests.get(keyOf(vm)),
+      poolOf: (vm) => (vm.owner === null ? undefined : owner),
+    };
   }
 
   isDown(key: string): boolean {
@@ -288,7 +361,16 @@ class Run {
   turn(between: (key: string) => void = () => {}): void {
     const { now, picture } = this.#model;
     const { chosen, inHand, failed, most: maxUnavailable } = this;
-    const found = planRestarts({ chosen, picture, inHand, failed, maxUnavailable, deadlineMs: DEADLINE_MS, takes: true, now });
+    const found = planRestarts({
+      chosen,
+      picture,
+      inHand,
+      failed,
+      maxUnavailable,
+      deadlineMs: DEADLINE_MS,
+      takes: true,
+      now,
+    });
     for (const { vm, end } of found.settled) {
       this.inHand = this.inHand.filter((one) => one.vm !== vm);
       if (end === 'Failed') failed.add(vm);
@@ -315,7 +397,11 @@ class Run {
     const need = restartNeed(chosen.get(key)!, vm, guests.get(key), picture.poolOf(vm));
     if (need.need === 'nothing') return true;
     const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
-    if (need.need !== 'restart' || new RestartBudget({ counted: chosen.keys(), picture, inHand, maxUnavailable }).whyNot(vm) !== null) return false;
+    if (
+      need.need !== 'restart' ||
+      new RestartBudget({ counted: chosen.keys(), picture, inHand, maxUnavailable }).whyNot(vm) !== null
+    )
+      return false;
     const costs = !model.isDown(key);
     model.restart(key);
     if (costs) this.#expectWithinBudget(vm);
@@ -327,7 +413,9 @@ class Run {
     expect([...this.chosen.keys()].filter((key) => this.#model.isDown(key)).length).toBeLessThanOrEqual(this.most);
     if (owner === null) return;
     const vms = [...this.#model.vms.values()].filter((vm) => vm.owner !== null && isStaying(vm));
-    expect(unavailability({ pool, vms, vmiOf: picture.vmiOf, inHand: [] }).count).toBeLessThanOrEqual(maxUnavailableOf(pool));
+    expect(unavailability({ pool, vms, vmiOf: picture.vmiOf, inHand: [] }).count).toBeLessThanOrEqual(
+      maxUnavailableOf(pool),
+    );
   }
 }
 
@@ -335,7 +423,21 @@ const DOWN = [{ ready: false }, { ready: false }] as const;
 
 /** Something that happens to the n-th VM, or a turn of one of the runs. */
 const anyEvent = fc.record({
-  what: fc.constantFrom('first', 'first', 'second', 'second', 'up', 'up', 'up', 'crash', 'wish', 'pause', 'unpause', 'halt', 'time'),
+  what: fc.constantFrom(
+    'first',
+    'first',
+    'second',
+    'second',
+    'up',
+    'up',
+    'up',
+    'crash',
+    'wish',
+    'pause',
+    'unpause',
+    'halt',
+    'time',
+  ),
   at: fc.nat(29),
 });
 const anyScene = fc.record({
@@ -352,7 +454,10 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
     fc.property(anyScene, ({ count, inPool, poolMost, most, split, events }) => {
       const model = new Model(count, Math.min(inPool, count), poolMost);
       const keys = [...model.vms.keys()];
-      const runs = [new Run(model, keys.slice(0, split[0]), most[0]), new Run(model, keys.slice(split[1] % count), most[1])];
+      const runs = [
+        new Run(model, keys.slice(0, split[0]), most[0]),
+        new Run(model, keys.slice(split[1] % count), most[1]),
+      ];
       const happen = (what: string, at: number): void => {
         const key = keys[at % count]!;
         // Now and then another VM goes down between what is planned and what is done.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { inShort } from '../../../decisions/runs/skipped.ts';
 import { MOST_IN_HAND } from '../../../decisions/restarts/plan.ts';
 import { bytesOfNames, MOST_BYTES, noteFailure, type FailedRestart } from '../../../decisions/restarts/size.ts';
+import { inShort } from '../../../decisions/runs/skipped.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 
 /** Temporal's default for one payload. */
@@ -14,7 +14,9 @@ interface Names {
 }
 
 const namesOf = ({ length, of }: Names): string[] => Array.from({ length: of }, (_, n) => `${n}`.padStart(length, 'n'));
-const guestsOf = (namespace: string, names: string[]) => ({ [namespace]: Object.fromEntries(names.map((name) => [name, UID])) });
+const guestsOf = (namespace: string, names: string[]) => ({
+  [namespace]: Object.fromEntries(names.map((name) => [name, UID])),
+});
 
 /** As many VMs with names of this length as one restart may have. */
 function most(namespace: string, length: number): string[] {
@@ -26,27 +28,59 @@ function most(namespace: string, length: number): string[] {
 function worstInput(namespace: string, names: string[]): RestartVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
-  const inHand = keys.splice(0, MOST_IN_HAND).map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
-  const groups = Array.from({ length: 50 }, (_, n) => ({ why: `${n}${long}`, isWish: false, count: 50, vms: keys.splice(0, 50) }));
+  const inHand = keys
+    .splice(0, MOST_IN_HAND)
+    .map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
+  const groups = Array.from({ length: 50 }, (_, n) => ({
+    why: `${n}${long}`,
+    isWish: false,
+    count: 50,
+    vms: keys.splice(0, 50),
+  }));
   const failed: FailedRestart[] = [];
   for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: false });
   const full = Array.from({ length: 41 }, () => `100 of pool ${'n'.repeat(63)}/${'n'.repeat(253)} at a time`);
   const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), why: 'é'.repeat(1_024) };
-  const rest = { told: '0123456789abcdef', quietSince: 1_700_000_000_000, notBefore: 0, deferrals: 0, seen: { vms: '9'.repeat(20) } };
-  const carried = { inHand, restarted: [], failed, open: names.length, passedOver: inShort(groups), full, paused: said, aborted: said, ...rest };
-  const asked = { maxUnavailable: 500, maxFailures: 0, deadlineMs: 600_000, askedBy: 'system:admin', reason: 'é'.repeat(10_000) };
+  const rest = {
+    told: '0123456789abcdef',
+    quietSince: 1_700_000_000_000,
+    notBefore: 0,
+    deferrals: 0,
+    seen: { vms: '9'.repeat(20) },
+  };
+  const carried = {
+    inHand,
+    restarted: [],
+    failed,
+    open: names.length,
+    passedOver: inShort(groups),
+    full,
+    paused: said,
+    aborted: said,
+    ...rest,
+  };
+  const asked = {
+    maxUnavailable: 500,
+    maxFailures: 0,
+    deadlineMs: 600_000,
+    askedBy: 'system:admin',
+    reason: 'é'.repeat(10_000),
+  };
   return { chosen: guestsOf(namespace, names), ...asked, carried };
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 describe('what a restart hands to its next run', () => {
-  test.each([20, 63, 253])('is what Temporal takes, of as many VMs as it may have with names of %i letters', (length) => {
-    const namespace = 'n'.repeat(Math.min(length, 63));
-    const names = most(namespace, length);
-    expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MOST_OF_TEMPORAL);
-    expect(names.length).toBeGreaterThan(2_500);
-  });
+  test.each([20, 63, 253])(
+    'is what Temporal takes, of as many VMs as it may have with names of %i letters',
+    (length) => {
+      const namespace = 'n'.repeat(Math.min(length, 63));
+      const names = most(namespace, length);
+      expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MOST_OF_TEMPORAL);
+      expect(names.length).toBeGreaterThan(2_500);
+    },
+  );
 
   test('10,000 VMs with names of 30 letters are not too much', () => {
     expect(bytesOfNames(guestsOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MOST_BYTES);
@@ -55,7 +89,8 @@ describe('what a restart hands to its next run', () => {
 
 test('of many failures the last keep their reasons, cut where they are long', () => {
   const failed: FailedRestart[] = [];
-  for (let n = 0; n < 250; n++) noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });
+  for (let n = 0; n < 250; n++)
+    noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });
   expect(failed.map(({ why }) => why.length)).toEqual([...Array<number>(150).fill(0), ...Array<number>(100).fill(300)]);
   expect(failed.at(-1)!.why).toMatch(/^249 x/);
 });

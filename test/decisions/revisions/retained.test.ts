@@ -2,7 +2,12 @@ import { expect, test } from 'vitest';
 import { revisionsToPrune, type KeptRevision } from '../../../decisions/revisions/retained.ts';
 import { aPool } from '../model/fleets.ts';
 
-const revision = (number: number): KeptRevision => ({ name: `web-r${number}`, revision: `r${number}`, number, template: null });
+const revision = (number: number): KeptRevision => ({
+  name: `web-r${number}`,
+  revision: `r${number}`,
+  number,
+  template: null,
+});
 const six = [3, 1, 6, 2, 5, 4].map(revision);
 
 test('the newest that nothing uses are kept, up to the limit, and what is in use besides', () => {
@@ -11,7 +16,13 @@ test('the newest that nothing uses are kept, up to the limit, and what is in use
 });
 
 test('with a limit of 0 only what is in use stays', () => {
-  expect(revisionsToPrune(aPool({ revisionHistoryLimit: 0 }), six, new Set(['r1']))).toEqual(['web-r6', 'web-r5', 'web-r4', 'web-r3', 'web-r2']);
+  expect(revisionsToPrune(aPool({ revisionHistoryLimit: 0 }), six, new Set(['r1']))).toEqual([
+    'web-r6',
+    'web-r5',
+    'web-r4',
+    'web-r3',
+    'web-r2',
+  ]);
 });
 
 test('ten are kept where the pool says nothing', () => {

@@ -1,7 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aBatch, at, DOWN, fresh, held, NOW, old, plan, rolling, waits, type RolloutFields } from '../model/rollout-pools.ts';
+import {
+  aBatch,
+  at,
+  DOWN,
+  fresh,
+  held,
+  NOW,
+  old,
+  plan,
+  rolling,
+  waits,
+  type RolloutFields,
+} from '../model/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const startedAt = at(NOW - 60 * MINUTE);

@@ -2,7 +2,20 @@ import { describe, expect, test } from 'vitest';
 import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
-import { aStep, at, DOWN, failure, fresh, NEW, NOW, OLD, old, rolling, rolloutInput, type RolloutFields } from '../model/rollout-pools.ts';
+import {
+  aStep,
+  at,
+  DOWN,
+  failure,
+  fresh,
+  NEW,
+  NOW,
+  OLD,
+  old,
+  rolling,
+  rolloutInput,
+  type RolloutFields,
+} from '../model/rollout-pools.ts';
 
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);
@@ -13,7 +26,8 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
 const steps = [aStep(1)];
 const timed = [aStep(1, { wait: '30m' })];
 const windows = [{ cron: '0 22 * * *', duration: '2h' }];
-const stopped = (kind: NonNullable<RolloutStatus['halted']>['kind'], why = 'too many'): RolloutStatus => rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), why } });
+const stopped = (kind: NonNullable<RolloutStatus['halted']>['kind'], why = 'too many'): RolloutStatus =>
+  rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), why } });
 /** VMs of which one was down before the rollout, which began ten minutes ago but so many milliseconds. */
 const stuck = (short: number, fields: Partial<RolloutStatus> = {}): RolloutFields => ({
   vms: [fresh(1, { ...DOWN, notReadySince: NOW - 900_000 }), old(2)],
@@ -24,37 +38,107 @@ const canary = [fresh(1), old(2), old(3)];
 describe('Progressing', () => {
   test.each<[RolloutFields, Condition['status'], string, string]>([
     [{ vms: [fresh(1), fresh(2)] }, 'False', 'Complete', `all VMs are of revision ${NEW}`],
-    [{ vms: [fresh(1), old(2, { optedOut: true })] }, 'False', 'Complete', `revision ${NEW} is rolled out; web-2: its owner asked that nothing disrupts it`],
     [
-      { vms: [fresh(1), fresh(2)], vmis: { 'web-1': { revision: OLD }, 'web-2': { revision: OLD } }, spec: { updateStrategy: { opportunistic: {} } } },
+      { vms: [fresh(1), old(2, { optedOut: true })] },
+      'False',
+      'Complete',
+      `revision ${NEW} is rolled out; web-2: its owner asked that nothing disrupts it`,
+    ],
+    [
+      {
+        vms: [fresh(1), fresh(2)],
+        vmis: { 'web-1': { revision: OLD }, 'web-2': { revision: OLD } },
+        spec: { updateStrategy: { opportunistic: {} } },
+      },
       'False',
       'LeftToOthers',
       'web-1, web-2: it waits for a restart, which the pool leaves to people',
     ],
     [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
-    [{ vms: [fresh(1, DOWN), old(2)] }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
-    [stuck(0), 'False', 'ProgressDeadlineExceeded', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), for 600 s and longer, and maxUnavailable allows 1`],
-    [stuck(1), 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
-    [{ ...stuck(0), isHealed: () => true }, 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
-    [stuck(0, { resumedAt: at(NOW - 1000) }), 'True', 'RollingOut', `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`],
-    [{ vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingForApproval', 'step 1 of 1 (1) is reached: it waits for `drover rollout promote`'],
-    [{ vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) }, 'True', 'WaitingAtStep', `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`],
-    [{ vms: canary, spec: { rollout: { windows } } }, 'True', 'WaitingForWindow', 'the next maintenance window opens at 2026-01-01T22:00:00.000Z'],
+    [
+      { vms: [fresh(1, DOWN), old(2)] },
+      'True',
+      'RollingOut',
+      `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`,
+    ],
+    [
+      stuck(0),
+      'False',
+      'ProgressDeadlineExceeded',
+      `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), for 600 s and longer, and maxUnavailable allows 1`,
+    ],
+    [
+      stuck(1),
+      'True',
+      'RollingOut',
+      `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`,
+    ],
+    [
+      { ...stuck(0), isHealed: () => true },
+      'True',
+      'RollingOut',
+      `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`,
+    ],
+    [
+      stuck(0, { resumedAt: at(NOW - 1000) }),
+      'True',
+      'RollingOut',
+      `1 of 2 VMs updated to revision ${NEW}; 1 VM is unavailable (web-1), and maxUnavailable allows 1`,
+    ],
+    [
+      { vms: canary, spec: { rollout: { steps } }, state: rolling({ batches: 1 }) },
+      'True',
+      'WaitingForApproval',
+      'step 1 of 1 (1) is reached: it waits for `drover rollout promote`',
+    ],
+    [
+      { vms: canary, spec: { rollout: { steps: timed } }, state: rolling({ batches: 1 }) },
+      'True',
+      'WaitingAtStep',
+      `step 1 of 1 (1) is reached: it goes on at ${at(NOW + 1_800_000)}`,
+    ],
+    [
+      { vms: canary, spec: { rollout: { windows } } },
+      'True',
+      'WaitingForWindow',
+      'the next maintenance window opens at 2026-01-01T22:00:00.000Z',
+    ],
     [{ vms: canary, spec: { paused: true } }, 'False', 'Paused', ''],
     [{ vms: canary, state: stopped('Aborted', 'not today') }, 'False', 'Aborted', 'by anna: not today'],
     [{ vms: canary, state: stopped('Failed') }, 'False', 'Failed', 'too many'],
     [{ vms: canary, state: stopped('UndoFailed') }, 'False', 'UndoFailed', 'too many'],
     [{ vms: canary, state: stopped('Undoing') }, 'True', 'Undoing', `VMs go back to revision ${OLD}: too many`],
-    [{ vms: [old(1), old(2)], state: stopped('Undoing') }, 'False', 'Undone', `VMs are back at revision ${OLD}: too many`],
-    [{ vms: [old(1, DOWN), old(2)], state: stopped('Undoing') }, 'False', 'UndoFailed', `not ready, or not back at revision ${OLD}: web-1; undone because: too many`],
     [
-      { vms: [fresh(1), fresh(2)], vmis: { 'web-2': { revision: OLD } }, spec: { updateStrategy: { proactive: { disruption: 'Live' } } }, state: rolling({ batches: 1 }) },
+      { vms: [old(1), old(2)], state: stopped('Undoing') },
+      'False',
+      'Undone',
+      `VMs are back at revision ${OLD}: too many`,
+    ],
+    [
+      { vms: [old(1, DOWN), old(2)], state: stopped('Undoing') },
+      'False',
+      'UndoFailed',
+      `not ready, or not back at revision ${OLD}: web-1; undone because: too many`,
+    ],
+    [
+      {
+        vms: [fresh(1), fresh(2)],
+        vmis: { 'web-2': { revision: OLD } },
+        spec: { updateStrategy: { proactive: { disruption: 'Live' } } },
+        state: rolling({ batches: 1 }),
+      },
       'False',
       'LeftToOthers',
       'web-2: it waits for a restart, which the pool leaves to people',
     ],
   ])('%#', (fields, status, reason, message) => {
-    expect(conditions(fields)['Progressing']).toEqual({ type: 'Progressing', status, reason, message, lastTransitionTime: at(NOW) });
+    expect(conditions(fields)['Progressing']).toEqual({
+      type: 'Progressing',
+      status,
+      reason,
+      message,
+      lastTransitionTime: at(NOW),
+    });
   });
 });
 
@@ -65,13 +149,41 @@ test('a rollout that is held up is looked at again when its time is over', () =>
 const FULL = { replicas: 2 };
 test.each<[string, RolloutFields, Condition['status'], string]>([
   ['all VMs run the template', { vms: [fresh(1), fresh(2)], spec: FULL }, 'True', 'UpToDate'],
-  ['those aside whose owners opted out', { vms: [fresh(1), old(2, { optedOut: true })], spec: FULL }, 'True', 'UpToDate'],
+  [
+    'those aside whose owners opted out',
+    { vms: [fresh(1), old(2, { optedOut: true })], spec: FULL },
+    'True',
+    'UpToDate',
+  ],
   ['VMs are missing', { vms: [fresh(1)], spec: FULL }, 'False', 'ScalingOut'],
   ['all VMs are missing', { vms: [], spec: FULL }, 'False', 'ScalingOut'],
   ['VMs are too many', { vms: [fresh(1), fresh(2), fresh(3)], spec: FULL }, 'False', 'ScalingIn'],
-  ['VMs are too many, and stay', { vms: [fresh(1), fresh(2), fresh(3)], spec: { ...FULL, scaleInStrategy: { unmanaged: {} } } }, 'True', 'UpToDate'],
-  ['VMs are left to others', { vms: [fresh(1), fresh(2)], vmis: { 'web-2': { revision: OLD } }, spec: { ...FULL, updateStrategy: { opportunistic: {} } } }, 'False', 'LeftToOthers'],
-  ['a failure was borne', { vms: [fresh(1), old(2)], spec: { ...FULL, rollout: { maxFailures: 1 } }, state: rolling({ failures: [failure('web-2')] }) }, 'False', 'VmsFailed'],
+  [
+    'VMs are too many, and stay',
+    { vms: [fresh(1), fresh(2), fresh(3)], spec: { ...FULL, scaleInStrategy: { unmanaged: {} } } },
+    'True',
+    'UpToDate',
+  ],
+  [
+    'VMs are left to others',
+    {
+      vms: [fresh(1), fresh(2)],
+      vmis: { 'web-2': { revision: OLD } },
+      spec: { ...FULL, updateStrategy: { opportunistic: {} } },
+    },
+    'False',
+    'LeftToOthers',
+  ],
+  [
+    'a failure was borne',
+    {
+      vms: [fresh(1), old(2)],
+      spec: { ...FULL, rollout: { maxFailures: 1 } },
+      state: rolling({ failures: [failure('web-2')] }),
+    },
+    'False',
+    'VmsFailed',
+  ],
   ['a rollout goes on', { vms: [fresh(1), old(2)], spec: FULL }, 'False', 'RollingOut'],
   ['a rollout has failed', { vms: [fresh(1), old(2)], spec: FULL, state: stopped('Failed') }, 'False', 'Failed'],
   ['a rollout was undone', { vms: [old(1), old(2)], spec: FULL, state: stopped('Undoing') }, 'False', 'Undone'],
@@ -81,9 +193,14 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
 
 test('a surplus that nobody removes is told', () => {
   const vms = [fresh(1), fresh(2), fresh(3)];
-  const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined => conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
-  expect(message({ unmanaged: {} })).toBe(`3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until people delete VMs`);
-  expect(message({ opportunistic: {} })).toBe(`3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until VMs are halted`);
+  const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>
+    conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
+  expect(message({ unmanaged: {} })).toBe(
+    `3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until people delete VMs`,
+  );
+  expect(message({ opportunistic: {} })).toBe(
+    `3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until VMs are halted`,
+  );
 });
 
 const ofCanary = (type: string, fields: RolloutFields): Condition => conditions({ vms: canary, ...fields })[type]!;
@@ -92,7 +209,11 @@ test('Paused says by whom', () => {
   const byPerson = rolling({ paused: { by: 'anna', at: at(NOW), why: 'lunch' } });
   expect(ofCanary('Paused', {})).toMatchObject({ status: 'False', reason: 'NotPaused' });
   expect(ofCanary('Paused', { spec: { paused: true } })).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
-  expect(ofCanary('Paused', { state: byPerson, spec: { paused: true } })).toMatchObject({ status: 'True', reason: 'PausedByPerson', message: 'by anna: lunch' });
+  expect(ofCanary('Paused', { state: byPerson, spec: { paused: true } })).toMatchObject({
+    status: 'True',
+    reason: 'PausedByPerson',
+    message: 'by anna: lunch',
+  });
 });
 
 test('Degraded says which VMs have failed, and what came of it', () => {
@@ -104,9 +225,15 @@ test('Degraded says which VMs have failed, and what came of it', () => {
     ],
     [{ state: stopped('Failed') }, { status: 'True', reason: 'Failed', message: 'too many' }],
     [{ state: stopped('Undoing') }, { status: 'True', reason: 'Undoing' }],
-    [{ state: stopped('Undoing'), vms: [old(1)] }, { status: 'True', reason: 'Undone' }],
+    [
+      { state: stopped('Undoing'), vms: [old(1)] },
+      { status: 'True', reason: 'Undone' },
+    ],
     [{ state: stopped('UndoFailed') }, { status: 'True', reason: 'UndoFailed' }],
-    [{ state: stopped('Undoing'), vms: [old(1, DOWN)] }, { status: 'True', reason: 'UndoFailed' }],
+    [
+      { state: stopped('Undoing'), vms: [old(1, DOWN)] },
+      { status: 'True', reason: 'UndoFailed' },
+    ],
     [{ state: stopped('Aborted') }, { status: 'False' }],
   ];
   for (const [fields, expected] of degraded) expect(ofCanary('Degraded', fields)).toMatchObject(expected);
@@ -114,7 +241,19 @@ test('Degraded says which VMs have failed, and what came of it', () => {
 
 test('the time of a condition is that of its last change of status', () => {
   const before = at(NOW - 60_000);
-  const status = { conditions: ['Progressing', 'Paused', 'Degraded'].map((type): Condition => ({ type, status: 'True', reason: 'Before', message: '', lastTransitionTime: before })) };
+  const status = {
+    conditions: ['Progressing', 'Paused', 'Degraded'].map((type): Condition => ({
+      type,
+      status: 'True',
+      reason: 'Before',
+      message: '',
+      lastTransitionTime: before,
+    })),
+  };
   const { Progressing, Paused, Degraded } = conditions({ vms: canary, status });
-  expect([Progressing, Paused, Degraded].map((condition) => condition?.lastTransitionTime)).toEqual([before, at(NOW), at(NOW)]);
+  expect([Progressing, Paused, Degraded].map((condition) => condition?.lastTransitionTime)).toEqual([
+    before,
+    at(NOW),
+    at(NOW),
+  ]);
 });

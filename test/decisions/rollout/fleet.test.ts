@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { test } from 'vitest';
-import type { Autohealing, MaintenanceWindow, PoolSpec, RolloutStep, UpdateStrategy, VmTemplate } from '../../../api/pool/pool.ts';
+import type {
+  Autohealing,
+  MaintenanceWindow,
+  PoolSpec,
+  RolloutStep,
+  UpdateStrategy,
+  VmTemplate,
+} from '../../../api/pool/pool.ts';
 import { ModelFleet, type Happening, type Scenario } from '../model/fleet.ts';
 import { aStep } from '../model/rollout-pools.ts';
 
@@ -8,12 +15,17 @@ import { aStep } from '../model/rollout-pools.ts';
 const seldom = <T>(value: fc.Arbitrary<T>, weight = 4): fc.Arbitrary<T | undefined> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
 const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+  Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
 
 /** Few of each, so that templates differ in everything, in what needs no restart, or in nothing. */
 const anyTemplate: fc.Arbitrary<VmTemplate> = fc
   .record({
-    runStrategy: fc.oneof({ arbitrary: fc.constant('Always'), weight: 8 }, fc.constantFrom('Manual', 'RerunOnFailure', 'Once', 'Halted')),
+    runStrategy: fc.oneof(
+      { arbitrary: fc.constant('Always'), weight: 8 },
+      fc.constantFrom('Manual', 'RerunOnFailure', 'Once', 'Halted'),
+    ),
     cores: fc.constantFrom(1, 2, 3),
     sockets: fc.oneof({ arbitrary: fc.constant(1), weight: 2 }, fc.constantFrom(2, 3)),
     color: fc.constantFrom('red', 'blue'),
@@ -22,7 +34,13 @@ const anyTemplate: fc.Arbitrary<VmTemplate> = fc
   .map(({ runStrategy, cores, sockets, color, disk }): VmTemplate => ({
     spec: {
       runStrategy,
-      ...(disk === undefined ? {} : { dataVolumeTemplates: [{ metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } }] }),
+      ...(disk === undefined
+        ? {}
+        : {
+            dataVolumeTemplates: [
+              { metadata: { name: 'root' }, spec: { storage: { resources: { requests: { storage: disk } } } } },
+            ],
+          }),
       template: { metadata: { labels: { color } }, spec: { domain: { cpu: { cores, sockets } } } },
     },
   }));
@@ -32,7 +50,10 @@ const anyMax = fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constantFrom('10%', '
 const anySteps = fc
   .tuple(
     fc.uniqueArray(fc.constantFrom(1, 2, 4), { minLength: 1, maxLength: 2 }),
-    fc.array(fc.constantFrom<RolloutStep['then']>({ wait: '5s' }, { wait: '2m' }, { approval: {} }), { minLength: 2, maxLength: 2 }),
+    fc.array(fc.constantFrom<RolloutStep['then']>({ wait: '5s' }, { wait: '2m' }, { approval: {} }), {
+      minLength: 2,
+      maxLength: 2,
+    }),
   )
   .map(([to, then]) => to.toSorted((one, other) => one - other).map((count, index) => aStep(count, then[index])));
 
@@ -59,7 +80,10 @@ const anySpec: fc.Arbitrary<Scenario['spec']> = fc
     replicas: fc.integer({ min: 1, max: 9 }),
     maxUnavailable: seldom(anyMax, 1),
     rollout: anyRollout,
-    updateStrategy: fc.oneof({ arbitrary: anyProactive, weight: 8 }, fc.constantFrom<UpdateStrategy>({ opportunistic: {} }, { unmanaged: {} })),
+    updateStrategy: fc.oneof(
+      { arbitrary: anyProactive, weight: 8 },
+      fc.constantFrom<UpdateStrategy>({ opportunistic: {} }, { unmanaged: {} }),
+    ),
   })
   .map(seen);
 
@@ -107,16 +131,18 @@ const anyGap = fc.oneof(fc.nat(300), fc.nat(8_000));
 
 const happenings = (...kinds: fc.Arbitrary<Happening>[]): fc.Arbitrary<Scenario['happenings']> =>
   // What comes first is a change: without one there is nothing to see.
-  fc.tuple(changes, fc.array(fc.tuple(fc.oneof(...kinds), anyGap), { maxLength: 20 })).map(([first, rest]) => [
-    { ...first, after: 100 },
-    ...rest.map(([happening, after]) => ({ ...happening, after })),
-  ]);
+  fc
+    .tuple(changes, fc.array(fc.tuple(fc.oneof(...kinds), anyGap), { maxLength: 20 }))
+    .map(([first, rest]) => [{ ...first, after: 100 }, ...rest.map(([happening, after]) => ({ ...happening, after }))]);
 
 const anyScenario = (kinds: fc.Arbitrary<Scenario['happenings']>, spec = anySpec): fc.Arbitrary<Scenario> =>
   fc.record({
     seed: fc.integer(),
     templates: fc.array(anyTemplate, { minLength: 2, maxLength: 4 }),
-    failing: fc.array(fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.constantFrom(0.3, 1)), { minLength: 4, maxLength: 4 }),
+    failing: fc.array(fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.constantFrom(0.3, 1)), {
+      minLength: 4,
+      maxLength: 4,
+    }),
     spec,
     strategy: fc.constantFrom('Stage', 'LiveUpdate'),
     burst: fc.constantFrom(2, 250, 250),
@@ -125,7 +151,10 @@ const anyScenario = (kinds: fc.Arbitrary<Scenario['happenings']>, spec = anySpec
     happenings: kinds,
   });
 
-/** The same fleets in every run of the suite, so that it tells of a change and not of luck; with `RUNS=10000` others each time. */
+/**
+ * The same fleets in every run of the suite, so that it tells of a change and not of luck; with `RUNS=10000` others
+ * each time.
+ */
 const FLEETS = process.env['RUNS'] === undefined ? { seed: Number(process.env['SEED'] ?? 1) } : {};
 
 /** A failure can be seen again by the seed and path that it names, and what led to it is told with `MODEL_TELLS=1`. */
@@ -134,25 +163,35 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   ['people steer', happenings(changes, asks)],
   ['guests crash', happenings(crashes, crashes, changes, asks)],
   ['anything happens', happenings(changes, asks, crashes, edits, people, people)],
-])('a rollout keeps its rules and ends, whatever the fleet, where %s', (_what, kinds) => {
-  const runs = Number(process.env['RUNS'] ?? 600);
-  fc.assert(
-    fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
-    { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
-  );
-}, 300_000);
+])(
+  'a rollout keeps its rules and ends, whatever the fleet, where %s',
+  (_what, kinds) => {
+    const runs = Number(process.env['RUNS'] ?? 600);
+    fc.assert(
+      fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
+      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+    );
+  },
+  300_000,
+);
 
-const healedSpec = fc.tuple(anySpec, anyHealing).map(([spec, autohealing]): Scenario['spec'] => ({ ...spec, autohealing }));
+const healedSpec = fc
+  .tuple(anySpec, anyHealing)
+  .map(([spec, autohealing]): Scenario['spec'] => ({ ...spec, autohealing }));
 
 test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   ['only the template changes', happenings(changes)],
   ['guests crash', happenings(crashes, crashes, crashes, changes)],
   ['people steer', happenings(crashes, crashes, changes, asks, healing)],
   ['anything happens', happenings(changes, asks, crashes, crashes, edits, people, healing)],
-])('a rollout and healing share the budget, never hold the same VM, and end, whatever the fleet, where %s', (_what, kinds) => {
-  const runs = Number(process.env['RUNS'] ?? 600);
-  fc.assert(
-    fc.property(anyScenario(kinds, healedSpec), (scenario) => void new ModelFleet(scenario).run()),
-    { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
-  );
-}, 300_000);
+])(
+  'a rollout and healing share the budget, never hold the same VM, and end, whatever the fleet, where %s',
+  (_what, kinds) => {
+    const runs = Number(process.env['RUNS'] ?? 600);
+    fc.assert(
+      fc.property(anyScenario(kinds, healedSpec), (scenario) => void new ModelFleet(scenario).run()),
+      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+    );
+  },
+  300_000,
+);

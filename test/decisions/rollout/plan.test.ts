@@ -27,31 +27,61 @@ import {
 } from '../model/rollout-pools.ts';
 
 const MINUTE = 60_000;
-const all = (count: number, make: (number: number) => VmView = old): VmView[] => Array.from({ length: count }, (_, index) => make(index + 1));
+const all = (count: number, make: (number: number) => VmView = old): VmView[] =>
+  Array.from({ length: count }, (_, index) => make(index + 1));
 const oldest: Partial<PoolSpec> = { updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } };
 
 describe('a rollout begins', () => {
   test('with a new template, as one that nothing of the last holds for but a pause', () => {
     const paused = { by: 'anna', at: at(NOW - MINUTE) };
-    const last: RolloutStatus = { ...begun(OLD, at(0)), lastBatch: 7, step: 2, failures: [failure('web-1')], halted: { kind: 'Failed', by: 'drover', at: at(0) }, paused };
+    const last: RolloutStatus = {
+      ...begun(OLD, at(0)),
+      lastBatch: 7,
+      step: 2,
+      failures: [failure('web-1')],
+      halted: { kind: 'Failed', by: 'drover', at: at(0) },
+      paused,
+    };
     const { state } = plan({ vms: all(4), state: last });
     expect(state).toEqual({ ...begun(NEW, at(NOW)), lastBatch: 7, paused });
   });
 
   test('from what the pool says, where no workflow knows of it', () => {
     const rollout = rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } });
-    expect(plan({ vms: all(4), state: null, status: { rollout } })).toMatchObject({ state: rollout, phase: 'Aborted', update: null });
+    expect(plan({ vms: all(4), state: null, status: { rollout } })).toMatchObject({
+      state: rollout,
+      phase: 'Aborted',
+      update: null,
+    });
   });
 
   test('and is over at once, where no VM needs it', () => {
-    expect(plan({ vms: all(3, fresh) })).toMatchObject({ phase: 'Complete', current: NEW, goal: NEW, updated: 3, update: null, wakeAt: null, waits: [], state: { completedAt: at(NOW) } });
+    expect(plan({ vms: all(3, fresh) })).toMatchObject({
+      phase: 'Complete',
+      current: NEW,
+      goal: NEW,
+      updated: 3,
+      update: null,
+      wakeAt: null,
+      waits: [],
+      state: { completedAt: at(NOW) },
+    });
     expect(plan({ vms: [] })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
   test('with a batch that says what it does, and who asked for it', () => {
-    const { update, state } = plan({ vms: all(4), spec: { ...oldest, rollout: { minReadySeconds: 5, progressDeadlineSeconds: 60 } }, state: rolling({ batches: 2, lastBatch: 5 }) });
+    const { update, state } = plan({
+      vms: all(4),
+      spec: { ...oldest, rollout: { minReadySeconds: 5, progressDeadlineSeconds: 60 } },
+      state: rolling({ batches: 2, lastBatch: 5 }),
+    });
     expect(update).toEqual({
-      batch: { n: 6, revision: NEW, rollout: NEW, vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false }] },
+      batch: {
+        n: 6,
+        revision: NEW,
+        rollout: NEW,
+        vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false }],
+      },
       askedBy: null,
       minReadyMs: 5_000,
       deadlineMs: MINUTE,
@@ -65,7 +95,16 @@ describe('a batch', () => {
   test('takes as many as the budget holds, in the order of the policy', () => {
     expect(taken(plan({ vms: all(8), spec: oldest }))).toEqual(['web-1', 'web-2']);
     expect(taken(plan({ vms: all(8), spec: { ...oldest, maxUnavailable: 3 } }))).toEqual(['web-1', 'web-2', 'web-3']);
-    const byLabel: Partial<PoolSpec> = { updateStrategy: { proactive: { selectionPolicy: { orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }], basePolicy: 'Oldest' } } } };
+    const byLabel: Partial<PoolSpec> = {
+      updateStrategy: {
+        proactive: {
+          selectionPolicy: {
+            orderedPolicies: [{ labelSelector: { matchLabels: { tier: 'spare' } } }],
+            basePolicy: 'Oldest',
+          },
+        },
+      },
+    };
     expect(taken(plan({ vms: [...all(4), old(5, { labels: { tier: 'spare' } })], spec: byLabel }))).toEqual(['web-5']);
   });
 
@@ -78,23 +117,44 @@ describe('a batch', () => {
 
   test('takes broken VMs first, for they cost nothing more, however many they are', () => {
     const broken = [2, 3, 4].map((number) => old(number, DOWN));
-    expect(taken(plan({ vms: [old(1), ...broken, ...[5, 6, 7, 8].map((number) => old(number))], spec: oldest }))).toEqual(['web-2', 'web-3', 'web-4']);
-    expect(taken(plan({ vms: [old(1), old(2, DOWN), old(3), old(4), ...all(4).map((_, index) => old(index + 5))], spec: oldest }))).toEqual(['web-2', 'web-1']);
+    expect(
+      taken(plan({ vms: [old(1), ...broken, ...[5, 6, 7, 8].map((number) => old(number))], spec: oldest })),
+    ).toEqual(['web-2', 'web-3', 'web-4']);
+    expect(
+      taken(
+        plan({
+          vms: [old(1), old(2, DOWN), old(3), old(4), ...all(4).map((_, index) => old(index + 5))],
+          spec: oldest,
+        }),
+      ),
+    ).toEqual(['web-2', 'web-1']);
   });
 
   test('notes of each VM whether it was down', () => {
     const { update } = plan({ vms: [old(1, DOWN), old(2)], spec: { ...oldest, maxUnavailable: 2 } });
-    expect(update?.batch.vms.map(({ name, wasDown }) => [name, wasDown])).toEqual([['web-1', true], ['web-2', false]]);
+    expect(update?.batch.vms.map(({ name, wasDown }) => [name, wasDown])).toEqual([
+      ['web-1', true],
+      ['web-2', false],
+    ]);
   });
 
   test('notes of each VM that is only written to whether its guest runs', () => {
-    const { update } = plan({ vms: [old(1), old(2, HALTED)], spec: { ...oldest, template: aTemplate({ color: 'blue' }) } });
-    expect(update?.batch.vms.map(({ name, act, runs }) => [name, act, runs])).toEqual([['web-1', 'write', true], ['web-2', 'write', undefined]]);
+    const { update } = plan({
+      vms: [old(1), old(2, HALTED)],
+      spec: { ...oldest, template: aTemplate({ color: 'blue' }) },
+    });
+    expect(update?.batch.vms.map(({ name, act, runs }) => [name, act, runs])).toEqual([
+      ['web-1', 'write', true],
+      ['web-2', 'write', undefined],
+    ]);
   });
 
   test('takes VMs that a person has stopped for nothing, and counts none of them', () => {
     const { update } = plan({ vms: [old(1), old(2, HALTED), old(3, HALTED), fresh(4, DOWN)], spec: oldest });
-    expect(update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([['web-2', 'write'], ['web-3', 'write']]);
+    expect(update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
+      ['web-2', 'write'],
+      ['web-3', 'write'],
+    ]);
   });
 
   test('takes what needs no restart for nothing', () => {
@@ -117,13 +177,23 @@ describe('a batch', () => {
   });
 
   test('does not wait for a straggler of another: its other VMs have given their room back', () => {
-    const vms = [old(1, { revision: NEW, ...DOWN }), ...all(9).slice(1).map((vm) => ({ ...vm, revision: NEW })), old(10)];
+    const vms = [
+      old(1, { revision: NEW, ...DOWN }),
+      ...all(9)
+        .slice(1)
+        .map((vm) => ({ ...vm, revision: NEW })),
+      old(10),
+    ];
     const batches = [aBatch(vms.slice(0, 9).map((vm) => held(vm)))];
     expect(taken(plan({ vms, spec: { maxUnavailable: 2 }, batches, burst: 2 }))).toEqual(['web-10']);
   });
 
   test('never begins with what is deleted, or leaves', () => {
-    expect(taken(plan({ vms: [old(1, { deleting: true }), old(2, { removing: true }), old(3)], spec: { maxUnavailable: 3 } }))).toEqual(['web-3']);
+    expect(
+      taken(
+        plan({ vms: [old(1, { deleting: true }), old(2, { removing: true }), old(3)], spec: { maxUnavailable: 3 } }),
+      ),
+    ).toEqual(['web-3']);
     expect(plan({ vms: all(4), deleted: true }).update).toBeNull();
   });
 });
@@ -131,7 +201,17 @@ describe('a batch', () => {
 /** A batch of eight has just begun, and the first of its VMs is back. */
 const justBegun = (fields: RolloutFields = {}): RolloutFields => {
   const vms = [fresh(1), ...all(40).slice(1)];
-  return { vms, spec: { ...oldest, maxUnavailable: 8 }, batches: [aBatch([1, 2, 3, 4, 5, 6, 7, 8].map((number) => held(old(number))), { startedAt: NOW - 100 })], ...fields };
+  return {
+    vms,
+    spec: { ...oldest, maxUnavailable: 8 },
+    batches: [
+      aBatch(
+        [1, 2, 3, 4, 5, 6, 7, 8].map((number) => held(old(number))),
+        { startedAt: NOW - 100 },
+      ),
+    ],
+    ...fields,
+  };
 };
 
 describe('budget that was freed', () => {
@@ -156,11 +236,43 @@ describe('no batch begins', () => {
   test.each<[string, RolloutFields, RolloutPhase, string[], number | null]>([
     ['while spec.paused', { spec: { paused: true } }, 'Paused', [], null],
     ['while a person has paused it', { state: rolling({ paused: { by: 'anna', at: at(NOW) } }) }, 'Paused', [], null],
-    ['after an abort', { state: rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } }) }, 'Aborted', [], null],
-    ['after a failure', { state: rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } }) }, 'Failed', [], null],
-    ['after an undo that failed', { state: rolling({ halted: { kind: 'UndoFailed', by: 'drover', at: at(NOW) } }) }, 'Failed', [], null],
-    ['outside of the windows', { spec: { rollout: { windows } } }, 'Waiting', ['the next maintenance window opens at 2026-01-01T22:00:00.000Z'], Date.UTC(2026, 0, 1, 22)],
-    ['where no window can be read', { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } }, 'Waiting', ['no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is no duration such as 30s, 10m or 1h30m'], null],
+    [
+      'after an abort',
+      { state: rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } }) },
+      'Aborted',
+      [],
+      null,
+    ],
+    [
+      'after a failure',
+      { state: rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } }) },
+      'Failed',
+      [],
+      null,
+    ],
+    [
+      'after an undo that failed',
+      { state: rolling({ halted: { kind: 'UndoFailed', by: 'drover', at: at(NOW) } }) },
+      'Failed',
+      [],
+      null,
+    ],
+    [
+      'outside of the windows',
+      { spec: { rollout: { windows } } },
+      'Waiting',
+      ['the next maintenance window opens at 2026-01-01T22:00:00.000Z'],
+      Date.UTC(2026, 0, 1, 22),
+    ],
+    [
+      'where no window can be read',
+      { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } },
+      'Waiting',
+      [
+        'no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is no duration such as 30s, 10m or 1h30m',
+      ],
+      null,
+    ],
     ['before its time', { notBefore: NOW + 500 }, 'RollingOut', [`it goes on at ${at(NOW + 500)}`], NOW + 500],
   ])('%s', (_when, fields, phase, words, wakeAt) => {
     const planned = plan({ vms: all(4), ...fields });
@@ -173,8 +285,15 @@ describe('no batch begins', () => {
   });
 
   test('and nothing waits for a window with nothing to take', () => {
-    expect(plan({ vms: all(4, fresh), spec: { rollout: { windows } } })).toMatchObject({ phase: 'Complete', wakeAt: null, waits: [] });
-    expect(plan({ vms: [...all(3), fresh(4, DOWN)], spec: { rollout: { windows } } })).toMatchObject({ phase: 'RollingOut', wakeAt: NOW + 540_000 });
+    expect(plan({ vms: all(4, fresh), spec: { rollout: { windows } } })).toMatchObject({
+      phase: 'Complete',
+      wakeAt: null,
+      waits: [],
+    });
+    expect(plan({ vms: [...all(3), fresh(4, DOWN)], spec: { rollout: { windows } } })).toMatchObject({
+      phase: 'RollingOut',
+      wakeAt: NOW + 540_000,
+    });
   });
 });
 
@@ -186,7 +305,11 @@ describe('batches under way', () => {
   });
 
   test('are told once that a newer revision takes their place', () => {
-    const batches = [aBatch([held(old(1))], { n: 1, revision: 'older' }), aBatch([held(old(2))], { n: 2, revision: 'older', superseded: true }), aBatch([held(old(3))], { n: 3 })];
+    const batches = [
+      aBatch([held(old(1))], { n: 1, revision: 'older' }),
+      aBatch([held(old(2))], { n: 2, revision: 'older', superseded: true }),
+      aBatch([held(old(3))], { n: 3 }),
+    ];
     expect(plan({ vms: all(8), batches }).superseded).toEqual([1]);
   });
 
@@ -199,13 +322,21 @@ describe('batches under way', () => {
   test('have their VMs looked at again once these have been ready for long enough', () => {
     const spec = { rollout: { minReadySeconds: 10 } };
     const vmis = { 'web-1': { readySince: NOW - 4_000 } };
-    expect(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one] })).toMatchObject({ update: null, wakeAt: NOW + 6_000 });
+    expect(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one] })).toMatchObject({
+      update: null,
+      wakeAt: NOW + 6_000,
+    });
     expect(taken(plan({ vms: [fresh(1), old(2)], spec, vmis, batches: [one], now: NOW + 6_000 }))).toEqual(['web-2']);
   });
 });
 
-const stepped = (...steps: RolloutStep[]): Partial<PoolSpec> => ({ ...oldest, maxUnavailable: '100%', rollout: { steps } });
-const begunWith = (fields: Partial<RolloutStatus> = {}): RolloutStatus => rolling({ batches: 1, lastBatch: 1, ...fields });
+const stepped = (...steps: RolloutStep[]): Partial<PoolSpec> => ({
+  ...oldest,
+  maxUnavailable: '100%',
+  rollout: { steps },
+});
+const begunWith = (fields: Partial<RolloutStatus> = {}): RolloutStatus =>
+  rolling({ batches: 1, lastBatch: 1, ...fields });
 const HALF_AN_HOUR = { wait: '30m' };
 
 describe('below a step', () => {
@@ -213,16 +344,36 @@ describe('below a step', () => {
     expect(taken(plan({ vms: all(8), spec: stepped(aStep(3)) }))).toEqual(['web-1', 'web-2', 'web-3']);
     expect(taken(plan({ vms: all(8), spec: stepped(aStep('25%')) }))).toHaveLength(2);
     expect(taken(plan({ vms: all(8), spec: stepped(aStep('5%')) }))).toHaveLength(1);
-    expect(taken(plan({ vms: [fresh(1), ...all(8).slice(1)], spec: stepped(aStep(3)), state: begunWith() }))).toHaveLength(2);
-    expect(taken(plan({ vms: all(8), spec: stepped(aStep(3)), state: begunWith(), batches: [aBatch([held(old(1)), held(old(2))])] }))).toEqual(['web-3']);
+    expect(
+      taken(plan({ vms: [fresh(1), ...all(8).slice(1)], spec: stepped(aStep(3)), state: begunWith() })),
+    ).toHaveLength(2);
+    expect(
+      taken(
+        plan({
+          vms: all(8),
+          spec: stepped(aStep(3)),
+          state: begunWith(),
+          batches: [aBatch([held(old(1)), held(old(2))])],
+        }),
+      ),
+    ).toEqual(['web-3']);
   });
 
   test('none is held back of those that go back to the revision that all had', () => {
-    const back = plan({ vms: all(8), spec: stepped(aStep(3), aStep(5)), status: { currentRevision: NEW }, state: begunWith({ stepReachedAt: at(NOW - MINUTE) }) });
+    const back = plan({
+      vms: all(8),
+      spec: stepped(aStep(3), aStep(5)),
+      status: { currentRevision: NEW },
+      state: begunWith({ stepReachedAt: at(NOW - MINUTE) }),
+    });
     expect(taken(back)).toHaveLength(8);
     expect(back.state.stepReachedAt).toBeUndefined();
     // An undo of a canary: the VMs that the bad template has not reached do not make its step pass for that way back.
-    const canary = plan({ vms: [old(1), ...all(8, fresh).slice(1)], spec: stepped(aStep(3)), status: { currentRevision: NEW } });
+    const canary = plan({
+      vms: [old(1), ...all(8, fresh).slice(1)],
+      spec: stepped(aStep(3)),
+      status: { currentRevision: NEW },
+    });
     expect(canary).toMatchObject({ phase: 'RollingOut', update: { batch: { vms: [{ name: 'web-1' }] } } });
   });
 
@@ -239,7 +390,12 @@ describe('below a step', () => {
   test('it waits for a person, or for its time, once it is reached', () => {
     const vms = [fresh(1), ...all(4).slice(1)];
     const approval = plan({ vms, spec: stepped(aStep(1), aStep(2)), state: begunWith() });
-    expect(approval).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0, stepReachedAt: at(NOW) } });
+    expect(approval).toMatchObject({
+      update: null,
+      phase: 'Waiting',
+      wakeAt: null,
+      state: { step: 0, stepReachedAt: at(NOW) },
+    });
     expect(waits(approval)).toEqual(['step 1 of 2 (1) is reached: it waits for `drover rollout promote`']);
     const timed = plan({ vms, spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith() });
     expect(timed).toMatchObject({ update: null, phase: 'Waiting', wakeAt: NOW + 30 * MINUTE });
@@ -247,14 +403,24 @@ describe('below a step', () => {
   });
 
   test('it waits for a person where its time can not be read, and says so', () => {
-    const planned = plan({ vms: [fresh(1), ...all(4).slice(1)], spec: stepped(aStep(1, { wait: '5 minutes' }), aStep(2)), state: begunWith({ stepReachedAt: at(0) }) });
+    const planned = plan({
+      vms: [fresh(1), ...all(4).slice(1)],
+      spec: stepped(aStep(1, { wait: '5 minutes' }), aStep(2)),
+      state: begunWith({ stepReachedAt: at(0) }),
+    });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
-    expect(waits(planned)).toEqual(['step 1 of 2 (1) is reached: its wait "5 minutes" is no duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`']);
+    expect(waits(planned)).toEqual([
+      'step 1 of 2 (1) is reached: its wait "5 minutes" is no duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`',
+    ]);
   });
 
   test('it goes on once its time is over', () => {
     const state = begunWith({ stepReachedAt: at(NOW - 30 * MINUTE) });
-    const planned = plan({ vms: [fresh(1), ...all(4).slice(1)], spec: stepped(aStep(1, HALF_AN_HOUR), aStep(3)), state });
+    const planned = plan({
+      vms: [fresh(1), ...all(4).slice(1)],
+      spec: stepped(aStep(1, HALF_AN_HOUR), aStep(3)),
+      state,
+    });
     expect(taken(planned)).toEqual(['web-2', 'web-3']);
     expect(planned.state).toMatchObject({ step: 1 });
     expect(planned.state.stepReachedAt).toBeUndefined();
@@ -264,13 +430,23 @@ describe('below a step', () => {
     const vms = [fresh(1), ...all(4).slice(1)];
     const batches = [aBatch([held(old(1))])];
     const steps = { ...stepped(aStep(1)), rollout: { steps: [aStep(1)], minReadySeconds: 60 } };
-    const planned = plan({ vms, vmis: { 'web-1': { readySince: NOW - 1_000 } }, spec: steps, batches, state: begunWith() });
+    const planned = plan({
+      vms,
+      vmis: { 'web-1': { readySince: NOW - 1_000 } },
+      spec: steps,
+      batches,
+      state: begunWith(),
+    });
     expect(planned.state.stepReachedAt).toBeUndefined();
     expect(planned.wakeAt).toBe(NOW + 59_000);
   });
 
   test('no other VM follows one that crashes there, and its time does not take it further', () => {
-    const planned = plan({ vms: [fresh(1, DOWN), ...all(4).slice(1)], spec: stepped(aStep(1, HALF_AN_HOUR)), state: begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) }) });
+    const planned = plan({
+      vms: [fresh(1, DOWN), ...all(4).slice(1)],
+      spec: stepped(aStep(1, HALF_AN_HOUR)),
+      state: begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) }),
+    });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
     expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs are not ready']);
   });
@@ -286,14 +462,31 @@ describe('below a step', () => {
       expect(lost.state.stepReachedAt).toBeUndefined();
     }
     // Nobody has looked while its guest was down.
-    const crashed = plan({ vms: there, vmis: { 'web-2': { readySince: NOW - MINUTE } }, spec, state, now: NOW + 2 * MINUTE });
-    expect(crashed).toMatchObject({ update: null, wakeAt: NOW + 29 * MINUTE, state: { step: 0, stepReachedAt: at(NOW - MINUTE) } });
-    expect(taken(plan({ vms: there, vmis: { 'web-2': { readySince: NOW - MINUTE } }, spec, state, now: NOW + 29 * MINUTE }))).toEqual(['web-3']);
+    const crashed = plan({
+      vms: there,
+      vmis: { 'web-2': { readySince: NOW - MINUTE } },
+      spec,
+      state,
+      now: NOW + 2 * MINUTE,
+    });
+    expect(crashed).toMatchObject({
+      update: null,
+      wakeAt: NOW + 29 * MINUTE,
+      state: { step: 0, stepReachedAt: at(NOW - MINUTE) },
+    });
+    expect(
+      taken(plan({ vms: there, vmis: { 'web-2': { readySince: NOW - MINUTE } }, spec, state, now: NOW + 29 * MINUTE })),
+    ).toEqual(['web-3']);
   });
 
   test('it is reached by VMs that have been ready for minReadySeconds', () => {
     const rollout = { steps: [aStep(1)], minReadySeconds: 60 };
-    const planned = plan({ vms: [fresh(1), old(2)], vmis: { 'web-1': { readySince: NOW - 10_000 } }, spec: { ...oldest, rollout }, state: begunWith() });
+    const planned = plan({
+      vms: [fresh(1), old(2)],
+      vmis: { 'web-1': { readySince: NOW - 10_000 } },
+      spec: { ...oldest, rollout },
+      state: begunWith(),
+    });
     expect(planned).toMatchObject({ update: null, wakeAt: NOW + 50_000 });
     expect(planned.state.stepReachedAt).toBeUndefined();
   });
@@ -301,18 +494,27 @@ describe('below a step', () => {
   test('a VM that has failed is made up for, as far as failures are borne', () => {
     const fields = { vms: [fresh(1, DOWN), ...all(4).slice(1)], state: begunWith({ failures: [failure('web-1')] }) };
     const steps = stepped(aStep(1));
-    expect(taken(plan({ ...fields, spec: { ...steps, rollout: { ...steps.rollout, maxFailures: 1 } } }))).toEqual(['web-2']);
+    expect(taken(plan({ ...fields, spec: { ...steps, rollout: { ...steps.rollout, maxFailures: 1 } } }))).toEqual([
+      'web-2',
+    ]);
     expect(plan({ ...fields, spec: steps })).toMatchObject({ update: null, phase: 'Failed' });
   });
 
-  test('a VM that was written to comes first, for it takes no other\'s place', () => {
+  test("a VM that was written to comes first, for it takes no other's place", () => {
     const vms = [old(1), old(2), fresh(3)];
-    expect(taken(plan({ vms, vmis: { 'web-3': { revision: OLD } }, spec: stepped(aStep(1)), state: begunWith() }))).toEqual(['web-3']);
+    expect(
+      taken(plan({ vms, vmis: { 'web-3': { revision: OLD } }, spec: stepped(aStep(1)), state: begunWith() })),
+    ).toEqual(['web-3']);
   });
 
   test('VMs that are only written to count as well', () => {
     const none: Partial<PoolSpec> = { ...stepped(aStep(1)), updateStrategy: { proactive: { disruption: 'None' } } };
-    const planned = plan({ vms: [fresh(1), old(2)], vmis: { 'web-1': { revision: OLD } }, spec: none, state: begunWith() });
+    const planned = plan({
+      vms: [fresh(1), old(2)],
+      vmis: { 'web-1': { revision: OLD } },
+      spec: none,
+      state: begunWith(),
+    });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', state: { stepReachedAt: at(NOW) } });
   });
 
@@ -320,20 +522,33 @@ describe('below a step', () => {
     const halting: Partial<PoolSpec> = { ...stepped(aStep(1)), template: aTemplate({ runStrategy: 'Halted' }) };
     const first = plan({ vms: all(3), spec: halting, state: null });
     expect(taken(first)).toHaveLength(1);
-    const planned = plan({ vms: [old(1, { ...HALTED, revision: first.newest }), old(2), old(3)], spec: halting, state: { ...first.state, batches: 1 } });
+    const planned = plan({
+      vms: [old(1, { ...HALTED, revision: first.newest }), old(2), old(3)],
+      spec: halting,
+      state: { ...first.state, batches: 1 },
+    });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', state: { stepReachedAt: at(NOW) } });
   });
 
   test('a fleet that does not run reaches it, and is written to once it goes on', () => {
     const vms = all(3).map((vm) => ({ ...vm, ...HALTED }));
-    expect(plan({ vms, spec: stepped(aStep(1)) })).toMatchObject({ update: null, phase: 'Waiting', state: { stepReachedAt: at(NOW) } });
+    expect(plan({ vms, spec: stepped(aStep(1)) })).toMatchObject({
+      update: null,
+      phase: 'Waiting',
+      state: { stepReachedAt: at(NOW) },
+    });
     expect(taken(plan({ vms, spec: stepped(aStep(1)), state: rolling({ step: 1 }) }))).toHaveLength(3);
   });
 
   test('it waits for a VM that is to be waited for, and not for one that is left alone', () => {
     const state = begunWith();
-    expect(plan({ vms: [fresh(1), old(2)], vmis: { 'web-2': { paused: true } }, spec: stepped(aStep(2)), state }).state.stepReachedAt).toBeUndefined();
-    expect(plan({ vms: [fresh(1), old(2, { optedOut: true })], spec: stepped(aStep(2)), state }).state.stepReachedAt).toBe(at(NOW));
+    expect(
+      plan({ vms: [fresh(1), old(2)], vmis: { 'web-2': { paused: true } }, spec: stepped(aStep(2)), state }).state
+        .stepReachedAt,
+    ).toBeUndefined();
+    expect(
+      plan({ vms: [fresh(1), old(2, { optedOut: true })], spec: stepped(aStep(2)), state }).state.stepReachedAt,
+    ).toBe(at(NOW));
   });
 
   test('time that passes while it is stopped wakes nobody, and counts', () => {
@@ -341,20 +556,34 @@ describe('below a step', () => {
     const fields = { vms: [fresh(1), old(2)], spec: stepped(aStep(1, HALF_AN_HOUR)) };
     expect(plan({ ...fields, state })).toMatchObject({ phase: 'Paused', wakeAt: null, state: { step: 0 } });
     expect(plan({ ...fields, state, now: NOW + 60 * MINUTE })).toMatchObject({ phase: 'Paused', state: { step: 0 } });
-    expect(taken(plan({ ...fields, state: begunWith({ stepReachedAt: at(NOW - MINUTE) }), now: NOW + 60 * MINUTE }))).toEqual(['web-2']);
+    expect(
+      taken(plan({ ...fields, state: begunWith({ stepReachedAt: at(NOW - MINUTE) }), now: NOW + 60 * MINUTE })),
+    ).toEqual(['web-2']);
   });
 
   test('an undo is not held, nor a pool whose VMs all are of the revision', () => {
     const undoing = begunWith({ halted: { kind: 'Undoing', by: 'drover', at: at(NOW) } });
     expect(taken(plan({ vms: all(4, fresh), spec: stepped(aStep(1)), state: undoing }))).toHaveLength(4);
     expect(plan({ vms: all(4, fresh), spec: stepped(aStep(1)) })).toMatchObject({ phase: 'Complete' });
-    expect(plan({ vms: all(4, fresh), spec: stepped(aStep(1), aStep(2)), state: begunWith({ step: 1, completedAt: at(NOW) }) })).toMatchObject({ phase: 'Complete' });
+    expect(
+      plan({
+        vms: all(4, fresh),
+        spec: stepped(aStep(1), aStep(2)),
+        state: begunWith({ step: 1, completedAt: at(NOW) }),
+      }),
+    ).toMatchObject({ phase: 'Complete' });
   });
 });
 
-const judged = (rollout: NonNullable<PoolSpec['rollout']> = {}): Partial<PoolSpec> => ({ ...oldest, maxUnavailable: '100%', rollout });
-const failed = (count: number, fields = {}): RolloutStatus => rolling({ batches: 1, failures: all(count).map((vm) => failure(vm.name, fields)) });
-const undoing = (fields: Partial<RolloutStatus> = {}): RolloutStatus => rolling({ batches: 3, halted: { kind: 'Undoing', by: 'drover', at: at(NOW - MINUTE) }, ...fields });
+const judged = (rollout: NonNullable<PoolSpec['rollout']> = {}): Partial<PoolSpec> => ({
+  ...oldest,
+  maxUnavailable: '100%',
+  rollout,
+});
+const failed = (count: number, fields = {}): RolloutStatus =>
+  rolling({ batches: 1, failures: all(count).map((vm) => failure(vm.name, fields)) });
+const undoing = (fields: Partial<RolloutStatus> = {}): RolloutStatus =>
+  rolling({ batches: 3, halted: { kind: 'Undoing', by: 'drover', at: at(NOW - MINUTE) }, ...fields });
 
 describe('failures', () => {
   const vms = [fresh(1, DOWN), fresh(2, DOWN), old(3), old(4)];
@@ -362,7 +591,12 @@ describe('failures', () => {
   test('of more VMs than are borne end a rollout, by default', () => {
     const { state, phase, update } = plan({ vms, spec: judged(), state: failed(1) });
     expect({ phase, update }).toEqual({ phase: 'Failed', update: null });
-    expect(state.halted).toEqual({ kind: 'Failed', by: 'drover', at: at(NOW), why: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time' });
+    expect(state.halted).toEqual({
+      kind: 'Failed',
+      by: 'drover',
+      at: at(NOW),
+      why: '1 VM failed, and maxFailures allows 0; the last: web-1: not ready in time',
+    });
   });
 
   test('of as many as are borne do not, nor do any where it shall go on', () => {
@@ -380,12 +614,17 @@ describe('failures', () => {
     const planned = plan({ vms: refused, spec: judged({ maxFailures: 2 }), state: failed(1) });
     expect(taken(planned)).toEqual(['web-2']);
     expect(waits(planned)).toEqual(['web-1: it has failed in this rollout']);
-    expect(taken(plan({ vms: [old(1, { createdAt: NOW }), old(2)], spec: judged({ maxFailures: 2 }), state: failed(1) }))).toContain('web-1');
+    expect(
+      taken(plan({ vms: [old(1, { createdAt: NOW }), old(2)], spec: judged({ maxFailures: 2 }), state: failed(1) })),
+    ).toContain('web-1');
   });
 
   test('do not judge a rollout that was over', () => {
     const state = { ...failed(2), completedAt: at(NOW - MINUTE) };
-    expect(plan({ vms: all(2, fresh), spec: judged({ onFailure: 'Undo' }), state })).toMatchObject({ phase: 'Complete', goal: NEW });
+    expect(plan({ vms: all(2, fresh), spec: judged({ onFailure: 'Undo' }), state })).toMatchObject({
+      phase: 'Complete',
+      goal: NEW,
+    });
   });
 
   describe('turn a rollout back, where they shall', () => {
@@ -393,7 +632,12 @@ describe('failures', () => {
 
     test('to the last revision that all VMs had', () => {
       const planned = plan({ vms, spec: undo, state: failed(1) });
-      expect(planned).toMatchObject({ phase: 'Undoing', goal: OLD, newest: NEW, state: { failures: [{ vm: 'web-1' }], halted: { kind: 'Undoing', by: 'drover' } } });
+      expect(planned).toMatchObject({
+        phase: 'Undoing',
+        goal: OLD,
+        newest: NEW,
+        state: { failures: [{ vm: 'web-1' }], halted: { kind: 'Undoing', by: 'drover' } },
+      });
       expect(planned.update).toMatchObject({ askedBy: 'drover', batch: { revision: OLD, rollout: NEW } });
       expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
@@ -403,12 +647,21 @@ describe('failures', () => {
     });
 
     test('until all are back', () => {
-      expect(plan({ vms: all(3), spec: undo, state: undoing() })).toMatchObject({ phase: 'Undone', current: OLD, goal: OLD, update: null, state: { completedAt: at(NOW) } });
+      expect(plan({ vms: all(3), spec: undo, state: undoing() })).toMatchObject({
+        phase: 'Undone',
+        current: OLD,
+        goal: OLD,
+        update: null,
+        state: { completedAt: at(NOW) },
+      });
     });
 
     test('or some are not ready there, which is told until they are', () => {
       expect(plan({ vms: all(3), spec: undo, state: undoing() }).notBack).toEqual([]);
-      expect(plan({ vms: [old(1, DOWN), old(2), old(3, { ...HALTED })], spec: undo, state: undoing() })).toMatchObject({ phase: 'Undone', notBack: ['web-1'] });
+      expect(plan({ vms: [old(1, DOWN), old(2), old(3, { ...HALTED })], spec: undo, state: undoing() })).toMatchObject({
+        phase: 'Undone',
+        notBack: ['web-1'],
+      });
     });
 
     test('and what it was turned back for says nothing of the way back', () => {
@@ -420,16 +673,28 @@ describe('failures', () => {
 
     test('or that fails too', () => {
       const planned = plan({ vms, spec: undo, state: undoing({ failures: [failure('web-2')] }) });
-      expect(planned).toMatchObject({ phase: 'Failed', goal: OLD, update: null, state: { halted: { kind: 'UndoFailed' } } });
+      expect(planned).toMatchObject({
+        phase: 'Failed',
+        goal: OLD,
+        update: null,
+        state: { halted: { kind: 'UndoFailed' } },
+      });
     });
 
     test('but not where that revision is unknown, or the same', () => {
       expect(plan({ vms, spec: undo, state: failed(1), kept: [] })).toMatchObject({ phase: 'Failed', goal: NEW });
-      expect(plan({ vms, spec: undo, state: failed(1), status: { currentRevision: NEW } })).toMatchObject({ phase: 'Failed', goal: NEW });
+      expect(plan({ vms, spec: undo, state: failed(1), status: { currentRevision: NEW } })).toMatchObject({
+        phase: 'Failed',
+        goal: NEW,
+      });
     });
 
     test('and go no further where that revision is lost in the middle', () => {
-      expect(plan({ vms, spec: undo, state: undoing(), kept: [] })).toMatchObject({ phase: 'Failed', update: null, state: { halted: { kind: 'UndoFailed' } } });
+      expect(plan({ vms, spec: undo, state: undoing(), kept: [] })).toMatchObject({
+        phase: 'Failed',
+        update: null,
+        state: { halted: { kind: 'UndoFailed' } },
+      });
     });
   });
 });
@@ -437,10 +702,15 @@ describe('failures', () => {
 describe('currentRevision', () => {
   test('moves once all VMs have the newest but those that opted out, and not before', () => {
     expect(plan({ vms: [...all(3, fresh), old(4)] }).current).toBe(OLD);
-    expect(plan({ vms: [...all(3, fresh), old(4, { optedOut: true })] })).toMatchObject({ phase: 'Complete', current: NEW });
+    expect(plan({ vms: [...all(3, fresh), old(4, { optedOut: true })] })).toMatchObject({
+      phase: 'Complete',
+      current: NEW,
+    });
     expect(plan({ vms: [old(1, { optedOut: true })] })).toMatchObject({ phase: 'Complete', current: OLD });
     expect(plan({ vms: all(4, fresh), state: rolling({ paused: { by: 'anna', at: at(NOW) } }) }).current).toBe(NEW);
-    expect(plan({ vms: all(4, fresh), state: rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } }) }).current).toBe(OLD);
+    expect(
+      plan({ vms: all(4, fresh), state: rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } }) }).current,
+    ).toBe(OLD);
   });
 
   test('is what most VMs have, where nothing says it: of what is kept, and in whatever order they are read', () => {
@@ -464,12 +734,24 @@ describe('new VMs get', () => {
     ['the last one, where the newest has only been written down', { vms: [fresh(1, HALTED), old(2)] }, OLD],
     ['the newest, once a guest of it is ready', { vms: first }, NEW],
     ['the last one, while it is paused', { vms: first, spec: { paused: true } }, OLD],
-    ['the last one, after a failure', { vms: first, state: rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } }) }, OLD],
-    ['the last one, in an undo', { vms: first, state: rolling({ halted: { kind: 'Undoing', by: 'drover', at: at(NOW) } }) }, OLD],
+    [
+      'the last one, after a failure',
+      { vms: first, state: rolling({ halted: { kind: 'Failed', by: 'drover', at: at(NOW) } }) },
+      OLD,
+    ],
+    [
+      'the last one, in an undo',
+      { vms: first, state: rolling({ halted: { kind: 'Undoing', by: 'drover', at: at(NOW) } }) },
+      OLD,
+    ],
     ['the last one, below a step', { vms: first, spec: { rollout: { steps: [aStep(1)] } } }, OLD],
     ['the newest, where the last one is lost', { vms: all(2), kept: [] }, NEW],
     ['the newest, where people update', { vms: all(2), spec: { updateStrategy: { unmanaged: {} } } }, NEW],
-    ['the newest, where VMs are updated as they stop', { vms: all(2), spec: { updateStrategy: { opportunistic: {} } } }, NEW],
+    [
+      'the newest, where VMs are updated as they stop',
+      { vms: all(2), spec: { updateStrategy: { opportunistic: {} } } },
+      NEW,
+    ],
   ])('%s', (_what, fields, revision) => {
     expect(plan(fields).forNewVms).toBe(revision);
   });
@@ -479,9 +761,17 @@ describe('a pool whose VMs are not rolled', () => {
   test('opportunistic: all are written to, none is restarted, and those that wait for a restart are told', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { opportunistic: {} } };
     const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], vmis: { 'web-3': { revision: OLD } }, spec });
-    expect(planned.update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([['web-2', 'write'], ['web-1', 'write']]);
+    expect(planned.update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
+      ['web-2', 'write'],
+      ['web-1', 'write'],
+    ]);
     expect(waits(planned)).toEqual(['web-3: it waits for a restart, which the pool leaves to people']);
-    expect(plan({ vms: [fresh(1), fresh(2, HALTED)], vmis: { 'web-1': { revision: OLD } }, spec })).toMatchObject({ phase: 'Idle', current: OLD, update: null, wakeAt: null });
+    expect(plan({ vms: [fresh(1), fresh(2, HALTED)], vmis: { 'web-1': { revision: OLD } }, spec })).toMatchObject({
+      phase: 'Idle',
+      current: OLD,
+      update: null,
+      wakeAt: null,
+    });
     expect(plan({ vms: all(2, fresh), spec })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
@@ -494,7 +784,13 @@ describe('a pool whose VMs are not rolled', () => {
 });
 
 test('what is left alone and what is waited for is told, in the same words whatever the order', () => {
-  const vms = [old(1, { optedOut: true }), old(2), old(3, { optedOut: true }), old(4, { snapshotting: true }), fresh(5)];
+  const vms = [
+    old(1, { optedOut: true }),
+    old(2),
+    old(3, { optedOut: true }),
+    old(4, { snapshotting: true }),
+    fresh(5),
+  ];
   const vmis = { 'web-2': { migrating: true } };
   const planned = plan({ vms, vmis });
   expect(planned.waits).toEqual([
@@ -507,7 +803,15 @@ test('what is left alone and what is waited for is told, in the same words whate
 });
 
 test('a template that comes back finds its VMs as they were', () => {
-  const back: RolloutFields = { spec: { template: OLD_TEMPLATE, maxUnavailable: '100%' }, kept: [NEW_TEMPLATE], vms: [old(1), fresh(2), fresh(3)], vmis: { 'web-3': { revision: OLD } } };
+  const back: RolloutFields = {
+    spec: { template: OLD_TEMPLATE, maxUnavailable: '100%' },
+    kept: [NEW_TEMPLATE],
+    vms: [old(1), fresh(2), fresh(3)],
+    vmis: { 'web-3': { revision: OLD } },
+  };
   const { update } = plan({ ...back, state: rolling() });
-  expect(update?.batch.vms.map(({ name, act }) => [name, act]).toSorted()).toEqual([['web-2', 'restart'], ['web-3', 'write']]);
+  expect(update?.batch.vms.map(({ name, act }) => [name, act]).toSorted()).toEqual([
+    ['web-2', 'restart'],
+    ['web-3', 'write'],
+  ]);
 });

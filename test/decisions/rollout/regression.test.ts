@@ -1,37 +1,69 @@
 import { describe, expect, test } from 'vitest';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aBatch, aStep, at, failure, fresh, held, NEW, NOW, OLD, old, plan, rolling, type RolloutFields } from '../model/rollout-pools.ts';
+import {
+  aBatch,
+  aStep,
+  at,
+  failure,
+  fresh,
+  held,
+  NEW,
+  NOW,
+  OLD,
+  old,
+  plan,
+  rolling,
+  type RolloutFields,
+} from '../model/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const LOST = { ready: false, state: 'Running' } as const;
 const startedAt = at(NOW - 30 * MINUTE);
 /** Updated, ready, and not ready any more for so many minutes. */
-const lost = (minutes: number, fields: Partial<VmView> = {}): VmView => fresh(1, { ...LOST, notReadySince: NOW - minutes * MINUTE, ...fields });
-const pool = (vm: VmView, fields: RolloutFields = {}): RolloutFields => ({ vms: [vm, old(2), old(3)], state: rolling({ startedAt }), ...fields });
+const lost = (minutes: number, fields: Partial<VmView> = {}): VmView =>
+  fresh(1, { ...LOST, notReadySince: NOW - minutes * MINUTE, ...fields });
+const pool = (vm: VmView, fields: RolloutFields = {}): RolloutFields => ({
+  vms: [vm, old(2), old(3)],
+  state: rolling({ startedAt }),
+  ...fields,
+});
 
 describe('a VM that was updated and has lost its readiness', () => {
   test('fails the rollout once it has been down for the deadline', () => {
     const { state, phase, update } = plan(pool(lost(10)));
     expect(phase).toBe('Failed');
     expect(update).toBeNull();
-    expect(state.failures).toEqual([{ vm: 'web-1', why: 'it was updated, and has not been ready for 600 s', at: at(NOW) }]);
-    expect(state.halted).toMatchObject({ kind: 'Failed', why: expect.stringContaining('web-1: it was updated') as string });
+    expect(state.failures).toEqual([
+      { vm: 'web-1', why: 'it was updated, and has not been ready for 600 s', at: at(NOW) },
+    ]);
+    expect(state.halted).toMatchObject({
+      kind: 'Failed',
+      why: expect.stringContaining('web-1: it was updated') as string,
+    });
   });
 
   test('is waited for until then, and the pool is looked at again at that moment', () => {
     const { state, phase, wakeAt } = plan(pool(lost(4)));
-    expect({ phase, wakeAt, failures: state.failures }).toEqual({ phase: 'RollingOut', wakeAt: NOW + 6 * MINUTE, failures: [] });
+    expect({ phase, wakeAt, failures: state.failures }).toEqual({
+      phase: 'RollingOut',
+      wakeAt: NOW + 6 * MINUTE,
+      failures: [],
+    });
   });
 
   test('is told with the words of KubeVirt', () => {
     const { state } = plan(pool(lost(10), { vmis: { 'web-1': { ready: false, trouble: 'the guest agent is gone' } } }));
-    expect(state.failures).toMatchObject([{ why: 'it was updated, and has not been ready for 600 s: the guest agent is gone' }]);
+    expect(state.failures).toMatchObject([
+      { why: 'it was updated, and has not been ready for 600 s: the guest agent is gone' },
+    ]);
   });
 
   test('fails a canary that waits for its approval, or for a person who has paused', () => {
     const spec = { rollout: { steps: [aStep(1)] } };
     expect(plan(pool(lost(10), { spec })).phase).toBe('Failed');
-    expect(plan(pool(lost(10), { state: rolling({ startedAt, paused: { by: 'anna', at: startedAt } }) })).phase).toBe('Failed');
+    expect(plan(pool(lost(10), { state: rolling({ startedAt, paused: { by: 'anna', at: startedAt } }) })).phase).toBe(
+      'Failed',
+    );
   });
 
   test('turns the rollout back if the pool wants that', () => {
@@ -48,7 +80,13 @@ describe('a VM that was updated and has lost its readiness', () => {
 
   test('is told once', () => {
     const first = plan(pool(lost(10), { spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
-    const again = plan(pool(lost(10), { state: first.state, now: NOW + MINUTE, spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
+    const again = plan(
+      pool(lost(10), {
+        state: first.state,
+        now: NOW + MINUTE,
+        spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } },
+      }),
+    );
     expect(again.state.failures).toEqual(first.state.failures);
   });
 
@@ -64,11 +102,19 @@ describe('a VM that was updated and has lost its readiness', () => {
 
   test('ends an undo that cannot be finished for it', () => {
     const back = old(1, { ...LOST, notReadySince: NOW - 12 * MINUTE });
-    const halted = { kind: 'Undoing', by: 'drover', at: at(NOW - 20 * MINUTE), why: 'web-2: not ready in time' } as const;
+    const halted = {
+      kind: 'Undoing',
+      by: 'drover',
+      at: at(NOW - 20 * MINUTE),
+      why: 'web-2: not ready in time',
+    } as const;
     const state = rolling({ startedAt, halted, failures: [failure('web-2', { at: at(NOW - 21 * MINUTE) })] });
     const { phase, state: after } = plan({ vms: [back, fresh(2), fresh(3)], state });
     expect(phase).toBe('Failed');
-    expect(after.halted).toMatchObject({ kind: 'UndoFailed', why: expect.stringContaining('web-1: it was updated') as string });
+    expect(after.halted).toMatchObject({
+      kind: 'UndoFailed',
+      why: expect.stringContaining('web-1: it was updated') as string,
+    });
   });
 });
 
@@ -83,7 +129,10 @@ describe('nothing is said against the revision by a VM', () => {
     ['that is in the hand of a batch', pool(lost(10), { batches: [aBatch([held(lost(10))])] })],
     ['that is being healed', pool(lost(10), { busy: new Set(['web-1']) })],
     ['that healing looks after', pool(lost(10), { isHealed: () => true })],
-    ['after a rollout is complete', { vms: [lost(10), fresh(2), fresh(3)], state: rolling({ startedAt, completedAt: at(NOW - 15 * MINUTE) }) }],
+    [
+      'after a rollout is complete',
+      { vms: [lost(10), fresh(2), fresh(3)], state: rolling({ startedAt, completedAt: at(NOW - 15 * MINUTE) }) },
+    ],
     ['that people are to update', pool(lost(10), { spec: { updateStrategy: { unmanaged: {} } } })],
   ])('%s', (_which, fields) => {
     expect(plan(fields).state.failures).toEqual([]);

@@ -4,15 +4,28 @@ import { at, failure, NEW, NOW, OLD, rolling } from '../model/rollout-pools.ts';
 
 const NOTHING_FAILED = { revision: NEW, startedAt: at(NOW), batches: 0, step: 0, failures: [] };
 
-test('a rollout begins with the number of the last batch and a person\'s pause, and nothing else of the one before', () => {
+test("a rollout begins with the number of the last batch and a person's pause, and nothing else of the one before", () => {
   const pause = { by: 'anna', at: at(0) };
-  const before = rolling({ revision: OLD, batches: 3, lastBatch: 9, step: 2, stepReachedAt: at(0), failures: [failure('web-1')], completedAt: at(0), paused: pause });
+  const before = rolling({
+    revision: OLD,
+    batches: 3,
+    lastBatch: 9,
+    step: 2,
+    stepReachedAt: at(0),
+    failures: [failure('web-1')],
+    completedAt: at(0),
+    paused: pause,
+  });
   expect(begun(NEW, at(NOW))).toEqual({ ...NOTHING_FAILED, lastBatch: 0 });
   expect(begun(NEW, at(NOW), before)).toEqual({ ...NOTHING_FAILED, lastBatch: 9, paused: pause });
 });
 
 test('a pause and a halt say who, when and why', () => {
-  expect(paused(rolling(), { by: 'anna', why: 'lunch' }, at(NOW)).paused).toEqual({ by: 'anna', at: at(NOW), why: 'lunch' });
+  expect(paused(rolling(), { by: 'anna', why: 'lunch' }, at(NOW)).paused).toEqual({
+    by: 'anna',
+    at: at(NOW),
+    why: 'lunch',
+  });
   expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'somebody', at: at(NOW) });
   expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'somebody', at: at(NOW) });
   // What is no text the pool's status would not take.
@@ -21,7 +34,12 @@ test('a pause and a halt say who, when and why', () => {
 });
 
 test('a resume ends both, and what failed may be tried again', () => {
-  const stopped = halted(paused(rolling({ failures: [failure('web-1')], step: 1, batches: 4 }), {}, at(NOW)), 'Failed', {}, at(NOW));
+  const stopped = halted(
+    paused(rolling({ failures: [failure('web-1')], step: 1, batches: 4 }), {}, at(NOW)),
+    'Failed',
+    {},
+    at(NOW),
+  );
   expect(resumed(stopped, at(NOW))).toEqual(rolling({ step: 1, batches: 4, resumedAt: at(NOW) }));
 });
 
@@ -37,7 +55,10 @@ describe('failures are noted', () => {
 
   test('once a VM, the newest last, and not without end', () => {
     const state = rolling({ failures: [failure('web-1'), failure('web-2')] });
-    expect(withFailures(state, NEW, [failure('web-1', { why: 'again' })]).failures).toEqual([failure('web-2'), failure('web-1', { why: 'again' })]);
+    expect(withFailures(state, NEW, [failure('web-1', { why: 'again' })]).failures).toEqual([
+      failure('web-2'),
+      failure('web-1', { why: 'again' }),
+    ]);
     const many = Array.from({ length: 150 }, (_, index) => failure(`web-${index}`));
     expect(withFailures(state, NEW, many).failures).toEqual(many.slice(50));
   });

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { inShort, type PassedOver } from '../../../decisions/runs/skipped.ts';
 
-const one = (n: number, isWish: boolean): PassedOver => ({ why: `reason ${n}`, isWish, count: 2, vms: ['shop/a', 'shop/b'] });
+const one = (n: number, isWish: boolean): PassedOver => ({
+  why: `reason ${n}`,
+  isWish,
+  count: 2,
+  vms: ['shop/a', 'shop/b'],
+});
 
 test('few reasons with few names are told as they are', () => {
   const few = [one(1, true), one(2, false)];

@@ -1,28 +1,59 @@
 import { expect, test } from 'vitest';
-import { nodeView } from '../../../decisions/views/node-from-object.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { ObjectMeta } from '../../../api/objects.ts';
+import { nodeView } from '../../../decisions/views/node-from-object.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 
-const stored = { metadata: { namespace: 'shop', name: 'web', uid: 'uid', resourceVersion: '1', creationTimestamp: '2026-01-02T03:04:05Z' } };
-const view = (metadata: Partial<ObjectMeta> = {}, spec: VirtualMachine['spec'] = {}) => vmView({ metadata: { ...stored.metadata, ...metadata }, spec });
+const stored = {
+  metadata: {
+    namespace: 'shop',
+    name: 'web',
+    uid: 'uid',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-02T03:04:05Z',
+  },
+};
+const view = (metadata: Partial<ObjectMeta> = {}, spec: VirtualMachine['spec'] = {}) =>
+  vmView({ metadata: { ...stored.metadata, ...metadata }, spec });
 
-const record = { id: '0a1b2c3d', from: 'pc-q35-rhel8.6.0', to: 'pc-q35-rhel9.6.0', guest: null, at: '2026-01-02T03:04:05Z' };
+const record = {
+  id: '0a1b2c3d',
+  from: 'pc-q35-rhel8.6.0',
+  to: 'pc-q35-rhel9.6.0',
+  guest: null,
+  at: '2026-01-02T03:04:05Z',
+};
 const noted = (text: string) => view({ annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: text } }).transition;
 
 test('of a VM that says nothing, nothing is made up', () => {
-  expect(view()).toMatchObject({ machineType: null, architecture: null, preference: null, transition: null, transitionMark: null, ownLabels: {} });
+  expect(view()).toMatchObject({
+    machineType: null,
+    architecture: null,
+    preference: null,
+    transition: null,
+    transitionMark: null,
+    ownLabels: {},
+  });
   expect(view({}, { template: { spec: { domain: { machine: { type: '' } } } } }).machineType).toBeNull();
 });
 
 test('its machine type, and what decides on the one that it gets where its own is cleared', () => {
-  const spec = { preference: { kind: 'VirtualMachinePreference', name: 'rhel' }, template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } } };
-  expect(view({}, spec)).toMatchObject({ machineType: 'virt', architecture: 'arm64', preference: 'VirtualMachinePreference/shop/rhel' });
+  const spec = {
+    preference: { kind: 'VirtualMachinePreference', name: 'rhel' },
+    template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } },
+  };
+  expect(view({}, spec)).toMatchObject({
+    machineType: 'virt',
+    architecture: 'arm64',
+    preference: 'VirtualMachinePreference/shop/rhel',
+  });
   expect(view({}, { preference: { name: 'rhel' } }).preference).toBe('VirtualMachineClusterPreference/rhel');
 });
 
-const copyOf = (vm: string, generation: number) => `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
-const kept = (preference: object, ref?: object) => vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
+const copyOf = (vm: string, generation: number) =>
+  `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
+const kept = (preference: object, ref?: object) =>
+  vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
 const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
 
 test('a VM keeps to the copy of its preference that KubeVirt made, which many VMs have of the same state of it', () => {
@@ -36,7 +67,10 @@ test('a VM keeps to the copy of its preference that KubeVirt made, which many VM
 });
 
 test('its own labels, and below them those of its template', () => {
-  const { labels, ownLabels } = view({ labels: { tier: 'a' } }, { template: { metadata: { labels: { tier: 'b', zone: 'c' } } } });
+  const { labels, ownLabels } = view(
+    { labels: { tier: 'a' } },
+    { template: { metadata: { labels: { tier: 'b', zone: 'c' } } } },
+  );
   expect(ownLabels).toEqual({ tier: 'a' });
   expect(labels).toEqual({ tier: 'a', zone: 'c' });
 });
@@ -44,14 +78,38 @@ test('its own labels, and below them those of its template', () => {
 test('what a machine type transition has written, and nothing that another hand made of it', () => {
   expect(noted(JSON.stringify({ ...record, more: 1 }))).toEqual(record);
   expect(noted(JSON.stringify({ ...record, guest: 'pc-q35-rhel8.6.0' }))?.guest).toBe('pc-q35-rhel8.6.0');
-  for (const text of ['', '{', 'null', '[]', '"x"', '{}', JSON.stringify({ ...record, to: 1 }), JSON.stringify({ ...record, guest: undefined })]) expect(noted(text)).toBeNull();
+  for (const text of [
+    '',
+    '{',
+    'null',
+    '[]',
+    '"x"',
+    '{}',
+    JSON.stringify({ ...record, to: 1 }),
+    JSON.stringify({ ...record, guest: undefined }),
+  ])
+    expect(noted(text)).toBeNull();
   expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
 });
 
 test('the machine types of a node are those that KubeVirt labels it with; a cordoned one takes no guest', () => {
-  const labels = { 'machine-type.node.kubevirt.io/q35': 'true', 'machine-type.node.kubevirt.io/pc': 'false', other: 'true' };
+  const labels = {
+    'machine-type.node.kubevirt.io/q35': 'true',
+    'machine-type.node.kubevirt.io/pc': 'false',
+    other: 'true',
+  };
   const status = { conditions: [{ type: 'Ready', status: 'True' }] };
-  expect(nodeView({ metadata: { name: 'n', labels }, status })).toEqual({ name: 'n', ready: true, schedulable: true, machineTypes: ['q35'] });
-  expect(nodeView({ metadata: { name: 'n' }, spec: { unschedulable: true }, status })).toEqual({ name: 'n', ready: true, schedulable: false, machineTypes: [] });
+  expect(nodeView({ metadata: { name: 'n', labels }, status })).toEqual({
+    name: 'n',
+    ready: true,
+    schedulable: true,
+    machineTypes: ['q35'],
+  });
+  expect(nodeView({ metadata: { name: 'n' }, spec: { unschedulable: true }, status })).toEqual({
+    name: 'n',
+    ready: true,
+    schedulable: false,
+    machineTypes: [],
+  });
   expect(nodeView({ metadata: { name: 'n' } })).toMatchObject({ ready: false, schedulable: false });
 });

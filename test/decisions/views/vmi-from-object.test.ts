@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/vmi-from-object.ts';
 import type { Condition, Stored } from '../../../api/objects.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/vmi-from-object.ts';
 
 const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'web-1', uid: 'vm-uid', controller: true };
 
@@ -62,7 +62,10 @@ test('of one that runs, what its guest has', () => {
     machine: { type: 'pc-q35-rhel9.6.0' },
     currentCPUTopology: { sockets: 1, cores: 1, threads: 1 },
     memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '2Gi' },
-    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-02T04:00:00Z' }, { type: 'LiveMigratable', status: 'True' }] as Condition[],
+    conditions: [
+      { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-02T04:00:00Z' },
+      { type: 'LiveMigratable', status: 'True' },
+    ] as Condition[],
   };
   expect(vmiView(aVmi({ spec, status }))).toMatchObject({
     phase: 'Running',
@@ -78,7 +81,7 @@ test('of one that runs, what its guest has', () => {
   });
 });
 
-test('it is no VM\'s where another kind controls it, or none', () => {
+test("it is no VM's where another kind controls it, or none", () => {
   const vmi = aVmi();
   vmi.metadata.ownerReferences = [{ ...owner, kind: 'VirtualMachineInstanceReplicaSet' }];
   expect(vmiView(vmi).vmUid).toBeNull();
@@ -86,7 +89,8 @@ test('it is no VM\'s where another kind controls it, or none', () => {
   expect(vmiView(vmi).vmUid).toBeNull();
 });
 
-const migrating = (migrationState: { completed?: boolean; failed?: boolean }) => vmiView(aVmi({ status: { migrationState } })).migrating;
+const migrating = (migrationState: { completed?: boolean; failed?: boolean }) =>
+  vmiView(aVmi({ status: { migrationState } })).migrating;
 
 test('a migration is under way until it is completed or has failed', () => {
   expect(migrating({})).toBe(true);
@@ -106,8 +110,18 @@ test('a condition without a time, or that is not true, claims nothing', () => {
 });
 
 test('its trouble is the cause where KubeVirt names one, and nothing once it is ready', () => {
-  const generic: Condition = { type: 'Ready', status: 'False', reason: 'GuestNotRunning', message: 'Guest VM is not reported as running' };
-  const cause: Condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/3 nodes are available' };
+  const generic: Condition = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'GuestNotRunning',
+    message: 'Guest VM is not reported as running',
+  };
+  const cause: Condition = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message: '0/3 nodes are available',
+  };
   expect(withConditions(generic).trouble).toBe('Guest VM is not reported as running');
   expect(withConditions(generic, cause).trouble).toBe('0/3 nodes are available');
   expect(withConditions({ ...generic, message: '' }).trouble).toBe('GuestNotRunning');

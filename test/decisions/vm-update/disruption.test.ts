@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { effortBetween, EFFORTS, exceeds, startsOrStops, type Effort } from '../../../decisions/vm-update/disruption.ts';
+import {
+  effortBetween,
+  EFFORTS,
+  exceeds,
+  startsOrStops,
+  type Effort,
+} from '../../../decisions/vm-update/disruption.ts';
 import { anyPower, anyTemplate } from '../model/templates.ts';
 
 /** A template with these fields in its VMI's spec. */
@@ -9,25 +15,58 @@ const vmi = (spec: object, domain: object = {}): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, ...domain }, ...spec } } },
 });
 const vm = (spec: object): VmTemplate => ({ spec: { ...vmi({}).spec, ...spec } });
-const annotated = (annotations: Record<string, string>): VmTemplate => vm({ template: { ...vmi({}).spec.template, metadata: { annotations } } });
+const annotated = (annotations: Record<string, string>): VmTemplate =>
+  vm({ template: { ...vmi({}).spec.template, metadata: { annotations } } });
 const cpu = (cpu: object): VmTemplate => vmi({}, { cpu });
 const memory = (memory: object): VmTemplate => vmi({}, { memory });
 const toleration = { key: 'gpu', operator: 'Exists' };
 const onZone = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } };
-const disk = (name: string, size = '1Gi') => ({ metadata: { name }, spec: { storage: { resources: { requests: { storage: size } } } } });
-const sized = (size: string, cpu: object): VmTemplate => ({ spec: { ...vmi({}, { cpu }).spec, dataVolumeTemplates: [disk('a', size)] } });
-const labelled = ({ metadata, spec }: ReturnType<typeof disk>): object => ({ metadata: { ...metadata, labels: { tier: 'db' }, annotations: { a: 'b' } }, spec });
-const urgent = ({ metadata, spec }: ReturnType<typeof disk>): object => ({ metadata, spec: { ...spec, priorityClassName: 'high' } });
-const filled = (url: string): object => ({ metadata: { name: 'a' }, spec: { ...disk('a').spec, source: { http: { url } } } });
+const disk = (name: string, size = '1Gi') => ({
+  metadata: { name },
+  spec: { storage: { resources: { requests: { storage: size } } } },
+});
+const sized = (size: string, cpu: object): VmTemplate => ({
+  spec: { ...vmi({}, { cpu }).spec, dataVolumeTemplates: [disk('a', size)] },
+});
+const labelled = ({ metadata, spec }: ReturnType<typeof disk>): object => ({
+  metadata: { ...metadata, labels: { tier: 'db' }, annotations: { a: 'b' } },
+  spec,
+});
+const urgent = ({ metadata, spec }: ReturnType<typeof disk>): object => ({
+  metadata,
+  spec: { ...spec, priorityClassName: 'high' },
+});
+const filled = (url: string): object => ({
+  metadata: { name: 'a' },
+  spec: { ...disk('a').spec, source: { http: { url } } },
+});
 const stored = (storage: object): object => ({ metadata: { name: 'a' }, spec: { storage } });
 
 describe('effort', () => {
   const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Effort, staged: Effort][] = [
     ['nothing', vmi({}), vmi({}), 'None', 'None'],
-    ['labels and annotations of the VM', vmi({}), { ...vmi({}), metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } }, 'None', 'None'],
+    [
+      'labels and annotations of the VM',
+      vmi({}),
+      { ...vmi({}), metadata: { labels: { a: 'b' }, annotations: { c: 'd' } } },
+      'None',
+      'None',
+    ],
     ['annotations of the VMI', annotated({}), annotated({ a: 'b' }), 'None', 'None'],
-    ['a wish to restart', annotated({ a: 'b' }), annotated({ a: 'b', 'drover.dev/restarted-at': '2026-01-01T00:00:00Z' }), 'Restart', 'Restart'],
-    ['a later one', annotated({ 'drover.dev/restarted-at': '1' }), annotated({ 'drover.dev/restarted-at': '2' }), 'Restart', 'Restart'],
+    [
+      'a wish to restart',
+      annotated({ a: 'b' }),
+      annotated({ a: 'b', 'drover.dev/restarted-at': '2026-01-01T00:00:00Z' }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'a later one',
+      annotated({ 'drover.dev/restarted-at': '1' }),
+      annotated({ 'drover.dev/restarted-at': '2' }),
+      'Restart',
+      'Restart',
+    ],
     ['power', vm({ runStrategy: 'Always' }), vm({ runStrategy: 'Halted' }), 'None', 'None'],
     ['how volumes are changed', vm({}), vm({ updateVolumesStrategy: 'Migration' }), 'None', 'None'],
     ['sockets', cpu({ sockets: 2 }), cpu({ sockets: 4 }), 'Live', 'Restart'],
@@ -42,36 +81,150 @@ describe('effort', () => {
     ['memory no more', memory({ guest: '1Gi' }), vmi({}), 'Restart', 'Restart'],
     ['memory by another name', memory({ guest: '1Gi' }), memory({ guest: '1024Mi' }), 'None', 'None'],
     ['room for memory', memory({ guest: '1Gi' }), memory({ guest: '1Gi', maxGuest: '4Gi' }), 'Restart', 'Restart'],
-    ['huge pages', memory({ guest: '1Gi' }), memory({ guest: '1Gi', hugepages: { pageSize: '2Mi' } }), 'Restart', 'Restart'],
+    [
+      'huge pages',
+      memory({ guest: '1Gi' }),
+      memory({ guest: '1Gi', hugepages: { pageSize: '2Mi' } }),
+      'Restart',
+      'Restart',
+    ],
     ['node selector', vmi({}), vmi({ nodeSelector: { zone: 'a' } }), 'Live', 'Restart'],
     ['node selector no more', vmi({ nodeSelector: { zone: 'a' } }), vmi({}), 'Live', 'Restart'],
     ['affinity', vmi({}), vmi({ affinity: onZone }), 'Live', 'Restart'],
     ['tolerations', vmi({ tolerations: [toleration] }), vmi({ tolerations: [] }), 'Live', 'Restart'],
-    ['all that is live', cpu({ sockets: 1 }), vmi({ affinity: onZone, tolerations: [toleration] }, { cpu: { sockets: 2 } }), 'Live', 'Restart'],
+    [
+      'all that is live',
+      cpu({ sockets: 1 }),
+      vmi({ affinity: onZone, tolerations: [toleration] }, { cpu: { sockets: 2 } }),
+      'Live',
+      'Restart',
+    ],
     ['host name', vmi({ hostname: 'a' }), vmi({ hostname: 'b' }), 'Restart', 'Restart'],
-    ['host name beside what is live', vmi({ hostname: 'a' }), vmi({ hostname: 'b', nodeSelector: { zone: 'a' } }), 'Restart', 'Restart'],
+    [
+      'host name beside what is live',
+      vmi({ hostname: 'a' }),
+      vmi({ hostname: 'b', nodeSelector: { zone: 'a' } }),
+      'Restart',
+      'Restart',
+    ],
     ['machine type', vmi({}), vmi({}, { machine: { type: 'q35' } }), 'Restart', 'Restart'],
-    ['an image', vmi({ volumes: [{ name: 'a', containerDisk: { image: 'a:1' } }] }), vmi({ volumes: [{ name: 'a', containerDisk: { image: 'a:2' } }] }), 'Restart', 'Restart'],
-    ['instance type', vm({ instancetype: { name: 'small' } }), vm({ instancetype: { name: 'large' } }), 'Restart', 'Restart'],
+    [
+      'an image',
+      vmi({ volumes: [{ name: 'a', containerDisk: { image: 'a:1' } }] }),
+      vmi({ volumes: [{ name: 'a', containerDisk: { image: 'a:2' } }] }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'instance type',
+      vm({ instancetype: { name: 'small' } }),
+      vm({ instancetype: { name: 'large' } }),
+      'Restart',
+      'Restart',
+    ],
     ['preference', vm({}), vm({ preference: { name: 'windows' } }), 'Restart', 'Restart'],
     ['a field that nobody knows', vm({}), vm({ unheardOf: 1 }), 'Restart', 'Restart'],
     ['a disk more', vm({}), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
-    ['a disk less', vm({ dataVolumeTemplates: [disk('a'), disk('b')] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
-    ['a larger disk', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), 'Live', 'Live'],
+    [
+      'a disk less',
+      vm({ dataVolumeTemplates: [disk('a'), disk('b')] }),
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'a larger disk',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [disk('a', '2Gi')] }),
+      'Live',
+      'Live',
+    ],
     ['a larger disk beside sockets', sized('1Gi', { sockets: 1 }), sized('2Gi', { sockets: 2 }), 'Live', 'Restart'],
     ['a larger disk beside cores', sized('1Gi', { cores: 1 }), sized('2Gi', { cores: 2 }), 'Restart', 'Restart'],
-    ['a larger disk, and another', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '2Gi'), disk('b')] }), 'Restart', 'Restart'],
-    ['a disk in other words', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [disk('a', '1024Mi')] }), 'None', 'None'],
-    ['a smaller disk', vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Replace', 'Replace'],
-    ['the label of a disk', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [labelled(disk('a'))] }), 'None', 'None'],
-    ['the source of a disk', vm({ dataVolumeTemplates: [filled('http://a')] }), vm({ dataVolumeTemplates: [filled('http://b')] }), 'Replace', 'Replace'],
-    ['the storage class of a disk', vm({ dataVolumeTemplates: [stored({})] }), vm({ dataVolumeTemplates: [stored({ storageClassName: 'fast' })] }), 'Replace', 'Replace'],
-    ['the access modes of a disk', vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteOnce'] })] }), vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteMany'] })] }), 'Replace', 'Replace'],
-    ['how urgently a disk is filled', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [urgent(disk('a'))] }), 'None', 'None'],
-    ['a size where there was none', vm({ dataVolumeTemplates: [stored({})] }), vm({ dataVolumeTemplates: [disk('a')] }), 'Live', 'Live'],
-    ['a size no more', vm({ dataVolumeTemplates: [disk('a')] }), vm({ dataVolumeTemplates: [stored({})] }), 'None', 'None'],
-    ['another disk that is made anew beside a new one', vm({ dataVolumeTemplates: [disk('a', '2Gi')] }), vm({ dataVolumeTemplates: [disk('b'), disk('a')] }), 'Replace', 'Replace'],
-    ['their order', vm({ dataVolumeTemplates: [disk('a'), disk('b')] }), vm({ dataVolumeTemplates: [disk('b'), disk('a')] }), 'None', 'None'],
+    [
+      'a larger disk, and another',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [disk('a', '2Gi'), disk('b')] }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'a disk in other words',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [disk('a', '1024Mi')] }),
+      'None',
+      'None',
+    ],
+    [
+      'a smaller disk',
+      vm({ dataVolumeTemplates: [disk('a', '2Gi')] }),
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      'Replace',
+      'Replace',
+    ],
+    [
+      'the label of a disk',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [labelled(disk('a'))] }),
+      'None',
+      'None',
+    ],
+    [
+      'the source of a disk',
+      vm({ dataVolumeTemplates: [filled('http://a')] }),
+      vm({ dataVolumeTemplates: [filled('http://b')] }),
+      'Replace',
+      'Replace',
+    ],
+    [
+      'the storage class of a disk',
+      vm({ dataVolumeTemplates: [stored({})] }),
+      vm({ dataVolumeTemplates: [stored({ storageClassName: 'fast' })] }),
+      'Replace',
+      'Replace',
+    ],
+    [
+      'the access modes of a disk',
+      vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteOnce'] })] }),
+      vm({ dataVolumeTemplates: [stored({ accessModes: ['ReadWriteMany'] })] }),
+      'Replace',
+      'Replace',
+    ],
+    [
+      'how urgently a disk is filled',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [urgent(disk('a'))] }),
+      'None',
+      'None',
+    ],
+    [
+      'a size where there was none',
+      vm({ dataVolumeTemplates: [stored({})] }),
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      'Live',
+      'Live',
+    ],
+    [
+      'a size no more',
+      vm({ dataVolumeTemplates: [disk('a')] }),
+      vm({ dataVolumeTemplates: [stored({})] }),
+      'None',
+      'None',
+    ],
+    [
+      'another disk that is made anew beside a new one',
+      vm({ dataVolumeTemplates: [disk('a', '2Gi')] }),
+      vm({ dataVolumeTemplates: [disk('b'), disk('a')] }),
+      'Replace',
+      'Replace',
+    ],
+    [
+      'their order',
+      vm({ dataVolumeTemplates: [disk('a'), disk('b')] }),
+      vm({ dataVolumeTemplates: [disk('b'), disk('a')] }),
+      'None',
+      'None',
+    ],
     ['no disks, in other words', vm({}), vm({ dataVolumeTemplates: [] }), 'None', 'None'],
   ];
   test.each(cases)('%s', (_title, from, to, live, staged) => {

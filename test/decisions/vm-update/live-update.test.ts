@@ -1,22 +1,32 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { liveProgress, liveRefusal, placementOf } from '../../../decisions/vm-update/live-update.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { liveProgress, liveRefusal, placementOf } from '../../../decisions/vm-update/live-update.ts';
 import { aVm, aVmi } from '../model/fleets.ts';
 import { anyTemplate } from '../model/templates.ts';
 
 const to = (sockets?: number, guest?: string | number): VmTemplate => ({
   spec: {
     runStrategy: 'Always',
-    template: { spec: { domain: { ...(sockets === undefined ? {} : { cpu: { sockets } }), ...(guest === undefined ? {} : { memory: { guest } }) } } },
+    template: {
+      spec: {
+        domain: {
+          ...(sockets === undefined ? {} : { cpu: { sockets } }),
+          ...(guest === undefined ? {} : { memory: { guest } }),
+        },
+      },
+    },
   },
 });
 const vm = aVm('web-1');
 const CPU = { sockets: 2, maxSockets: 8, current: 2 };
 const MEMORY = { guest: '2Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '2Gi' };
-const guest = (cpu: Partial<VmiView['cpu']> = {}, memory: Partial<VmiView['memory']> = {}, fields: Partial<VmiView> = {}): VmiView =>
-  aVmi(vm, { cpu: { ...CPU, ...cpu }, memory: { ...MEMORY, ...memory }, ...fields });
+const guest = (
+  cpu: Partial<VmiView['cpu']> = {},
+  memory: Partial<VmiView['memory']> = {},
+  fields: Partial<VmiView> = {},
+): VmiView => aVmi(vm, { cpu: { ...CPU, ...cpu }, memory: { ...MEMORY, ...memory }, ...fields });
 const STUCK = { migratable: false };
 
 describe('refused', () => {
@@ -26,7 +36,12 @@ describe('refused', () => {
     ['more than that', to(10), guest(), /10 sockets are more than the 8/],
     ['fewer', to(1), guest(), /1 sockets are fewer than the 2/],
     ['no other', to(2), guest({}, {}, STUCK), null],
-    ['sockets of a guest that was started without room', to(4), guest({ maxSockets: null }), /without room for more sockets/],
+    [
+      'sockets of a guest that was started without room',
+      to(4),
+      guest({ maxSockets: null }),
+      /without room for more sockets/,
+    ],
     ['sockets of a guest that is not migratable', to(4), guest({}, {}, STUCK), /cannot be migrated/],
     ['more memory, with room', to(2, '3Gi'), guest(), null],
     ['as much as there is room for', to(2, '4096Mi'), guest(), null],
@@ -36,7 +51,12 @@ describe('refused', () => {
     ['less, where nobody knows the start', to(2, '1Gi'), guest({}, { atBoot: null }), /less than the 2Gi/],
     ['the same by another name', to(2, '2048Mi'), guest({}, {}, STUCK), null],
     ['the same as a number', to(2, 2 ** 31), guest({}, {}, STUCK), null],
-    ['memory of a guest that was started without room', to(2, '3Gi'), guest({}, { maxGuest: null }), /without room for another amount/],
+    [
+      'memory of a guest that was started without room',
+      to(2, '3Gi'),
+      guest({}, { maxGuest: null }),
+      /without room for another amount/,
+    ],
     ['memory of a guest that is not migratable', to(2, '3Gi'), guest({}, {}, STUCK), /cannot be migrated/],
     ['what is no memory', to(2, 'lots'), guest(), /lots is no amount/],
     ['neither', to(), guest({ maxSockets: null }, { maxGuest: null }, STUCK), null],
@@ -56,25 +76,38 @@ describe('progress', () => {
     ['sockets not asked for', to(4), guest(), waiting('ask for 4 sockets')],
     ['sockets not plugged in', to(4), guest({ sockets: 4 }), waiting('get 4 sockets: it has 2')],
     ['sockets plugged in', to(4), guest({ sockets: 4, current: 4 }), { state: 'done' }],
-    ['sockets of which KubeVirt doesn\'t tell', to(4), guest({ sockets: 4, current: null }), { state: 'done' }],
+    ["sockets of which KubeVirt doesn't tell", to(4), guest({ sockets: 4, current: null }), { state: 'done' }],
     ['memory not asked for', to(2, '3Gi'), guest(), waiting('ask for 3Gi')],
     ['memory not plugged in', to(2, '3Gi'), guest({}, { guest: '3Gi' }), waiting('get 3Gi of memory: it has 2Gi')],
     ['memory plugged in', to(2, '3Gi'), guest({}, { guest: '3072Mi', current: '3145728Ki' }), { state: 'done' }],
-    ['memory of which KubeVirt doesn\'t tell', to(2, '3Gi'), guest({}, { guest: '3Gi', current: null }), { state: 'done' }],
-    ['placement of another', to(), guest({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }), waiting('node selector')],
+    [
+      "memory of which KubeVirt doesn't tell",
+      to(2, '3Gi'),
+      guest({}, { guest: '3Gi', current: null }),
+      { state: 'done' },
+    ],
+    [
+      'placement of another',
+      to(),
+      guest({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }),
+      waiting('node selector'),
+    ],
   ])('%s', (_title, to, guest, progress) => expect(liveProgress(to, vm, guest)).toEqual(progress));
 
-  test('placement is the VM\'s, with what people added', () => {
+  test("placement is the VM's, with what people added", () => {
     const placement = placementOf({ nodeSelector: { zone: 'a', people: 'x' } });
     expect(liveProgress(to(), { ...vm, placement }, guest({}, {}, { placement }))).toEqual({ state: 'done' });
   });
 
-  test('KubeVirt\'s refusal, unless the guest is there already', () => {
+  test("KubeVirt's refusal, unless the guest is there already", () => {
     const refused = { ...vm, restartRequired: { since: 0, why: 'CPU sockets' } };
     expect(liveProgress(to(4), refused, guest())).toEqual({ state: 'refused', why: 'CPU sockets' });
     expect(liveProgress(to(2), refused, guest())).toEqual({ state: 'done' });
     const wordless = { ...vm, restartRequired: { since: 0, why: '' } };
-    expect(liveProgress(to(4), wordless, guest())).toEqual({ state: 'refused', why: expect.stringContaining('restart') as string });
+    expect(liveProgress(to(4), wordless, guest())).toEqual({
+      state: 'refused',
+      why: expect.stringContaining('restart') as string,
+    });
   });
 });
 
@@ -82,8 +115,12 @@ describe('placement', () => {
   test('what is absent is as good as empty, and keys have no order', () => {
     expect(placementOf({ nodeSelector: {}, tolerations: [], affinity: null, other: 1 })).toBe('{}');
     expect(placementOf(undefined)).toBe('{}');
-    expect(placementOf({ nodeSelector: { a: '1', b: '2' } })).toBe(placementOf({ affinity: {}, nodeSelector: { b: '2', a: '1' } }));
-    expect(placementOf({ tolerations: [{ key: 'a' }, { key: 'b' }] })).not.toBe(placementOf({ tolerations: [{ key: 'b' }, { key: 'a' }] }));
+    expect(placementOf({ nodeSelector: { a: '1', b: '2' } })).toBe(
+      placementOf({ affinity: {}, nodeSelector: { b: '2', a: '1' } }),
+    );
+    expect(placementOf({ tolerations: [{ key: 'a' }, { key: 'b' }] })).not.toBe(
+      placementOf({ tolerations: [{ key: 'b' }, { key: 'a' }] }),
+    );
   });
 });
 
@@ -105,7 +142,8 @@ test('a guest that was started from any template needs nothing, and one that is 
       const asPlaced = { ...vm, placement: started.placement };
       expect(liveRefusal(from, started)).toBeNull();
       expect(liveProgress(from, asPlaced, started)).toEqual({ state: 'done' });
-      if (liveRefusal(to, started) !== null) expect(liveProgress(to, asPlaced, started)).toMatchObject({ state: 'waiting' });
+      if (liveRefusal(to, started) !== null)
+        expect(liveProgress(to, asPlaced, started)).toMatchObject({ state: 'waiting' });
     }),
     { numRuns: 2_000 },
   );

@@ -1,12 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import type { Disruption } from '../../../api/pool/pool.ts';
-import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { updateNeed, type Goal, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { updateNeed, type Goal, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
 import { aVmi } from '../model/fleets.ts';
-import { aTemplate, HALTED, NEW, NEW_TEMPLATE, OLD, OLD_TEMPLATE, old, type TemplateFields } from '../model/rollout-pools.ts';
+import {
+  aTemplate,
+  HALTED,
+  NEW,
+  NEW_TEMPLATE,
+  OLD,
+  OLD_TEMPLATE,
+  old,
+  type TemplateFields,
+} from '../model/rollout-pools.ts';
 
 /** Of a VM that has `from`, where the pool's template is `to`. */
 interface Case {
@@ -22,53 +31,123 @@ interface Case {
 
 const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
 
-function need({ from = {}, to, limit = 'Restart', strategy = 'LiveUpdate', clusterStrategy = strategy, vm: fields = {}, guest = {} }: Case): UpdateNeed {
+function need({
+  from = {},
+  to,
+  limit = 'Restart',
+  strategy = 'LiveUpdate',
+  clusterStrategy = strategy,
+  vm: fields = {},
+  guest = {},
+}: Case): UpdateNeed {
   const templates = [from, to].map(aTemplate);
   const [before, template] = [templates[0]!, templates[1]!];
   const byRevision = new Map(templates.map((one) => [revisionOf(one), one]));
   const vm = old(1, { revision: revisionOf(before), runStrategy: from.runStrategy ?? 'Always', ...fields });
-  const goal = { revision: revisionOf(template), template, templateOf: (revision: string) => byRevision.get(revision), strategy, clusterStrategy, limit };
-  return updateNeed(vm, () => (guest === null ? undefined : aVmi(vm, { revision: revisionOf(before), ...ROOM, ...guest })), goal);
+  const goal = {
+    revision: revisionOf(template),
+    template,
+    templateOf: (revision: string) => byRevision.get(revision),
+    strategy,
+    clusterStrategy,
+    limit,
+  };
+  return updateNeed(
+    vm,
+    () => (guest === null ? undefined : aVmi(vm, { revision: revisionOf(before), ...ROOM, ...guest })),
+    goal,
+  );
 }
 
 const act = (what: UpdateAct): UpdateNeed => ({ need: 'act', act: what });
 const left = (why: string): UpdateNeed => ({ need: 'left', why });
 const LIVE = left('it would be updated while it runs, which the pool does not allow');
 const LARGE = { disk: '20Gi' };
-const DISKS = left("its disks would have to be replaced, which the pool does not allow (disk root: it can't shrink from 20Gi to 10Gi)");
+const DISKS = left(
+  "its disks would have to be replaced, which the pool does not allow (disk root: it can't shrink from 20Gi to 10Gi)",
+);
 
 describe('the least disruption that does the job, up to what the pool allows', () => {
   test.each<[string, Omit<Case, 'limit'>, Record<Disruption, UpdateNeed>]>([
-    ['labels', { to: { color: 'blue' } }, { None: act('write'), Live: act('write'), Restart: act('write'), Replace: act('write') }],
+    [
+      'labels',
+      { to: { color: 'blue' } },
+      { None: act('write'), Live: act('write'), Restart: act('write'), Replace: act('write') },
+    ],
     ['sockets', { to: { sockets: 2 } }, { None: LIVE, Live: act('live'), Restart: act('live'), Replace: act('live') }],
-    ['sockets under Stage', { to: { sockets: 2 }, strategy: 'Stage' }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['fewer sockets', { from: { sockets: 2 }, to: {}, guest: { cpu: { sockets: 2, maxSockets: 4, current: 2 } } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['more sockets than there is room for', { to: { sockets: 8 } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['sockets where KubeVirt waits for a restart already', { to: { sockets: 2 }, vm: { restartRequired: { since: 0, why: '' } } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['cores', { to: { cores: 2 } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['a disk more', { to: { disk: '10Gi' } }, { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') }],
-    ['a larger disk', { from: { disk: '10Gi' }, to: { disk: '20Gi' } }, { None: LIVE, Live: act('live'), Restart: act('live'), Replace: act('live') }],
-    ['a smaller disk', { from: LARGE, to: { disk: '10Gi' } }, { None: DISKS, Live: DISKS, Restart: DISKS, Replace: act('replace') }],
-    ['a run strategy under which it runs too', { to: { runStrategy: 'Manual' } }, { None: act('write'), Live: act('write'), Restart: act('write'), Replace: act('write') }],
-    ['a run strategy that stops it', { to: { runStrategy: 'Halted' } }, {
-      None: left('it would be stopped, which the pool does not allow'),
-      Live: left('it would be stopped, which the pool does not allow'),
-      Restart: act('restart'),
-      Replace: act('restart'),
-    }],
+    [
+      'sockets under Stage',
+      { to: { sockets: 2 }, strategy: 'Stage' },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'fewer sockets',
+      { from: { sockets: 2 }, to: {}, guest: { cpu: { sockets: 2, maxSockets: 4, current: 2 } } },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'more sockets than there is room for',
+      { to: { sockets: 8 } },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'sockets where KubeVirt waits for a restart already',
+      { to: { sockets: 2 }, vm: { restartRequired: { since: 0, why: '' } } },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'cores',
+      { to: { cores: 2 } },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'a disk more',
+      { to: { disk: '10Gi' } },
+      { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
+    ],
+    [
+      'a larger disk',
+      { from: { disk: '10Gi' }, to: { disk: '20Gi' } },
+      { None: LIVE, Live: act('live'), Restart: act('live'), Replace: act('live') },
+    ],
+    [
+      'a smaller disk',
+      { from: LARGE, to: { disk: '10Gi' } },
+      { None: DISKS, Live: DISKS, Restart: DISKS, Replace: act('replace') },
+    ],
+    [
+      'a run strategy under which it runs too',
+      { to: { runStrategy: 'Manual' } },
+      { None: act('write'), Live: act('write'), Restart: act('write'), Replace: act('write') },
+    ],
+    [
+      'a run strategy that stops it',
+      { to: { runStrategy: 'Halted' } },
+      {
+        None: left('it would be stopped, which the pool does not allow'),
+        Live: left('it would be stopped, which the pool does not allow'),
+        Restart: act('restart'),
+        Replace: act('restart'),
+      },
+    ],
   ])('a change of %s', (_what, change, expected) => {
-    for (const limit of ['None', 'Live', 'Restart', 'Replace'] as const) expect([limit, need({ ...change, limit })]).toEqual([limit, expected[limit]]);
+    for (const limit of ['None', 'Live', 'Restart', 'Replace'] as const)
+      expect([limit, need({ ...change, limit })]).toEqual([limit, expected[limit]]);
   });
 
-  test.each(['Always', 'Manual', 'RerunOnFailure', 'Once'])('a guest that runs under %s is restarted', (runStrategy) => {
-    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 } })).toEqual(act('restart'));
-  });
+  test.each(['Always', 'Manual', 'RerunOnFailure', 'Once'])(
+    'a guest that runs under %s is restarted',
+    (runStrategy) => {
+      expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 } })).toEqual(act('restart'));
+    },
+  );
 });
 
 describe('a VM that is not running', () => {
   test('is written to, whatever changes, if a person has stopped it', () => {
     for (const limit of ['None', 'Live', 'Restart', 'Replace', null] as const) {
-      for (const to of [{ cores: 2 }, { sockets: 2 }, { color: 'blue' }, { runStrategy: 'Manual' }]) expect(need({ to, limit, vm: HALTED, guest: null })).toEqual(act('write'));
+      for (const to of [{ cores: 2 }, { sockets: 2 }, { color: 'blue' }, { runStrategy: 'Manual' }])
+        expect(need({ to, limit, vm: HALTED, guest: null })).toEqual(act('write'));
     }
   });
 
@@ -84,14 +163,29 @@ describe('a VM that is not running', () => {
   });
 
   test.each(['Manual', 'Once'])('has ended under %s, and stays so', (runStrategy) => {
-    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, guest: { phase: 'Succeeded' } })).toEqual(act('write'));
+    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, guest: { phase: 'Succeeded' } })).toEqual(
+      act('write'),
+    );
   });
 
   test('is not replaced where it has ended, and its replacement would run', () => {
-    const [from, to] = [{ ...LARGE, runStrategy: 'Once' }, { disk: '10Gi', runStrategy: 'Once' }];
-    expect(need({ from, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(left('it has ended, and the VM in its place would run'));
+    const [from, to] = [
+      { ...LARGE, runStrategy: 'Once' },
+      { disk: '10Gi', runStrategy: 'Once' },
+    ];
+    expect(need({ from, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(
+      left('it has ended, and the VM in its place would run'),
+    );
     expect(need({ from: LARGE, to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(act('replace'));
-    expect(need({ from: { ...LARGE, runStrategy: 'Manual' }, to: { ...to, runStrategy: 'Manual' }, limit: 'Replace', vm: { hasVmi: false, ready: false }, guest: null })).toEqual(act('replace'));
+    expect(
+      need({
+        from: { ...LARGE, runStrategy: 'Manual' },
+        to: { ...to, runStrategy: 'Manual' },
+        limit: 'Replace',
+        vm: { hasVmi: false, ready: false },
+        guest: null,
+      }),
+    ).toEqual(act('replace'));
   });
 });
 
@@ -104,22 +198,39 @@ describe('where only those may be touched that do not run', () => {
     expect(need({ to: { sockets: 2 }, limit: null, strategy: 'Stage' })).toEqual(act('write'));
     const to = { cores: 2 };
     const written = { revision: revisionOf(aTemplate(to)) };
-    expect(need({ to, limit: null, vm: written })).toEqual(left('it waits for a restart, which the pool leaves to people'));
+    expect(need({ to, limit: null, vm: written })).toEqual(
+      left('it waits for a restart, which the pool leaves to people'),
+    );
     expect(need({ to, limit: null, vm: written, guest: written })).toEqual({ need: 'nothing' });
     // Taken back before any guest started from it.
-    expect(need({ from: to, to: {}, limit: null, guest: { revision: revisionOf(aTemplate({})) } })).toEqual(act('write'));
+    expect(need({ from: to, to: {}, limit: null, guest: { revision: revisionOf(aTemplate({})) } })).toEqual(
+      act('write'),
+    );
   });
 
   test.each<[string, Omit<Case, 'limit'>]>([
     ['what KubeVirt would change while it runs', { to: { sockets: 2 } }],
-    ['what KubeVirt would change, though the pool does not count on it', { to: { sockets: 2 }, strategy: 'Stage', clusterStrategy: 'LiveUpdate' }],
+    [
+      'what KubeVirt would change, though the pool does not count on it',
+      { to: { sockets: 2 }, strategy: 'Stage', clusterStrategy: 'LiveUpdate' },
+    ],
     ['a disk more', { to: { disk: '10Gi' } }],
     ['what would stop it', { to: { cores: 2, runStrategy: 'Halted' } }],
-    ['what would come live because nothing else waits any more', { from: { cores: 2, sockets: 1 }, to: { sockets: 2 }, guest: { revision: revisionOf(aTemplate({ sockets: 1 })) } }],
+    [
+      'what would come live because nothing else waits any more',
+      {
+        from: { cores: 2, sockets: 1 },
+        to: { sockets: 2 },
+        guest: { revision: revisionOf(aTemplate({ sockets: 1 })) },
+      },
+    ],
   ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
 
   test('a VM without a guest is written to, and a paused one once it goes on', () => {
-    expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual({ need: 'later', why: 'it is paused' });
+    expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual({
+      need: 'later',
+      why: 'it is paused',
+    });
     expect(need({ to: { cores: 2 }, limit: null, guest: { deleting: true } })).toEqual(act('write'));
     expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, guest: null })).toEqual(act('write'));
     expect(need({ from: LARGE, to: { disk: '10Gi' }, limit: null, vm: HALTED, guest: null })).toEqual(DISKS);
@@ -129,11 +240,23 @@ describe('where only those may be touched that do not run', () => {
 describe('a VM is left alone', () => {
   test.each<[string, Omit<Case, 'to'>, UpdateNeed]>([
     ['for as long as its owner wants', { vm: { optedOut: true } }, left('its owner asked that nothing disrupts it')],
-    ['while a snapshot is taken', { vm: { snapshotting: true } }, { need: 'later', why: 'a snapshot of it is taken or restored' }],
+    [
+      'while a snapshot is taken',
+      { vm: { snapshotting: true } },
+      { need: 'later', why: 'a snapshot of it is taken or restored' },
+    ],
     ['while it is paused', { guest: { paused: true } }, { need: 'later', why: 'it is paused' }],
     ['while it migrates', { guest: { migrating: true } }, { need: 'later', why: 'it migrates' }],
-    ['while it is received', { vm: { runStrategy: 'WaitAsReceiver' } }, { need: 'later', why: 'it receives a migration' }],
-    ['under a name that no template is made for', { vm: { name: 'web-x' } }, left('its name is none that the pool gives')],
+    [
+      'while it is received',
+      { vm: { runStrategy: 'WaitAsReceiver' } },
+      { need: 'later', why: 'it receives a migration' },
+    ],
+    [
+      'under a name that no template is made for',
+      { vm: { name: 'web-x' } },
+      left('its name is none that the pool gives'),
+    ],
   ])('%s', (_when, fields, expected) => {
     expect(need({ to: { cores: 2 }, ...fields })).toEqual(expected);
   });
@@ -160,7 +283,9 @@ const of = (revision: string | null, guest: string | null, limit: Disruption = '
 describe('a VM in the middle', () => {
   test('needs nothing where both its spec and its guest are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
-    expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, goal('Restart'))).toEqual({ need: 'nothing' });
+    expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, goal('Restart'))).toEqual({
+      need: 'nothing',
+    });
   });
 
   test('needs its restart where its spec was written, and only then', () => {
@@ -180,6 +305,8 @@ describe('a VM in the middle', () => {
 
   test('keeps the run strategy that a person gave it, and is not restarted for another', () => {
     expect(need({ to: { runStrategy: 'Halted' }, vm: { runStrategy: 'Manual' } })).toEqual(act('write'));
-    expect(need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, guest: null })).toEqual(act('write'));
+    expect(
+      need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, guest: null }),
+    ).toEqual(act('write'));
   });
 });

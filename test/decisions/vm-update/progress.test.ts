@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { standingOf, type Standing, type StandingInput } from '../../../decisions/vm-update/progress.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { standingOf, type Standing, type StandingInput } from '../../../decisions/vm-update/progress.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aTemplate, DOWN, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, old } from '../model/rollout-pools.ts';
 
-const standing = (vm: VmView | undefined, guest: Partial<VmiView> | null = {}, fields: Partial<StandingInput> = {}): Standing =>
+const standing = (
+  vm: VmView | undefined,
+  guest: Partial<VmiView> | null = {},
+  fields: Partial<StandingInput> = {},
+): Standing =>
   standingOf({
     held: held(old(1)),
     revision: NEW,
@@ -23,19 +27,64 @@ describe('of a restart', () => {
     ['its VM is going', fresh(1, { deleting: true }), {}, { state: 'gone' }],
     ['another VM has its name', fresh(1, { uid: 'another' }), {}, { state: 'gone' }],
     ['its spec is the old one', old(1), {}, { state: 'waiting', for: 'its new spec' }],
-    ['its old guest stops', fresh(1), { revision: OLD, deleting: true }, { state: 'waiting', for: 'its guest to start (Running)' }],
-    ['it has no guest', fresh(1, { hasVmi: false, ...DOWN }), null, { state: 'waiting', for: 'its guest to start (Starting)' }],
-    ['its old guest is asked to restart', fresh(1, { changingState: true }), { revision: OLD }, { state: 'waiting', for: 'its restart' }],
-    ['KubeVirt has started the old spec again', fresh(1), { revision: OLD }, { state: 'refused', why: 'it was started with its old spec' }],
-    ['its guest is not ready', fresh(1, DOWN), { ready: false }, { state: 'waiting', for: 'it to be ready (Starting)' }],
-    ['its guest says why it is not ready', fresh(1, DOWN), { ready: false, trouble: 'no node fits' }, { state: 'waiting', for: 'it to be ready: no node fits' }],
-    ['the VM lags behind its guest', fresh(1, DOWN), { ready: true }, { state: 'waiting', for: 'it to be ready (Starting)' }],
+    [
+      'its old guest stops',
+      fresh(1),
+      { revision: OLD, deleting: true },
+      { state: 'waiting', for: 'its guest to start (Running)' },
+    ],
+    [
+      'it has no guest',
+      fresh(1, { hasVmi: false, ...DOWN }),
+      null,
+      { state: 'waiting', for: 'its guest to start (Starting)' },
+    ],
+    [
+      'its old guest is asked to restart',
+      fresh(1, { changingState: true }),
+      { revision: OLD },
+      { state: 'waiting', for: 'its restart' },
+    ],
+    [
+      'KubeVirt has started the old spec again',
+      fresh(1),
+      { revision: OLD },
+      { state: 'refused', why: 'it was started with its old spec' },
+    ],
+    [
+      'its guest is not ready',
+      fresh(1, DOWN),
+      { ready: false },
+      { state: 'waiting', for: 'it to be ready (Starting)' },
+    ],
+    [
+      'its guest says why it is not ready',
+      fresh(1, DOWN),
+      { ready: false, trouble: 'no node fits' },
+      { state: 'waiting', for: 'it to be ready: no node fits' },
+    ],
+    [
+      'the VM lags behind its guest',
+      fresh(1, DOWN),
+      { ready: true },
+      { state: 'waiting', for: 'it to be ready (Starting)' },
+    ],
     ['its guest is ready', fresh(1), {}, { state: 'well' }],
     ['its owner has stopped it meanwhile', fresh(1, HALTED), null, { state: 'well' }],
     ['its owner stops it', fresh(1, { runStrategy: 'Halted' }), { revision: OLD }, { state: 'well' }],
     ['it ran once, and has ended', fresh(1, { runStrategy: 'Once' }), { phase: 'Succeeded' }, { state: 'well' }],
-    ['it ran once, and the new revision failed', fresh(1, { runStrategy: 'Once' }), { phase: 'Failed' }, { state: 'waiting', for: 'its guest, which has failed' }],
-    ['it ran once, and had failed before', fresh(1, { runStrategy: 'Once' }), { phase: 'Failed', revision: OLD }, { state: 'well' }],
+    [
+      'it ran once, and the new revision failed',
+      fresh(1, { runStrategy: 'Once' }),
+      { phase: 'Failed' },
+      { state: 'waiting', for: 'its guest, which has failed' },
+    ],
+    [
+      'it ran once, and had failed before',
+      fresh(1, { runStrategy: 'Once' }),
+      { phase: 'Failed', revision: OLD },
+      { state: 'well' },
+    ],
   ])('%s', (_what, vm, guest, expected) => {
     expect(standing(vm, guest)).toEqual(expected);
   });
@@ -43,7 +92,11 @@ describe('of a restart', () => {
   test('it is well only once it has been ready for long enough, and says when', () => {
     const until = NOW + 7_000;
     const guest = { readySince: NOW - 3_000 };
-    expect(standing(fresh(1), guest, { minReadyMs: 10_000 })).toEqual({ state: 'waiting', for: 'it to have been ready for long enough', until });
+    expect(standing(fresh(1), guest, { minReadyMs: 10_000 })).toEqual({
+      state: 'waiting',
+      for: 'it to have been ready for long enough',
+      until,
+    });
     expect(standing(fresh(1), guest, { minReadyMs: 10_000, now: until })).toEqual({ state: 'well' });
     expect(standing(fresh(1), { readySince: null }, { minReadyMs: 10_000 })).toEqual({ state: 'well' });
   });
@@ -53,13 +106,19 @@ const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets
 
 describe('of a live update', () => {
   const template = aTemplate({ sockets: 2 });
-  const live = (vm: VmView, guest: Partial<VmiView>): Standing => standing(vm, { revision: OLD, ...guest }, { held: held(old(1), 'live'), template });
+  const live = (vm: VmView, guest: Partial<VmiView>): Standing =>
+    standing(vm, { revision: OLD, ...guest }, { held: held(old(1), 'live'), template });
 
   test.each<[string, VmView, Partial<VmiView>, Standing]>([
     ['the guest has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],
     ['the guest has it, and says so', fresh(1), { cpu: sockets(2), revision: NEW }, { state: 'well' }],
     ['KubeVirt is at it', fresh(1), { cpu: sockets(1) }, { state: 'waiting', for: 'KubeVirt to ask for 2 sockets' }],
-    ['KubeVirt will not', fresh(1, { restartRequired: { since: null, why: 'too many' } }), { cpu: sockets(1) }, { state: 'refused', why: 'too many' }],
+    [
+      'KubeVirt will not',
+      fresh(1, { restartRequired: { since: null, why: 'too many' } }),
+      { cpu: sockets(1) },
+      { state: 'refused', why: 'too many' },
+    ],
     ['the guest has gone', fresh(1), { deleting: true }, { state: 'waiting', for: 'its guest to start (Running)' }],
   ])('%s', (_what, vm, guest, expected) => {
     expect(live(vm, guest)).toEqual(expected);

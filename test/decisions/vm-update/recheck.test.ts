@@ -1,10 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
-import { takeVm, type Take, type TakeInput } from '../../../decisions/vm-update/recheck.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { takeVm, type Take, type TakeInput } from '../../../decisions/vm-update/recheck.ts';
 import { aPool, aVmi } from '../model/fleets.ts';
-import { at, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, OLD_TEMPLATE, old, rolling } from '../model/rollout-pools.ts';
+import {
+  at,
+  fresh,
+  HALTED,
+  held,
+  NEW,
+  NEW_TEMPLATE,
+  NOW,
+  OLD,
+  OLD_TEMPLATE,
+  old,
+  rolling,
+} from '../model/rollout-pools.ts';
 
 interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;
@@ -17,7 +29,10 @@ interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi'>> {
 
 /** Takes `web-1` of four. */
 function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Take {
-  const pool = aPool({ replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec }, deleted ? { deletionTimestamp: at(NOW) } : {});
+  const pool = aPool(
+    { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
+    deleted ? { deletionTimestamp: at(NOW) } : {},
+  );
   return takeVm({
     held: held(old(1)),
     revision: NEW,
@@ -47,11 +62,18 @@ describe('a VM is taken', () => {
     expect(take({ vm: fresh(1), guest: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), guest: null })).toEqual({ take: 'nothing' });
     // KubeVirt migrates it for the change that was written before.
-    expect(take({ held: held(old(1), 'live'), vm: fresh(1), guest: { revision: OLD, migrating: true } })).toEqual({ take: 'nothing' });
+    expect(take({ held: held(old(1), 'live'), vm: fresh(1), guest: { revision: OLD, migrating: true } })).toEqual({
+      take: 'nothing',
+    });
   });
 
   test('and its guest labelled, where that is all that was left', () => {
-    expect(take({ held: held(old(1), 'write'), vm: fresh(1), guest: { revision: OLD } })).toEqual({ take: 'act', writes: false, restarts: null, disrupts: false });
+    expect(take({ held: held(old(1), 'write'), vm: fresh(1), guest: { revision: OLD } })).toEqual({
+      take: 'act',
+      writes: false,
+      restarts: null,
+      disrupts: false,
+    });
   });
 
   test('and written to only, where nothing runs', () => {
@@ -69,17 +91,29 @@ describe('a VM is taken', () => {
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
     // Its owner has stopped it meanwhile, and it goes by itself.
     expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(later('it runs by now'));
+    expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
+      later('it runs by now'),
+    );
   });
 
   test('live, or to be replaced, which a place in the budget is claimed for', () => {
     expect(take({ held: held(old(1), 'live') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
-    expect(take({ held: held(old(1), 'replace') })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ held: held(old(1), 'replace') })).toEqual({
+      take: 'act',
+      writes: true,
+      restarts: null,
+      disrupts: true,
+    });
   });
 
   test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
     const vm = old(1);
-    expect(take({ vm, guest: { revision: NEW } })).toEqual({ take: 'act', writes: true, restarts: null, disrupts: true });
+    expect(take({ vm, guest: { revision: NEW } })).toEqual({
+      take: 'act',
+      writes: true,
+      restarts: null,
+      disrupts: true,
+    });
   });
 });
 
@@ -109,7 +143,10 @@ test('a VM of a newer revision is left as it is by the batch of an older one', (
   expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
   expect(take({ vm: newer, guest: null })).toEqual(later('its spec is of revision newer by now'));
   expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
-  expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({ take: 'act', writes: true });
+  expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
+    take: 'act',
+    writes: true,
+  });
 });
 
 describe('the rollout is another by now', () => {
@@ -122,18 +159,33 @@ describe('the rollout is another by now', () => {
     ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
     ['paused, and resumed before the batch began', { rolled: { paused: { by: 'anna', at: before } } }, null],
     ['aborted', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: after } } }, 'the rollout has ended: Aborted'],
-    ['aborted, and resumed before the batch began', { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } }, null],
+    [
+      'aborted, and resumed before the batch began',
+      { rolled: { halted: { kind: 'Aborted', by: 'anna', at: before } } },
+      null,
+    ],
     ['failed', { rolled: { halted: { kind: 'Failed', by: 'drover', at: after } } }, 'the rollout has ended: Failed'],
     ['undone', { rolled: { halted: { kind: 'Undoing', by: 'drover', at: after } } }, 'the rollout has ended: Undoing'],
-    ['an older one was aborted', { rolled: { revision: OLD, halted: { kind: 'Aborted', by: 'anna', at: after } } }, null],
+    [
+      'an older one was aborted',
+      { rolled: { revision: OLD, halted: { kind: 'Aborted', by: 'anna', at: after } } },
+      null,
+    ],
   ])('%s', (_what, fields, why) => {
     if (why === null) expect(take(fields)).toMatchObject(restart);
     else expect(take(fields)).toEqual(later(why));
   });
 
   test('an undo goes on until it is stopped itself', () => {
-    const back = { held: held(fresh(1), 'restart', { from: NEW }), revision: OLD, rollout: NEW, vm: fresh(1), guest: { revision: NEW } };
-    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Take => take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
+    const back = {
+      held: held(fresh(1), 'restart', { from: NEW }),
+      revision: OLD,
+      rollout: NEW,
+      vm: fresh(1),
+      guest: { revision: NEW },
+    };
+    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Take =>
+      take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
     expect(undoing('Undoing', before)).toMatchObject({ take: 'act' });
     expect(take(back)).toMatchObject({ take: 'act' });
     expect(undoing('UndoFailed', after)).toEqual(later('the rollout has ended: UndoFailed'));

@@ -12,7 +12,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const crd = (name: string, note = ''): { apiVersion: string; kind: string; metadata: { name: string }; spec: object } => ({
+const crd = (
+  name: string,
+  note = '',
+): { apiVersion: string; kind: string; metadata: { name: string }; spec: object } => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name },
@@ -27,7 +30,10 @@ test('CRDs are read from a JSON List', () => {
 
 test('CRDs are read from many YAML documents, among other kinds', () => {
   const documents = [crd('a.x'), { kind: 'Namespace', metadata: { name: 'kubevirt' } }, crd('b.x')];
-  writeFileSync(file, `---\n# a comment\n${documents.map((document) => JSON.stringify(document, null, 2)).join('\n---\n')}\n---\n`);
+  writeFileSync(
+    file,
+    `---\n# a comment\n${documents.map((document) => JSON.stringify(document, null, 2)).join('\n---\n')}\n---\n`,
+  );
   expect(names()).toEqual(['a.x', 'b.x']);
 });
 

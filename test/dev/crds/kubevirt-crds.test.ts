@@ -71,20 +71,23 @@ describe('definitions of our own for the kinds of KubeVirt and CDI', () => {
   });
 
   describe.skipIf(theirs.length === 0)("beside KubeVirt's own", () => {
-    test.each(own.filter(({ spec }) => !['cdi.kubevirt.io', 'instancetype.kubevirt.io'].includes(spec.group)).map((crd) => [crd.metadata.name, crd] as const))(
-      '%s',
-      (name, crd) => {
-        const kubevirts = theirs.find(({ metadata }) => metadata.name === name)!;
-        expect(crd.spec.names).toEqual(kubevirts.spec.names);
-        expect(crd.spec.scope).toBe(kubevirts.spec.scope);
-        expect(crd.spec.versions.map((version) => version.name).sort()).toEqual(
-          kubevirts.spec.versions.map((version) => version.name).sort(),
-        );
-        expect(stored(crd).name).toBe(stored(kubevirts).name);
-        expect(stored(crd).subresources).toEqual(stored(kubevirts).subresources);
-        expect(stored(crd).additionalPrinterColumns).toEqual(stored(kubevirts).additionalPrinterColumns);
-        expect([...differences(stored(crd).schema.openAPIV3Schema, stored(kubevirts).schema.openAPIV3Schema, '')]).toEqual([]);
-      },
-    );
+    test.each(
+      own
+        .filter(({ spec }) => !['cdi.kubevirt.io', 'instancetype.kubevirt.io'].includes(spec.group))
+        .map((crd) => [crd.metadata.name, crd] as const),
+    )('%s', (name, crd) => {
+      const kubevirts = theirs.find(({ metadata }) => metadata.name === name)!;
+      expect(crd.spec.names).toEqual(kubevirts.spec.names);
+      expect(crd.spec.scope).toBe(kubevirts.spec.scope);
+      expect(crd.spec.versions.map((version) => version.name).sort()).toEqual(
+        kubevirts.spec.versions.map((version) => version.name).sort(),
+      );
+      expect(stored(crd).name).toBe(stored(kubevirts).name);
+      expect(stored(crd).subresources).toEqual(stored(kubevirts).subresources);
+      expect(stored(crd).additionalPrinterColumns).toEqual(stored(kubevirts).additionalPrinterColumns);
+      expect([
+        ...differences(stored(crd).schema.openAPIV3Schema, stored(kubevirts).schema.openAPIV3Schema, ''),
+      ]).toEqual([]);
+    });
   });
 });

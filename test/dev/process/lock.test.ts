@@ -58,7 +58,7 @@ test('a release that comes late leaves the lock of the next one alone', () => {
   expect(existsSync(file)).toBe(true);
 });
 
-test('of many processes that find a dead one\'s lock, one gets it', async () => {
+test("of many processes that find a dead one's lock, one gets it", async () => {
   const take = `
     import { takeLock } from '${join(import.meta.dirname, '../../../dev/process/lock.ts')}';
     process.stdin.once('data', () => {
@@ -67,8 +67,11 @@ test('of many processes that find a dead one\'s lock, one gets it', async () => 
     });
     console.log('here');`;
   writeFileSync(file, JSON.stringify({ pid: process.pid, started: 'long ago', token: 'theirs' }));
-  const takers = Array.from({ length: 6 }, () => spawn(process.execPath, ['--input-type=module', '-e', take, file], { stdio: ['pipe', 'pipe', 'inherit'] }));
-  const said = (): Promise<string[]> => Promise.all(takers.map(async ({ stdout }) => String((await once(stdout, 'data'))[0]).trim()));
+  const takers = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', take, file], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
+  const said = (): Promise<string[]> =>
+    Promise.all(takers.map(async ({ stdout }) => String((await once(stdout, 'data'))[0]).trim()));
   try {
     await said();
     const answers = said();

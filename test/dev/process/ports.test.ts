@@ -29,7 +29,7 @@ test('those of the last run are taken again if they are free', async () => {
   expect(ports).toEqual({ ...last, ui: ports.ui });
 });
 
-test('one that was asked for goes before the last run\'s', async () => {
+test("one that was asked for goes before the last run's", async () => {
   const { temporal: asked } = await choosePorts(['temporal'], {}, {});
   const { ui: last } = await choosePorts(['ui'], {}, {});
   expect(await choosePorts(['ui'], { ui: asked! }, { ui: last! })).toEqual({ ui: asked });

@@ -35,7 +35,13 @@ function shell(script: string, more: Partial<ServiceSpec> & { restarts?: boolean
       stopSignal: 'SIGTERM',
       ...spec,
     },
-    { logFile: join(folder, 'log'), leash, restarts, onProgress: (line) => void progress.push(line), onChange: () => {} },
+    {
+      logFile: join(folder, 'log'),
+      leash,
+      restarts,
+      onProgress: (line) => void progress.push(line),
+      onChange: () => {},
+    },
   );
   services.push(service);
   return service;
@@ -55,21 +61,29 @@ test('it is started when it says that it is ready, and gone when it is stopped',
 
 test('one that ends at once is an error, however fast it was', async () => {
   for (let attempt = 0; attempt < 40; attempt++) {
-    const failed = shell('', { launch: { command: '/bin/sh', args: ['-c', 'echo no such flag >&2; exit 3'], cwd: folder, env: {} } }).start();
-    await expect(failed).rejects.toThrow(`script ended before it was ready (exit code 3); the last lines of ${folder}/log:\n  no such flag`);
+    const failed = shell('', {
+      launch: { command: '/bin/sh', args: ['-c', 'echo no such flag >&2; exit 3'], cwd: folder, env: {} },
+    }).start();
+    await expect(failed).rejects.toThrow(
+      `script ended before it was ready (exit code 3); the last lines of ${folder}/log:\n  no such flag`,
+    );
   }
 });
 
 test('a program that is not there is an error that says so', async () => {
   const failed = shell('', { launch: { command: join(folder, 'none'), args: [], cwd: folder, env: {} } }).start();
-  await expect(failed).rejects.toThrow(`script ended before it was ready (spawn ${folder}/none ENOENT); it logged nothing to`);
+  await expect(failed).rejects.toThrow(
+    `script ended before it was ready (spawn ${folder}/none ENOENT); it logged nothing to`,
+  );
 });
 
 test('one that does not become ready in time is ended, and its log is in the error', async () => {
   const service = shell('echo $$; echo still trying; sleep 60', { readyWithin: 1 });
   const error: unknown = await service.start().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(StartFailed);
-  expect((error as StartFailed).message).toMatch(/^script was not ready within 1 s; the last lines of .*\n {2}\d+\n {2}still trying$/);
+  expect((error as StartFailed).message).toMatch(
+    /^script was not ready within 1 s; the last lines of .*\n {2}\d+\n {2}still trying$/,
+  );
   expect(living([Number((error as StartFailed).log.split('\n')[0])])).toEqual([]);
 });
 

@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,10 +41,12 @@ function script(file: string, body: string): string {
 /** Java and Maven that note what they are asked for. */
 function tools(bodies: Partial<Record<'mvn' | 'javac' | 'jar' | 'java', string>> = {}): void {
   symlinkSync('/bin/mkdir', join(bin, 'mkdir'));
-  const all = { mvn: "mkdir -p lib; : > lib/b.jar; : > lib/a.jar", ...bodies };
-  for (const name of ['mvn', 'javac', 'jar', 'java'] as const) script(join(bin, name), `echo "${name} $*" >> '${folder}/calls'\n${all[name] ?? ''}`);
+  const all = { mvn: 'mkdir -p lib; : > lib/b.jar; : > lib/a.jar', ...bodies };
+  for (const name of ['mvn', 'javac', 'jar', 'java'] as const)
+    script(join(bin, name), `echo "${name} $*" >> '${folder}/calls'\n${all[name] ?? ''}`);
 }
-const calls = (): string[] => (existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : []);
+const calls = (): string[] =>
+  existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : [];
 
 const resolve = (env: NodeJS.ProcessEnv = {}): Promise<string> =>
   resolveTestServer({ cache, env: { PATH: bin, ...env }, onProgress: (line) => progress.push(line) });
@@ -42,7 +54,9 @@ const resolve = (env: NodeJS.ProcessEnv = {}): Promise<string> =>
 test('a server that the environment names is taken, without Java', async () => {
   const path = script(join(folder, 'a-server'), '');
   expect(await resolve({ DROVER_TEMPORAL_TEST_SERVER: path })).toBe(path);
-  await expect(resolve({ DROVER_TEMPORAL_TEST_SERVER: join(folder, 'none') })).rejects.toThrow(/DROVER_TEMPORAL_TEST_SERVER is .*none, which is not a program/);
+  await expect(resolve({ DROVER_TEMPORAL_TEST_SERVER: join(folder, 'none') })).rejects.toThrow(
+    /DROVER_TEMPORAL_TEST_SERVER is .*none, which is not a program/,
+  );
 });
 
 test('it is fetched with Maven once, for two that ask at the same time too', async () => {
@@ -51,18 +65,26 @@ test('it is fetched with Maven once, for two that ask at the same time too', asy
   expect(await resolve()).toBe(one);
   expect(other).toBe(one);
   expect(calls()).toEqual([
-    expect.stringMatching(/^mvn .*temporal-test-server\/pom.xml .*:copy-dependencies -DincludeScope=runtime -DoutputDirectory=.*\/lib$/),
+    expect.stringMatching(
+      /^mvn .*temporal-test-server\/pom.xml .*:copy-dependencies -DincludeScope=runtime -DoutputDirectory=.*\/lib$/,
+    ),
     expect.stringMatching(/^javac --release 17 .*\/TimeSkippingServer.java$/),
     'jar --create --file server.jar -C classes .',
-    expect.stringMatching(/^java .*-XX:ArchiveClassesAtExit=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer$/),
+    expect.stringMatching(
+      /^java .*-XX:ArchiveClassesAtExit=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer$/,
+    ),
   ]);
-  expect(readdirSync(join(cache, 'tools'))).toEqual([expect.stringMatching(/^temporal-test-server-\d+\.\d+\.\d+-[0-9a-f]{8}$/)]);
+  expect(readdirSync(join(cache, 'tools'))).toEqual([
+    expect.stringMatching(/^temporal-test-server-\d+\.\d+\.\d+-[0-9a-f]{8}$/),
+  ]);
 });
 
 test('it starts with the archive that was made of it, from wherever it is called', async () => {
   tools();
   await promisify(execFile)(await resolve(), ['4711'], { cwd: '/', env: { PATH: bin } });
-  expect(calls().at(-1)).toMatch(/^java .*-XX:SharedArchiveFile=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer 4711$/);
+  expect(calls().at(-1)).toMatch(
+    /^java .*-XX:SharedArchiveFile=classes.jsa -cp server.jar:lib\/a.jar:lib\/b.jar TimeSkippingServer 4711$/,
+  );
 });
 
 test('what is there needs no Maven', async () => {
@@ -81,7 +103,10 @@ test('where there is no Java and no Maven, it says in a sentence what to do', as
 });
 
 test.each([
-  ['[ERROR] Could not transfer artifact a:b', /there is no network.*; mvn said:\n {2}\[ERROR\] Could not transfer artifact a:b$/],
+  [
+    '[ERROR] Could not transfer artifact a:b',
+    /there is no network.*; mvn said:\n {2}\[ERROR\] Could not transfer artifact a:b$/,
+  ],
   ['[ERROR] something else', /: mvn failed; mvn said:\n {2}\[ERROR\] something else$/],
 ])('what Maven says of %s is told in words, and nothing is left behind', async (words, told) => {
   tools({ mvn: `echo '${words}\n[ERROR] \n[ERROR] Re-run Maven with -X'; exit 1` });

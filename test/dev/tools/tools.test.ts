@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -42,7 +51,8 @@ function script(file: string, body: string): string {
 }
 
 const program = (file: string, name: ToolName, version = VERSIONS[name]): string => script(file, `echo '${version}'`);
-const cached = (tool: Tool): string => join(cache, 'tools', `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
+const cached = (tool: Tool): string =>
+  join(cache, 'tools', `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
 
 /** A `go` that says its version, notes each build, and does `body` for it; `$target` is the file to build. */
 function fakeGo(body: string): string {
@@ -56,11 +66,15 @@ function fakeGo(body: string): string {
   );
   return bin;
 }
-const builds = (): string[] => (existsSync(join(folder, 'builds')) ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n') : []);
+const builds = (): string[] =>
+  existsSync(join(folder, 'builds')) ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n') : [];
 /** Writes a program that gives the version that its name asks for. */
 const BUILDS_WELL = `printf '#!/bin/sh\\n# built\\necho ok\\n' > "$target"; chmod +x "$target"`;
 
-const resolve = (env: NodeJS.ProcessEnv, more: { signal?: AbortSignal; tools?: Record<ToolName, Tool> } = {}): Promise<Record<ToolName, string>> =>
+const resolve = (
+  env: NodeJS.ProcessEnv,
+  more: { signal?: AbortSignal; tools?: Record<ToolName, Tool> } = {},
+): Promise<Record<ToolName, string>> =>
   resolveTools({
     cache,
     onProgress: (line) => void progress.push(line),
@@ -90,7 +104,8 @@ function archive(name: string, members: Record<string, string>): Buffer {
   return readFileSync(file);
 }
 
-const goMod = (name: string): string => readFileSync(join(import.meta.dirname, '../../../dev/tools', name, 'go.mod'), 'utf8');
+const goMod = (name: string): string =>
+  readFileSync(join(import.meta.dirname, '../../../dev/tools', name, 'go.mod'), 'utf8');
 const hashOf = (algorithm: string, content: Buffer): string => createHash(algorithm).update(content).digest('hex');
 
 /** A server of releases as the two projects have them. */
@@ -118,7 +133,11 @@ async function releases(change: (files: Record<string, Buffer | string>) => void
     entry('v1.35.11-beta.0', '/too-new.tar.gz', kubernetes) +
     entry('v1.36.0', '/too-new.tar.gz', kubernetes);
   change(files);
-  const env = { DROVER_DOWNLOADS: '', DROVER_TEMPORAL_RELEASES: `${url}/temporal`, DROVER_ENVTEST_INDEX: `${url}/index.yaml` };
+  const env = {
+    DROVER_DOWNLOADS: '',
+    DROVER_TEMPORAL_RELEASES: `${url}/temporal`,
+    DROVER_ENVTEST_INDEX: `${url}/index.yaml`,
+  };
   return { env, asked };
 }
 
@@ -153,7 +172,9 @@ describe('where a tool is looked for', () => {
 
   test('a path in the environment that is no program is an error that names both', async () => {
     const wrong = join(folder, 'no-such-etcd');
-    await expect(resolve({ DROVER_ETCD: wrong })).rejects.toThrow(`DROVER_ETCD is ${wrong}, which is not a program that can be run`);
+    await expect(resolve({ DROVER_ETCD: wrong })).rejects.toThrow(
+      `DROVER_ETCD is ${wrong}, which is not a program that can be run`,
+    );
   });
 
   test('the versions are those of the Go modules', () => {
@@ -164,7 +185,7 @@ describe('where a tool is looked for', () => {
 });
 
 describe('published binaries', () => {
-  test('are fetched into the cache, envtest\'s archive once, of the newest patch release', async () => {
+  test("are fetched into the cache, envtest's archive once, of the newest patch release", async () => {
     const { env, asked } = await releases();
     const found = await resolve(env);
     for (const name of NAMES) expect(found[name]).toBe(cached(tools[name]));
@@ -179,7 +200,10 @@ describe('published binaries', () => {
 
   test('that are not what their checksum says are built instead', async () => {
     const { env } = await releases((files) => {
-      files['/envtest-1.35.10.tar.gz'] = archive('tampered', { etcd: 'echo tampered', 'kube-apiserver': 'echo tampered' });
+      files['/envtest-1.35.10.tar.gz'] = archive('tampered', {
+        etcd: 'echo tampered',
+        'kube-apiserver': 'echo tampered',
+      });
     });
     const found = await resolve({ ...env, PATH: fakeGo(BUILDS_WELL) });
     expect(readFileSync(found.etcd, 'utf8')).toContain('# built');
@@ -233,8 +257,14 @@ describe('building', () => {
 
   test.each([
     ['write /var/go-build: no space left on device', /the disk is full: make room/],
-    ['go: go.mod requires go >= 1.26.0 (running go 1.22.2; GOTOOLCHAIN=local)', /this Go is too old: install Go 1\.26 or newer/],
-    ['go: example.com/x@v1.0.0: Get "https://x/": dial tcp: lookup x: no such host', /could not be fetched.*connect it or set GOPROXY/],
+    [
+      'go: go.mod requires go >= 1.26.0 (running go 1.22.2; GOTOOLCHAIN=local)',
+      /this Go is too old: install Go 1\.26 or newer/,
+    ],
+    [
+      'go: example.com/x@v1.0.0: Get "https://x/": dial tcp: lookup x: no such host',
+      /could not be fetched.*connect it or set GOPROXY/,
+    ],
     ['module lookup disabled by GOPROXY=off', /connect it or set GOPROXY, or give a binary with DROVER_TEMPORAL/],
     ['open /home/me/.cache/go-build/x: permission denied', /can't be written: set DROVER_CACHE, GOCACHE/],
     ['compile: signal: killed', /not enough memory/],
@@ -249,12 +279,16 @@ describe('building', () => {
     const bin = join(folder, 'bin');
     mkdirSync(bin);
     const failed = resolveTools({ cache, onProgress: () => {}, env: { PATH: bin, DROVER_DOWNLOADS: 'no' } });
-    await expect(failed).rejects.toThrow(/no Go toolchain on PATH: install Go 1\.26 .*, or give a binary with DROVER_TEMPORAL/);
+    await expect(failed).rejects.toThrow(
+      /no Go toolchain on PATH: install Go 1\.26 .*, or give a binary with DROVER_TEMPORAL/,
+    );
   });
 
   test('into a cache that can not be written says which folder it is', async () => {
     writeFileSync(cache, 'a file, where the folder should be');
-    await expect(resolve({ PATH: fakeGo(BUILDS_WELL) })).rejects.toThrow(/^the cache .*\/cache can't be written \(\w+\): set DROVER_CACHE/);
+    await expect(resolve({ PATH: fakeGo(BUILDS_WELL) })).rejects.toThrow(
+      /^the cache .*\/cache can't be written \(\w+\): set DROVER_CACHE/,
+    );
   });
 
   test('ends with the signal, and leaves no process and no half of a tool', async () => {
@@ -262,7 +296,11 @@ describe('building', () => {
     const env = { PATH: fakeGo(`echo $$ > ${folder}/pid; sleep 60`) };
     const failed = resolve(env, { signal: interrupt.signal });
     failed.catch(() => {});
-    await expect.poll(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8').endsWith('\n'), { timeout: 20_000 }).toBe(true);
+    await expect
+      .poll(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8').endsWith('\n'), {
+        timeout: 20_000,
+      })
+      .toBe(true);
     interrupt.abort(new Error('enough'));
     await expect(failed).rejects.toThrow('enough');
     const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));

@@ -32,22 +32,39 @@ async function guestsOf(namespace: string): Promise<Map<string, string>> {
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
 }
 
-test('two runs on two workers whose caches lag take no place of a pool\'s budget twice', async () => {
+test("two runs on two workers whose caches lag take no place of a pool's budget twice", async () => {
   await Promise.all([aLateWorker(150), aLateWorker(300)]);
   const pools = await Promise.all(Array.from({ length: POOLS }, aWatchedPool));
   await until(async () => {
-    for (const { namespace } of pools) expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS, updatedReplicas: VMS });
+    for (const { namespace } of pools)
+      expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({
+        readyReplicas: VMS,
+        updatedReplicas: VMS,
+      });
   });
   const chosen: RestartVmsInput['chosen'][] = [{}, {}];
   for (const pool of pools) {
     const guests = await guestsOf(pool.namespace);
-    namesUpTo('web', VMS).forEach((name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = guests.get(name)!));
+    namesUpTo('web', VMS).forEach(
+      (name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = guests.get(name)!),
+    );
     await pool.startRecording();
   }
   const runs = chosen.map((half, index) => {
     const id = `r${index}`;
-    const input: RestartVmsInput = { chosen: half, maxUnavailable: POOLS * VMS, maxFailures: 0, deadlineMs: 120_000, askedBy: 'ann', reason: null };
-    return fleet().temporal.client.workflow.execute('restartVms', { workflowId: restartIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] });
+    const input: RestartVmsInput = {
+      chosen: half,
+      maxUnavailable: POOLS * VMS,
+      maxFailures: 0,
+      deadlineMs: 120_000,
+      askedBy: 'ann',
+      reason: null,
+    };
+    return fleet().temporal.client.workflow.execute('restartVms', {
+      workflowId: restartIdOf('default', id),
+      taskQueue: taskQueueOf('default'),
+      args: [input],
+    });
   });
   const ends = (await Promise.all(runs)) as RestartProgress[];
   expect(ends.map(({ phase }) => phase)).toEqual(['Complete', 'Complete']);
@@ -59,12 +76,21 @@ test('two runs on two workers whose caches lag take no place of a pool\'s budget
 });
 
 test('a pool whose VMs nobody disrupts any more tells of no claims', async () => {
-  await fleet().startWorker().then((worker) => onTestFinished(() => worker.kill()));
+  await fleet()
+    .startWorker()
+    .then((worker) => onTestFinished(() => worker.kill()));
   const pool = await aWatchedPool();
-  await until(async () => expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS, updatedReplicas: VMS }));
+  await until(async () =>
+    expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({
+      readyReplicas: VMS,
+      updatedReplicas: VMS,
+    }),
+  );
   await pool.startRecording();
   const template = structuredClone(runningTemplate);
-  Object.assign(template.spec.template, { spec: { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } } });
+  Object.assign(template.spec.template, {
+    spec: { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } },
+  });
   await fleet().patchPool(pool.namespace, 'web', { template, maxUnavailable: 3 });
   const claims: DisruptedVm[][] = [];
   await until(async () => {
@@ -74,7 +100,11 @@ test('a pool whose VMs nobody disrupts any more tells of no claims', async () =>
     expect(disruptedVMs).toEqual([]);
     expect(Math.max(...claims.map(({ length }) => length))).toBeGreaterThan(0);
   });
-  expect(claims.flat()[0]).toMatchObject({ vm: expect.stringMatching(/^web-/), vmi: expect.any(String), by: expect.stringContaining('/update/') });
+  expect(claims.flat()[0]).toMatchObject({
+    vm: expect.stringMatching(/^web-/),
+    vmi: expect.any(String),
+    by: expect.stringContaining('/update/'),
+  });
   await pool.caughtUp();
   expect(pool.log.mostUnavailable()).toBeLessThanOrEqual(3);
   expect(namesUpTo('web', VMS).filter((name) => pool.log.restartsOf(name).length !== 1)).toEqual([]);

@@ -4,8 +4,8 @@ import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { orNothing } from '../../../kubernetes/errors.ts';
 import { aFleet, until } from '../fleet.ts';
-import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 import { revisionIn } from '../rollout/rollouts.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 
 const fleet = aFleet();
 withFastStarts(fleet);
@@ -20,14 +20,24 @@ async function waiting(number: number, spec: Parameters<typeof HealedPool.ready>
   await pool.untilCycle(number, { phase: 'Waiting', nextAt: expect.any(String) });
   return pool;
 }
-const gone = (pool: HealedPool, number: number) => async (): Promise<void> => expect(await orNothing(pool.pool.vm(`web-${number}`))).toBeUndefined();
+const gone = (pool: HealedPool, number: number) => async (): Promise<void> =>
+  expect(await orNothing(pool.pool.vm(`web-${number}`))).toBeUndefined();
 
 test('a pause by a person holds what is sick and what waits, and says who; resume lets both go on', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 4, autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 4,
+    autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } },
+  });
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
   await pool.pool.workflow.signal('healPause', { by: 'kim', why: 'the storage is being moved' });
-  await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'PausedByPerson', message: 'by kim: the storage is being moved' }));
+  await until(async () =>
+    expect(await pool.pool.condition('HealingSuspended')).toMatchObject({
+      status: 'True',
+      reason: 'PausedByPerson',
+      message: 'by kim: the storage is being moved',
+    }),
+  );
   const before = await pool.uid(2);
   await pool.break(2);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-2 is sick'));
@@ -65,7 +75,11 @@ test('a VM that is skipped while it is made anew is left as it is, though it fai
   await pool.pool.until({});
   await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
   await pool.untilSpent(1, { end: 'Skipped' });
-  await until(async () => expect((await pool.pool.condition('Healing'))?.message).toMatch(/^web-1 is sick .*: a person wants it left as it is$/));
+  await until(async () =>
+    expect((await pool.pool.condition('Healing'))?.message).toMatch(
+      /^web-1 is sick .*: a person wants it left as it is$/,
+    ),
+  );
   const before = await pool.uid(1);
   expect((await pool.healing()).spent).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
   await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
@@ -80,7 +94,9 @@ test('a VM that gets well by itself while its removal is held is not deleted', a
   await pool.break(1);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
   expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByPerson' });
-  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } } });
+  await pool.pool.patchVm('web-1', {
+    spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
+  });
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   await pool.pool.workflow.signal('healResume');
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended', Healing: 'NothingToHeal' });
@@ -98,29 +114,36 @@ test('a pool that shrinks during a delay keeps its healthy VMs', async () => {
   expect(await pool.cycle(2).result()).toMatchObject({ end: 'Left' });
 });
 
-test.each(['Removing', 'Waiting', 'Provisioning'] as const)('a pool that is deleted while a cycle is %s goes, and the cycle ends', async (phase) => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
-  const letGo = phase === 'Removing' ? await pool.holdBack(1) : undefined;
-  await pool.break(1);
-  await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
-  if (phase === 'Provisioning') {
-    // Its next VM has long to show that it runs well.
-    await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
-    await pool.pool.until({});
-    await pool.cycle(1).signal('healNow');
-    await pool.untilCycle(1, { phase });
-  }
-  await fleet().kube.delete(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' });
-  expect(await pool.cycle(1).result()).toMatchObject({ end: 'Left' });
-  await letGo?.();
-  await until(async () => expect(await fleet().pool(pool.pool.namespace, 'web')).toBeUndefined());
-  await until(async () => expect((await pool.pool.vms()).size).toBe(0));
-  await pool.pool.workflow.result();
-});
+test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
+  'a pool that is deleted while a cycle is %s goes, and the cycle ends',
+  async (phase) => {
+    const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
+    const letGo = phase === 'Removing' ? await pool.holdBack(1) : undefined;
+    await pool.break(1);
+    await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
+    if (phase === 'Provisioning') {
+      // Its next VM has long to show that it runs well.
+      await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
+      await pool.pool.until({});
+      await pool.cycle(1).signal('healNow');
+      await pool.untilCycle(1, { phase });
+    }
+    await fleet().kube.delete(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' });
+    expect(await pool.cycle(1).result()).toMatchObject({ end: 'Left' });
+    await letGo?.();
+    await until(async () => expect(await fleet().pool(pool.pool.namespace, 'web')).toBeUndefined());
+    await until(async () => expect((await pool.pool.vms()).size).toBe(0));
+    await pool.pool.workflow.result();
+  },
+);
 
 test('a pool that is deleted without its VMs during a delay leaves them', async () => {
   const pool = await waiting(1);
-  await fleet().kube.delete(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
+  await fleet().kube.delete(
+    VirtualMachinePools,
+    { namespace: pool.pool.namespace, name: 'web' },
+    { propagationPolicy: 'Orphan' },
+  );
   expect(await pool.cycle(1).result()).toMatchObject({ end: 'Left', why: 'the pool is deleted' });
   await pool.pool.workflow.result();
   expect([...(await pool.pool.vms()).keys()]).toEqual(['web-2', 'web-3']);
@@ -130,7 +153,9 @@ test("a pool's workflow that is ended by a person is begun anew, takes its cycle
   const pool = await waiting(1);
   const lives = await pool.lives();
   await pool.pool.workflow.terminate('by a person');
-  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', { spec: { revisionHistoryLimit: 9 } });
+  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
+    spec: { revisionHistoryLimit: 9 },
+  });
   await pool.pool.until({});
   await sleep(1_500);
   expect(lives.of('vm', 'web-1').length).toBe(0);
@@ -144,8 +169,14 @@ test("a pool's workflow that was away while its cycle went on learns of it when 
   const pool = await waiting(1);
   await pool.pool.workflow.terminate('by a person');
   await pool.cycle(1).signal('healNow');
-  await until(async () => expect((await fleet().temporal.client.workflow.getHandle(pool.cycle(1).workflowId).describe()).historyLength).toBeGreaterThan(20));
-  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', { spec: { revisionHistoryLimit: 9 } });
+  await until(async () =>
+    expect(
+      (await fleet().temporal.client.workflow.getHandle(pool.cycle(1).workflowId).describe()).historyLength,
+    ).toBeGreaterThan(20),
+  );
+  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
+    spec: { revisionHistoryLimit: 9 },
+  });
   await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ readyReplicas: 3 });
 });
@@ -153,31 +184,48 @@ test("a pool's workflow that was away while its cycle went on learns of it when 
 test("a pool's workflow that knows nothing of a cycle, which its status has lost as well, finds it when it would begin another", async () => {
   const pool = await waiting(1);
   const { namespace } = pool.pool;
-  await pool.pool.patch({ template: withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } }), updateStrategy: { unmanaged: {} } });
+  await pool.pool.patch({
+    template: withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } }),
+    updateStrategy: { unmanaged: {} },
+  });
   await pool.pool.until({});
   await pool.pool.workflow.terminate('by a person');
   await pool.cycle(1).signal('healNow', { by: 'kim' });
-  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { status: { healing: { cycles: [] } } }, { subresource: 'status' });
-  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { spec: { revisionHistoryLimit: 9 } });
+  await fleet().kube.patch(
+    VirtualMachinePools,
+    { namespace, name: 'web' },
+    'merge',
+    { status: { healing: { cycles: [] } } },
+    { subresource: 'status' },
+  );
+  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', {
+    spec: { revisionHistoryLimit: 9 },
+  });
   await pool.untilCycle(1, { attempt: 2, phase: 'Waiting' });
 });
 
-test.each(['Removing', 'Waiting', 'Provisioning'] as const)('a cycle that is ended by a person while it is %s: its VM comes back once, and works', async (phase) => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: phase === 'Removing' ? { ...SLOW, backoff: { initial: '100ms', jitter: 0 } } : SLOW });
-  const lives = await pool.lives();
-  const letGo = phase === 'Removing' ? await pool.holdBack(1) : undefined;
-  if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 4 } });
-  await pool.break(1);
-  await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
-  if (phase === 'Provisioning') {
-    await pool.cycle(1).signal('healNow');
-    await pool.untilCycle(1, { phase });
-  }
-  await pool.cycle(1).terminate('by a person');
-  await letGo?.();
-  await pool.pool.until({ readyReplicas: 2, healing: expect.objectContaining({ cycles: [] }) as object });
-  lives.expectFresh(1, 2);
-});
+test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
+  'a cycle that is ended by a person while it is %s: its VM comes back once, and works',
+  async (phase) => {
+    const pool = await HealedPool.ready(fleet(), {
+      replicas: 2,
+      autohealing: phase === 'Removing' ? { ...SLOW, backoff: { initial: '100ms', jitter: 0 } } : SLOW,
+    });
+    const lives = await pool.lives();
+    const letGo = phase === 'Removing' ? await pool.holdBack(1) : undefined;
+    if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 4 } });
+    await pool.break(1);
+    await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
+    if (phase === 'Provisioning') {
+      await pool.cycle(1).signal('healNow');
+      await pool.untilCycle(1, { phase });
+    }
+    await pool.cycle(1).terminate('by a person');
+    await letGo?.();
+    await pool.pool.until({ readyReplicas: 2, healing: expect.objectContaining({ cycles: [] }) as object });
+    lives.expectFresh(1, 2);
+  },
+);
 
 test('a cycle that is cancelled counts as skipped', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
@@ -193,12 +241,19 @@ test('a cycle that is cancelled counts as skipped', async () => {
 });
 
 test('healing and a rollout go on beside each other: no VM is in two hands, and the replaced VM has what has passed', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, autohealing: { ...SLOW, maxUnhealthy: '100%' } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 4,
+    maxUnavailable: 1,
+    autohealing: { ...SLOW, maxUnhealthy: '100%' },
+  });
   const first = (await pool.pool.status()).currentRevision!;
   await pool.break(4);
   await pool.untilCycle(4, { phase: 'Waiting' });
   // It never comes up, and its budget is what the VM that is missing leaves.
-  await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/never-ready': 'true' } }), { rollout: { progressDeadlineSeconds: 2 }, maxUnavailable: 2 });
+  await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/never-ready': 'true' } }), {
+    rollout: { progressDeadlineSeconds: 2 },
+    maxUnavailable: 2,
+  });
   await pool.pool.untilSaid({ Progressing: 'Failed' });
   expect((await pool.pool.batches()).flatMap(({ vms }) => vms.map(({ name }) => name))).not.toContain('web-4');
   await pool.cycle(4).signal('healNow');

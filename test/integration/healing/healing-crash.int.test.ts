@@ -20,8 +20,14 @@ async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
 
 const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
 
-/** A pool whose cycle is in this phase, and stays there for a moment; `seen`: what it was looked at for before its VM fell sick; `letGo` lets its VM go where it is held back. */
-async function inPhase<T>(phase: (typeof phases)[number], look: (pool: HealedPool) => Promise<T>): Promise<{ pool: HealedPool; seen: T; letGo: () => Promise<void> }> {
+/**
+ * A pool whose cycle is in this phase, and stays there for a moment; `seen`: what it was looked at for before its VM
+ * fell sick; `letGo` lets its VM go where it is held back.
+ */
+async function inPhase<T>(
+  phase: (typeof phases)[number],
+  look: (pool: HealedPool) => Promise<T>,
+): Promise<{ pool: HealedPool; seen: T; letGo: () => Promise<void> }> {
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: RULES });
   const seen = await look(pool);
   const letGo = phase === 'Removing' ? await pool.holdBack(2) : async (): Promise<void> => {};
@@ -31,17 +37,20 @@ async function inPhase<T>(phase: (typeof phases)[number], look: (pool: HealedPoo
   return { pool, seen, letGo };
 }
 
-test.each(phases)('the worker is killed while a cycle is %s: exactly one VM of that name, with fresh storage', async (phase) => {
-  let worker: TestWorker = await fleet().startWorker();
-  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
-  await worker.kill();
-  await letGo();
-  // What happens while nobody looks is found by the next.
-  await sleep(500);
-  worker = await fleet().startWorker();
-  await expectHealed(pool, lives);
-  await worker.stop();
-});
+test.each(phases)(
+  'the worker is killed while a cycle is %s: exactly one VM of that name, with fresh storage',
+  async (phase) => {
+    let worker: TestWorker = await fleet().startWorker();
+    const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
+    await worker.kill();
+    await letGo();
+    // What happens while nobody looks is found by the next.
+    await sleep(500);
+    worker = await fleet().startWorker();
+    await expectHealed(pool, lives);
+    await worker.stop();
+  },
+);
 
 test('the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk', async () => {
   const first = await fleet().startWorker();
@@ -55,33 +64,58 @@ test('the worker is killed while a VM goes whose disk stays: one VM of that name
   const second = await fleet().startWorker();
   await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ replicas: 3, readyReplicas: 3 });
-  expect([lives.of('vm', 'web-2').length, lives.of('disk', 'disk-2').length, lives.of('claim', 'disk-2').length]).toEqual([2, 1, 1]);
+  expect([
+    lives.of('vm', 'web-2').length,
+    lives.of('disk', 'disk-2').length,
+    lives.of('claim', 'disk-2').length,
+  ]).toEqual([2, 1, 1]);
   await second.stop();
 });
 
 test('all workers are away while a VM runs for the first time, and then its starts fail: its disk stays', async () => {
   const first = await fleet().startWorker();
   const { preserveStorage: _, ...rules } = QUICK;
-  const pool = await HealedPool.made(fleet(), { replicas: 1, template: withDisk({ provisionTime: '3s' }), autohealing: rules });
+  const pool = await HealedPool.made(fleet(), {
+    replicas: 1,
+    template: withDisk({ provisionTime: '3s' }),
+    autohealing: rules,
+  });
   await until(async () => expect(await pool.pool.vms()).toHaveLength(1));
   const lives = await pool.lives();
   await first.kill();
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   await pool.break(1);
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }));
+  await until(async () =>
+    expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }),
+  );
   const second = await fleet().startWorker();
   await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
-  expect([lives.of('vm', 'web-1').length, lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([2, 1, 1]);
+  expect([
+    lives.of('vm', 'web-1').length,
+    lives.of('disk', 'disk-1').length,
+    lives.of('claim', 'disk-1').length,
+  ]).toEqual([2, 1, 1]);
   await second.stop();
 });
 
 test.each<[string, (method: string, path: string) => boolean, Fate]>([
-  ['has been asked to delete the VM, and before it hears that it was done', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-answer'],
+  [
+    'has been asked to delete the VM, and before it hears that it was done',
+    (method, path) => method === 'DELETE' && path.includes('/web-2'),
+    'drop-answer',
+  ],
   ['asks to delete the VM', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-call'],
-  ['has made the new VM, and before it hears of it', (method, path) => method === 'POST' && path.includes('/virtualmachines'), 'drop-answer'],
+  [
+    'has made the new VM, and before it hears of it',
+    (method, path) => method === 'POST' && path.includes('/virtualmachines'),
+    'drop-answer',
+  ],
 ])('the worker is killed as it %s', async (_moment, isIt, fate) => {
   const first = await fleet().startWorker();
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, backoff: { initial: '300ms', jitter: 0 } } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 3,
+    autohealing: { ...QUICK, backoff: { initial: '300ms', jitter: 0 } },
+  });
   const lives = await pool.lives();
   await first.kill();
   const met = Promise.withResolvers<void>();
@@ -99,33 +133,49 @@ test.each<[string, (method: string, path: string) => boolean, Fate]>([
   await third.stop();
 });
 
-test.each(phases)('Temporal is killed while a cycle is %s, and comes back: exactly one VM of that name, with fresh storage', async (phase) => {
-  const worker = await fleet().startWorker();
-  const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
-  fleet().stack.kill('temporal', 'SIGKILL');
-  await letGo();
-  await fleet().stack.restart('temporal');
-  await expectHealed(pool, lives);
-  await worker.stop();
-});
+test.each(phases)(
+  'Temporal is killed while a cycle is %s, and comes back: exactly one VM of that name, with fresh storage',
+  async (phase) => {
+    const worker = await fleet().startWorker();
+    const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
+    fleet().stack.kill('temporal', 'SIGKILL');
+    await letGo();
+    await fleet().stack.restart('temporal');
+    await expectHealed(pool, lives);
+    await worker.stop();
+  },
+);
 
 /** The UIDs of its VMs, disks and claims, by kind and name. */
 async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
-  const lists = await Promise.all([VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) => fleet().kube.list(resource, { namespace })));
-  return Object.fromEntries(lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])));
+  const lists = await Promise.all(
+    [VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) =>
+      fleet().kube.list(resource, { namespace }),
+    ),
+  );
+  return Object.fromEntries(
+    lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])),
+  );
 }
 
 // A new API server remembers no changes of before: what was there on the way can't be followed.
-test.each(phases)('the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over', async (phase) => {
-  const worker = await fleet().startWorker();
-  const { pool, seen: before, letGo } = await inPhase(phase, objectsOf);
-  fleet().stack.kill('kube-apiserver', 'SIGKILL');
-  await fleet().stack.restart('kube-apiserver');
-  await letGo();
-  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
-  await pool.pool.until({ replicas: 3, readyReplicas: 3 });
-  const after = await objectsOf(pool);
-  expect(Object.keys(after)).toEqual(Object.keys(before));
-  expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['0 web-2', '1 disk-2', '2 disk-2']);
-  await worker.stop();
-});
+test.each(phases)(
+  'the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over',
+  async (phase) => {
+    const worker = await fleet().startWorker();
+    const { pool, seen: before, letGo } = await inPhase(phase, objectsOf);
+    fleet().stack.kill('kube-apiserver', 'SIGKILL');
+    await fleet().stack.restart('kube-apiserver');
+    await letGo();
+    await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+    await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+    const after = await objectsOf(pool);
+    expect(Object.keys(after)).toEqual(Object.keys(before));
+    expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([
+      '0 web-2',
+      '1 disk-2',
+      '2 disk-2',
+    ]);
+    await worker.stop();
+  },
+);

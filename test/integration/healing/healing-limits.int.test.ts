@@ -23,11 +23,15 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   const lives = await pool.lives();
   // Two of them alone would be healed.
   await breakAtOnce(pool, [1, 2, 3]);
-  await until(async () => expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }));
+  await until(async () =>
+    expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }),
+  );
   await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingSuspended'));
   await sleep(1_500);
   for (const number of [1, 2, 3]) lives.expectFresh(number, 1);
-  await pool.pool.patchVm('web-3', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } } });
+  await pool.pool.patchVm('web-3', {
+    spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
+  });
   await pool.untilSpent(1, { end: 'Healed' });
   await pool.untilSpent(2, { end: 'Healed' });
   lives.expectFresh(1, 2);
@@ -41,11 +45,19 @@ test('two that are sick at once in a small pool are replaced', async () => {
   const lives = await pool.lives();
   await breakAtOnce(pool, [1, 2]);
   for (const number of [1, 2]) await pool.untilSpent(number, { end: 'Healed' });
-  for (const [number, count] of [[1, 2], [2, 2], [3, 1]] as const) lives.expectFresh(number, count);
+  for (const [number, count] of [
+    [1, 2],
+    [2, 2],
+    [3, 1],
+  ] as const)
+    lives.expectFresh(number, count);
 });
 
 test('no more are healed at once than maxConcurrent', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 4, autohealing: { ...QUICK, maxConcurrent: 1, maxUnhealthy: '100%' } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 4,
+    autohealing: { ...QUICK, maxConcurrent: 1, maxUnhealthy: '100%' },
+  });
   const lives = await pool.lives();
   for (const number of [1, 2, 3]) await pool.break(number);
   for (const number of [1, 2, 3]) await pool.untilSpent(number, { end: 'Healed' });
@@ -55,7 +67,8 @@ test('no more are healed at once than maxConcurrent', async () => {
     return { from: before!.goneAt!, to: after!.bornAt };
   });
   const inOrder = spans.toSorted((one, other) => (one.from < other.from ? -1 : 1));
-  for (const [index, { from }] of inOrder.entries()) if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
+  for (const [index, { from }] of inOrder.entries())
+    if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
 });
 
 test('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
@@ -69,7 +82,11 @@ test('of a pool none of whose VMs has ever run, one is tried, and not all of the
 });
 
 test('a new revision that never comes up trips the rollout, and no VM is replaced for it', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, rollout: { progressDeadlineSeconds: 3 } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 4,
+    maxUnavailable: 1,
+    rollout: { progressDeadlineSeconds: 3 },
+  });
   const lives = await pool.lives();
   await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
   await pool.pool.untilSaid({ Progressing: 'Failed' });

@@ -8,7 +8,9 @@ const fleet = aFleet({ workers: 0 });
 withFastStarts(fleet);
 
 /** A pool whose metrics a worker tells, and what they are to say. */
-async function measured(autohealing: Autohealing): Promise<{ pool: HealedPool; ofPool: string; untilTold: (...lines: string[]) => Promise<void> }> {
+async function measured(
+  autohealing: Autohealing,
+): Promise<{ pool: HealedPool; ofPool: string; untilTold: (...lines: string[]) => Promise<void> }> {
   const { ui: port } = await choosePorts(['ui'], {}, {});
   const worker = await fleet().startWorker({ DROVER_HEALTH_PORT: `${port}` });
   onTestFinished(async () => void (await worker.stop()));
@@ -25,20 +27,36 @@ test('a worker measures which VMs are being replaced, how often it was, and that
   const { pool, ofPool, untilTold } = await measured({ ...QUICK, backoff: { initial: '1h', jitter: 0 } });
   await untilTold(`drover_healing_cycles{${ofPool},phase="Waiting"} 0`);
   await pool.break(1);
-  await untilTold(`drover_healing_cycles{${ofPool},phase="Waiting"} 1`, `drover_healing_replacements_total{${ofPool}} 1`);
+  await untilTold(
+    `drover_healing_cycles{${ofPool},phase="Waiting"} 1`,
+    `drover_healing_replacements_total{${ofPool}} 1`,
+  );
   await pool.pool.workflow.signal('healPause', { by: 'kim' });
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByPerson"} 1`);
 });
 
 test('a guest that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {
   const { pool, ofPool, untilTold } = await measured({ ...QUICK, startupFailureThreshold: 1 });
-  await untilTold(`drover_vm_starts_total{${ofPool}} 3`, `drover_pool_ready_vms{${ofPool}} 3`, `drover_pool_rollout{${ofPool},state="Complete"} 1`);
+  await untilTold(
+    `drover_vm_starts_total{${ofPool}} 3`,
+    `drover_pool_ready_vms{${ofPool}} 3`,
+    `drover_pool_rollout{${ofPool},state="Complete"} 1`,
+  );
   const [vm, guest] = [await pool.uid(1), (await pool.pool.vmi('web-1')).metadata.uid];
-  await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } });
+  await pool.pool.patchVmi('web-1', {
+    metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } },
+  });
   await until(async () => expect((await pool.pool.vmi('web-1')).metadata.uid).not.toBe(guest));
   await pool.pool.until({ readyReplicas: 3 });
-  await untilTold(`drover_failed_guests_total{namespace="${pool.pool.namespace}"} 1`, `drover_healing_cycles{${ofPool},phase="Removing"} 0`);
-  await untilTold(`drover_vm_starts_total{${ofPool}} 4`, `drover_vm_stops_total{${ofPool}} 1`, `drover_vmi_phase_transition_from_creation_seconds_count{${ofPool},phase="Running"} 4`);
+  await untilTold(
+    `drover_failed_guests_total{namespace="${pool.pool.namespace}"} 1`,
+    `drover_healing_cycles{${ofPool},phase="Removing"} 0`,
+  );
+  await untilTold(
+    `drover_vm_starts_total{${ofPool}} 4`,
+    `drover_vm_stops_total{${ofPool}} 1`,
+    `drover_vmi_phase_transition_from_creation_seconds_count{${ofPool},phase="Running"} 4`,
+  );
   expect(await pool.uid(1)).toBe(vm);
   expect((await pool.healing()).spent).toEqual([]);
 });

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { DataVolume } from '../../../simulator/types.ts';
 import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
 import { orNothing } from '../../../kubernetes/errors.ts';
+import type { DataVolume } from '../../../simulator/types.ts';
 import { aFleet, until } from '../fleet.ts';
-import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 import { templateOf } from '../rollout/rollouts.ts';
+import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 
 const fleet = aFleet();
 withFastStarts(fleet);
@@ -25,7 +25,8 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
 
 test('a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment', async () => {
   const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
-  const hasRun = async (): Promise<boolean> => (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/not-yet-run'] === undefined;
+  const hasRun = async (): Promise<boolean> =>
+    (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/not-yet-run'] === undefined;
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   expect(await hasRun()).toBe(false);
   await until(async () => expect(await hasRun()).toBe(true));
@@ -35,10 +36,13 @@ test('a VM is not made anew before its claim is really gone', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2 });
   const lives = await pool.lives();
   const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
-  const hold = (finalizers: string[]): Promise<unknown> => fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
+  const hold = (finalizers: string[]): Promise<unknown> =>
+    fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
   await hold(['test/hold']);
   await pool.break(1);
-  await until(async () => expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined());
+  await until(async () =>
+    expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined(),
+  );
   await sleep(1_500);
   expect(lives.of('vm', 'web-1').length).toBe(1);
   expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
@@ -51,7 +55,9 @@ test('a VM that works before its starts have failed too often is left as it is',
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const watch = await pool.pool.watched();
-  await pool.pool.patchVm('web-1', { spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } } });
+  await pool.pool.patchVm('web-1', {
+    spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } },
+  });
   await pool.endGuest(1);
   // The one that was there, two that fail, and one that works: how often it has failed is forgotten soon after.
   // KubeVirt lets minutes pass after a third start that fails.
@@ -65,12 +71,33 @@ test('a VM that works before its starts have failed too often is left as it is',
 test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
   // Each new one has yet to start when it is broken.
   const template = withDisk({ provisionTime: '2s' });
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, template, autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 3,
+    template,
+    autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } },
+  });
   const lives = await pool.lives();
   // The newest, however much KubeVirt has to say: only the last few are kept.
   const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
-  const note = { type: 'Warning', reason: 'BadDisk', action: 'Start', note: 'the disk is unreadable', regarding: { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web-3', namespace: pool.pool.namespace } };
-  await fleet().kube.create(Events, { metadata: { name: 'web-3.1', namespace: pool.pool.namespace }, eventTime, reportingController: 'virt-handler', reportingInstance: 'node-1', ...note });
+  const note = {
+    type: 'Warning',
+    reason: 'BadDisk',
+    action: 'Start',
+    note: 'the disk is unreadable',
+    regarding: {
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachineInstance',
+      name: 'web-3',
+      namespace: pool.pool.namespace,
+    },
+  };
+  await fleet().kube.create(Events, {
+    metadata: { name: 'web-3.1', namespace: pool.pool.namespace },
+    eventTime,
+    reportingController: 'virt-handler',
+    reportingInstance: 'node-1',
+    ...note,
+  });
   const delays: number[] = [];
   for (const attempt of [1, 2, 3]) {
     const before = await pool.uid(3);
@@ -90,7 +117,9 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   let runId: string | undefined;
   do {
     const { events } = await fleet().temporal.client.workflow.getHandle(pool.cycle(3).workflowId, runId).fetchHistory();
-    const started = events!.flatMap(({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? []);
+    const started = events!.flatMap(
+      ({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? [],
+    );
     timers.unshift(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
     runId = events![0]!.workflowExecutionStartedEventAttributes!.continuedExecutionRunId || undefined;
   } while (runId !== undefined);
@@ -100,17 +129,28 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   const { events } = await pool.cycle(3).fetchHistory();
   const input = events![0]!.workflowExecutionStartedEventAttributes!.input!.payloads![0]!.data!;
   const { past } = JSON.parse(Buffer.from(input).toString()) as { past: string[] };
-  expect(past.join('\n')).toMatch(/attempt 1: \d starts in a row have failed: \w[^]*BadDisk: the disk is unreadable[^]*attempt 2: \d starts in a row have failed: \w/);
+  expect(past.join('\n')).toMatch(
+    /attempt 1: \d starts in a row have failed: \w[^]*BadDisk: the disk is unreadable[^]*attempt 2: \d starts in a row have failed: \w/,
+  );
   // Its page, which is closed: what was the matter, how it ended, and each attempt with the words of the last Events.
   const { currentDetails } = await pool.cycle(3).query<{ currentDetails: string }>('__temporal_workflow_metadata');
-  expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w[^]*\n\nReplacement 3: has ended: Healed: [^]*BadDisk: the disk is unreadable[^]*\n- \S+ attempt 1: \d starts/);
+  expect(currentDetails).toMatch(
+    /^\*\*web-3\*\* is sick: \d starts in a row have failed: \w[^]*\n\nReplacement 3: has ended: Healed: [^]*BadDisk: the disk is unreadable[^]*\n- \S+ attempt 1: \d starts/,
+  );
 });
 
 test('a VM whose guest a person pauses for long is not taken for sick when it goes on', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 2,
+    autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } },
+  });
   const before = await pool.uid(1);
   const guest = (verb: 'pause' | 'unpause'): Promise<void> =>
-    fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`, body: {} });
+    fleet().kube.request({
+      method: 'PUT',
+      path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`,
+      body: {},
+    });
   await guest('pause');
   await pool.pool.until({ readyReplicas: 1 });
   await sleep(3_000);
@@ -122,7 +162,11 @@ test('a VM whose guest a person pauses for long is not taken for sick when it go
 
 test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  const pool = await HealedPool.made(fleet(), { replicas: 1, template, autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } } });
+  const pool = await HealedPool.made(fleet(), {
+    replicas: 1,
+    template,
+    autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } },
+  });
   const lives = await pool.lives();
   await pool.untilSpent(1, { attempts: 2, end: 'GivenUp' });
   lives.expectFresh(1, 3);
@@ -148,8 +192,12 @@ test('a VM that has run keeps its disk by default, and so does the VM that is ma
   await pool.untilSpent(1, { end: 'GivenUp', why });
   expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
   const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
-  await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': null } } });
-  await until(async () => expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }));
+  await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', {
+    metadata: { annotations: { 'sim.drover.dev/corrupt': null } },
+  });
+  await until(async () =>
+    expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }),
+  );
 });
 
 test('guests that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
@@ -161,12 +209,19 @@ test('guests that end before their liveness probe has judged them count as start
   await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
   await pool.endGuest(2);
   await pool.replaced(2, before);
-  await pool.untilSpent(2, { attempts: 1, end: 'Healed', why: expect.stringContaining('2 starts in a row have failed') as string });
+  await pool.untilSpent(2, {
+    attempts: 1,
+    end: 'Healed',
+    why: expect.stringContaining('2 starts in a row have failed') as string,
+  });
   expect((await pool.healing()).spent.length).toBe(1);
 });
 
 test('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 2,
+    autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } },
+  });
   const before = await pool.uid(1);
   await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
   await pool.replaced(1, before);
@@ -174,15 +229,23 @@ test('a VM that ran and is not ready for too long is replaced by the clock alone
 });
 
 test('a VM that has been failing to start for long is replaced, however few its starts', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' } });
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 3,
+    autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' },
+  });
   const before = await pool.uid(1);
   await pool.break(1);
   await pool.replaced(1, before);
-  await pool.untilSpent(1, { attempts: 1, end: 'Healed', why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string });
+  await pool.untilSpent(1, {
+    attempts: 1,
+    end: 'Healed',
+    why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
+  });
 });
 
 test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {
-  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest, and not yet of its node.
+  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest, and not
+  // yet of its node.
   const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
   const lives = await pool.lives();
@@ -206,11 +269,18 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   lives.expectFresh(1, 2);
 });
 
-const told = (annotation: string): object => ({ spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } } });
+const told = (annotation: string): object => ({
+  spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } },
+});
 
 test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
   // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest.
-  const autohealing = { ...QUICK, startupFailureThreshold: 1, minFailingToStartDuration: '1s', unhealthyAfter: { notReady: '2s' } };
+  const autohealing = {
+    ...QUICK,
+    startupFailureThreshold: 1,
+    minFailingToStartDuration: '1s',
+    unhealthyAfter: { notReady: '2s' },
+  };
   const pool = await HealedPool.ready(fleet(), { replicas: 3, template: templateOf(), autohealing });
   const before = [await pool.uid(1), await pool.uid(2), await pool.uid(3)];
   await pool.pool.patchVm('web-1', told('sim.drover.dev/unschedulable'));
@@ -218,29 +288,44 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];
   await pool.pool.patchVm('web-2', { spec: { template: { spec: { volumes } } } });
   for (const number of [1, 2, 3]) await pool.endGuest(number);
-  const states = async (): Promise<(string | undefined)[]> => [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
-  await until(async () => expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound', 'ImagePullBackOff']));
+  const states = async (): Promise<(string | undefined)[]> =>
+    [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
+  await until(async () =>
+    expect(await states()).toEqual(['ErrorUnschedulable', 'ErrorPvcNotFound', 'ImagePullBackOff']),
+  );
   await sleep(4_000);
   expect([await pool.uid(1), await pool.uid(2), await pool.uid(3)]).toEqual(before);
   const healing = await pool.healing();
   expect([healing.cycles, healing.spent]).toEqual([[], []]);
-  expect(await pool.pool.condition('Healing')).toMatchObject({ reason: 'NothingToHeal', message: expect.stringMatching(/^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound.*; web-3 .*ImagePullBackOff/) as string });
+  expect(await pool.pool.condition('Healing')).toMatchObject({
+    reason: 'NothingToHeal',
+    message: expect.stringMatching(
+      /^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound.*; web-3 .*ImagePullBackOff/,
+    ) as string,
+  });
   // It had to wait: its time to be ready begins with its node.
-  const claim = { metadata: { namespace: pool.pool.namespace, name: 'later' }, spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } };
+  const claim = {
+    metadata: { namespace: pool.pool.namespace, name: 'later' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  };
   await fleet().kube.create(PersistentVolumeClaims, claim);
   await until(async () => expect((await pool.pool.vm('web-2')).status?.ready).toBe(true));
   expect(await pool.uid(2)).toBe(before[1]);
 });
 
-test('a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody\'s', async () => {
+test("a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody's", async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const before = [await pool.uid(1), await pool.uid(2)];
   await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
   await pool.pool.patchVm('web-2', { metadata: { ownerReferences: [] } });
-  await until(async () => expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-1', 'web-3', 'web-4']));
+  await until(async () =>
+    expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-1', 'web-3', 'web-4']),
+  );
   for (const number of [1, 2]) await pool.break(number);
   for (const name of ['web-1', 'web-2']) {
-    await until(async () => expect((await pool.pool.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(2));
+    await until(async () =>
+      expect((await pool.pool.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(2),
+    );
   }
   expect([await pool.uid(1), await pool.uid(2)]).toEqual(before);
   expect((await fleet().kube.list(VirtualMachines, { namespace: pool.pool.namespace })).items.length).toBe(4);

@@ -1,22 +1,36 @@
-import { beforeAll, expect, onTestFinished } from 'vitest';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { HealingStatus, PoolSpec } from '../../../api/pool/pool.ts';
-import type { DataVolume } from '../../../simulator/types.ts';
+import { beforeAll, expect, onTestFinished } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
-import { DataVolumes, KubeVirts, Nodes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import type { HealingStatus, PoolSpec } from '../../../api/pool/pool.ts';
+import {
+  DataVolumes,
+  KubeVirts,
+  Nodes,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import type { DataVolume } from '../../../simulator/types.ts';
 import type { healVm } from '../../../workflows/healing/heal-vm.ts';
 import { healVmIdOf, type poolIdOf } from '../../../workflows/messages.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';
 
-/** Makes KubeVirt's delays between starts a hundredth as long, in every test of the file; those of a real KubeVirt are as they are. */
+/**
+ * Makes KubeVirt's delays between starts a hundredth as long, in every test of the file; those of a real KubeVirt are
+ * as they are.
+ */
 export function withFastStarts(fleet: () => TestFleet): void {
   beforeAll(async () => {
     if (givenCluster() !== undefined) return;
     const metadata = { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } };
-    await until(async () => void (await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata })));
+    await until(
+      async () =>
+        void (await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata })),
+    );
   });
 }
 
@@ -42,7 +56,11 @@ export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): Pool
   });
 
 /** Two starts that fail are enough, disks go, and a delay is short. */
-export const QUICK: NonNullable<PoolSpec['autohealing']> = { startupFailureThreshold: 2, preserveStorage: false, backoff: { initial: '300ms', jitter: 0 } };
+export const QUICK: NonNullable<PoolSpec['autohealing']> = {
+  startupFailureThreshold: 2,
+  preserveStorage: false,
+  backoff: { initial: '300ms', jitter: 0 },
+};
 
 /** A pool of VMs with disks, named `web`, and what befalls its VMs. */
 export class HealedPool {
@@ -55,10 +73,14 @@ export class HealedPool {
   }
 
   /** Resolves once all its VMs run, and are noted to have. */
-  static async ready(fleet: TestFleet, { autohealing = QUICK, template = withDisk(), ...spec }: Partial<PoolSpec> = {}): Promise<HealedPool> {
+  static async ready(
+    fleet: TestFleet,
+    { autohealing = QUICK, template = withDisk(), ...spec }: Partial<PoolSpec> = {},
+  ): Promise<HealedPool> {
     const healed = new HealedPool(await TestPool.ready(fleet, { autohealing, template, ...spec }));
     await until(async () => {
-      for (const vm of (await healed.pool.vms()).values()) expect(vm.metadata.annotations?.['drover.dev/not-yet-run']).toBeUndefined();
+      for (const vm of (await healed.pool.vms()).values())
+        expect(vm.metadata.annotations?.['drover.dev/not-yet-run']).toBeUndefined();
     });
     return healed;
   }
@@ -73,7 +95,9 @@ export class HealedPool {
   /** The next start of the VM fails, and every one after it, for as long as it has this disk. */
   async corrupt(number: number): Promise<void> {
     const disk = { namespace: this.pool.namespace, name: `disk-${number}` };
-    await this.#fleet.kube.patch<DataVolume>(DataVolumes, disk, 'merge', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
+    await this.#fleet.kube.patch<DataVolume>(DataVolumes, disk, 'merge', {
+      metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } },
+    });
     await this.endGuest(number);
   }
 
@@ -91,11 +115,15 @@ export class HealedPool {
       const vm = await this.pool.vm(`web-${number}`);
       expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
     });
-    await orNothing(this.#fleet.kube.delete(VirtualMachineInstances, { namespace: this.pool.namespace, name: `web-${number}` }));
+    await orNothing(
+      this.#fleet.kube.delete(VirtualMachineInstances, { namespace: this.pool.namespace, name: `web-${number}` }),
+    );
   }
 
   async setNodeLost(node: string, lost: boolean): Promise<void> {
-    await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost ? 'true' : null } } });
+    await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', {
+      metadata: { annotations: { 'sim.drover.dev/lost': lost ? 'true' : null } },
+    });
   }
 
   /** Holds the VM back when it is deleted, until it is let go. */
@@ -108,7 +136,9 @@ export class HealedPool {
       until(async () => {
         const held = await this.pool.vm(name);
         const others = held.metadata.finalizers?.filter((finalizer) => finalizer !== 'test/hold') ?? [];
-        await this.pool.patchVm(name, { metadata: { resourceVersion: held.metadata.resourceVersion, finalizers: others } });
+        await this.pool.patchVm(name, {
+          metadata: { resourceVersion: held.metadata.resourceVersion, finalizers: others },
+        });
       });
   }
 
@@ -134,7 +164,9 @@ export class HealedPool {
 
   /** Awaits a cycle of the VM that looks like this. */
   untilCycle(number: number, wanted: Partial<HealingStatus['cycles'][number]>): Promise<void> {
-    return until(async () => expect((await this.healing()).cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })));
+    return until(async () =>
+      expect((await this.healing()).cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })),
+    );
   }
 
   /** Awaits that no cycle of the VM is left, and that its last one ended so. */
@@ -147,7 +179,9 @@ export class HealedPool {
   }
 
   cycle(number: number): WorkflowHandle<typeof healVm> {
-    return this.#fleet.temporal.client.workflow.getHandle(healVmIdOf(this.pool.ref satisfies Parameters<typeof poolIdOf>[0], `web-${number}`));
+    return this.#fleet.temporal.client.workflow.getHandle(
+      healVmIdOf(this.pool.ref satisfies Parameters<typeof poolIdOf>[0], `web-${number}`),
+    );
   }
 
   /** Every VM, disk and claim that is or will be. */
@@ -174,7 +208,8 @@ export class Lives {
 
   static async start(fleet: TestFleet, namespace: string): Promise<Lives> {
     const lives = new Lives();
-    for (const resource of [VirtualMachines, DataVolumes, PersistentVolumeClaims]) await lives.#follow(fleet, namespace, resource);
+    for (const resource of [VirtualMachines, DataVolumes, PersistentVolumeClaims])
+      await lives.#follow(fleet, namespace, resource);
     return lives;
   }
 
@@ -207,16 +242,26 @@ export class Lives {
 
   async #follow({ kube }: TestFleet, namespace: string, resource: Resource): Promise<void> {
     const { items, metadata } = await kube.list(resource, { namespace });
-    const note = (object: KubeObject & { metadata: { uid: string; resourceVersion: string } }, isGone: boolean): void => {
+    const note = (
+      object: KubeObject & { metadata: { uid: string; resourceVersion: string } },
+      isGone: boolean,
+    ): void => {
       const key = `${resource.plural}/${object.metadata.name}`;
       const known = this.#byName.get(key) ?? [];
       const life = known.find(({ uid }) => uid === object.metadata.uid);
       const version = BigInt(object.metadata.resourceVersion);
-      if (life === undefined) this.#byName.set(key, [...known, { uid: object.metadata.uid, bornAt: version, goneAt: isGone ? version : null, seenAt: Date.now() }]);
+      if (life === undefined)
+        this.#byName.set(key, [
+          ...known,
+          { uid: object.metadata.uid, bornAt: version, goneAt: isGone ? version : null, seenAt: Date.now() },
+        ]);
       else if (isGone) life.goneAt = version;
     };
     // What was there already is older than all that comes.
-    for (const item of items) this.#byName.set(`${resource.plural}/${item.metadata.name}`, [{ uid: item.metadata.uid, bornAt: resource === VirtualMachines ? 0n : 1n, goneAt: null, seenAt: Date.now() }]);
+    for (const item of items)
+      this.#byName.set(`${resource.plural}/${item.metadata.name}`, [
+        { uid: item.metadata.uid, bornAt: resource === VirtualMachines ? 0n : 1n, goneAt: null, seenAt: Date.now() },
+      ]);
     const follow = async (): Promise<void> => {
       const query = { resourceVersion: metadata.resourceVersion };
       for await (const event of kube.watch(resource, { namespace, query, signal: this.#abort.signal })) {

@@ -13,7 +13,11 @@ test('a fault that stays, as of a webhook that is down, is told in the status, a
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await until(async () =>
-    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({ status: 'True', reason: 'FailedCreate', message: 'the test answers 500' }),
+    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({
+      status: 'True',
+      reason: 'FailedCreate',
+      message: 'the test answers 500',
+    }),
   );
   broken = false;
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import { abort, pause } from '../../../workflows/messages.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
@@ -22,7 +22,11 @@ const throughProxy = async (fate: (method: string, path: string) => Promise<Fate
   aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
 
 /** `act` comes before the worker's first call of this kind; `then` says what becomes of that and of later ones. */
-async function justBefore(is: (method: string, path: string) => boolean, act: () => Promise<unknown>, then: Fate = 'pass'): Promise<void> {
+async function justBefore(
+  is: (method: string, path: string) => boolean,
+  act: () => Promise<unknown>,
+  then: Fate = 'pass',
+): Promise<void> {
   let calls = 0;
   await throughProxy(async (method, path): Promise<Fate> => {
     if (!is(method, path)) return 'pass';
@@ -31,12 +35,18 @@ async function justBefore(is: (method: string, path: string) => boolean, act: ()
   });
 }
 
-const patchOf = (plural: string, name: string) => (method: string, path: string): boolean =>
-  method === 'PATCH' && path.includes(`/${plural}/${name}?`) && !path.includes('dryRun');
-const restartOf = (name: string) => (method: string, path: string): boolean =>
-  (method === 'DELETE' && path.includes(`/virtualmachineinstances/${name}`)) || (method === 'PUT' && path.includes(`/virtualmachines/${name}/restart`));
+const patchOf =
+  (plural: string, name: string) =>
+  (method: string, path: string): boolean =>
+    method === 'PATCH' && path.includes(`/${plural}/${name}?`) && !path.includes('dryRun');
+const restartOf =
+  (name: string) =>
+  (method: string, path: string): boolean =>
+    (method === 'DELETE' && path.includes(`/virtualmachineinstances/${name}`)) ||
+    (method === 'PUT' && path.includes(`/virtualmachines/${name}/restart`));
 
-const recordBy = (id: string): string => JSON.stringify({ id, from: OLD, to: 'q35', guest: OLD, at: '2026-01-02T03:04:05Z' } satisfies TransitionRecord);
+const recordBy = (id: string): string =>
+  JSON.stringify({ id, from: OLD, to: 'q35', guest: OLD, at: '2026-01-02T03:04:05Z' } satisfies TransitionRecord);
 
 test('a VM that is deleted and made anew just before its patch is patched as the new one that it is', async () => {
   const machines = await Machines.of(fleet(), { vm: off });
@@ -45,7 +55,12 @@ test('a VM that is deleted and made anew just before its patch is patched as the
     await machines.remove('vm');
     await machines.add('vm', off);
   });
-  expect(await (await machines.change()).result()).toMatchObject({ phase: 'Complete', patched: 1, failures: 0, passedOver: [] });
+  expect(await (await machines.change()).result()).toMatchObject({
+    phase: 'Complete',
+    patched: 1,
+    failures: 0,
+    passedOver: [],
+  });
   expect((await machines.vm('vm')).metadata.uid).not.toBe(uid);
   expect(await machines.type('vm')).toBe('q35');
 });
@@ -61,14 +76,23 @@ test('a VM that is deleted just before its patch, or just before its restart, is
     if (isRestart(method, path) && restarts++ === 0) await machines.remove('other');
     return 'pass';
   });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 0, failures: 0, inHand: [] });
+  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+    phase: 'Complete',
+    patched: 1,
+    restarted: 0,
+    failures: 0,
+    inHand: [],
+  });
 });
 
 test('a VM that somebody changes just before its patch is left, and taken up like any other where they change it back', async () => {
   const machines = await Machines.of(fleet(), { vm: off, runs: {} });
   await justBefore(patchOf('virtualmachines', 'vm'), () => machines.setType('vm', 'pc-q35-rhel9.2.0'));
   const transition = await machines.change();
-  await transition.until({ patched: 1, passedOver: [{ why: 'somebody has changed its machine type meanwhile', vms: [machines.key('vm')] }] });
+  await transition.until({
+    patched: 1,
+    passedOver: [{ why: 'somebody has changed its machine type meanwhile', vms: [machines.key('vm')] }],
+  });
   await machines.setType('vm', OLD);
   await transition.until({ patched: 2, passedOver: [], counts: { waiting: 1, done: 1 } });
   expect(await machines.type('vm')).toBe('q35');
@@ -76,7 +100,10 @@ test('a VM that somebody changes just before its patch is left, and taken up lik
 
 test('VMs that their owners stop just before their restart stay stopped, and are done', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure' };
-  const machines = await Machines.of(fleet(), Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }])));
+  const machines = await Machines.of(
+    fleet(),
+    Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }])),
+  );
   const left = new Set(Object.keys(strategies));
   await throughProxy(async (method, path): Promise<Fate> => {
     const name = [...left].find((one) => restartOf(one)(method, path));
@@ -86,9 +113,17 @@ test('VMs that their owners stop just before their restart stay stopped, and are
     await until(async () => expect(await machines.guest(name)).toBeUndefined());
     return 'pass';
   });
-  expect(await (await machines.change({ restartNow: true, maxRestarts: 4 })).result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, inHand: [], counts: { done: 4 } });
+  expect(await (await machines.change({ restartNow: true, maxRestarts: 4 })).result()).toMatchObject({
+    phase: 'Complete',
+    restarted: 0,
+    failures: 0,
+    inHand: [],
+    counts: { done: 4 },
+  });
   for (const [name, runStrategy] of Object.entries({ ...strategies, always: 'Halted', once: 'Halted' })) {
-    expect([(await machines.vm(name)).spec.runStrategy, await machines.guest(name), await machines.mark(name)]).toEqual([runStrategy, undefined, undefined]);
+    expect([(await machines.vm(name)).spec.runStrategy, await machines.guest(name), await machines.mark(name)]).toEqual(
+      [runStrategy, undefined, undefined],
+    );
   }
 });
 
@@ -103,7 +138,11 @@ test('a VM that its owner restarts just before its restart is not restarted agai
       expect([undefined, before?.metadata.uid]).not.toContain(restarted);
     });
   });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', failures: 0, counts: { done: 1 } });
+  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+    phase: 'Complete',
+    failures: 0,
+    counts: { done: 1 },
+  });
   expect((await machines.guest('vm'))?.metadata.uid).toBe(restarted);
 });
 
@@ -125,8 +164,16 @@ test('spec.running stays as it is, for a VM that runs and for one that does not'
   await aWorker();
   const machines = await Machines.of(fleet(), { on: { running: true }, off: { running: false } });
   const guests = await machines.guests();
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1, failures: 0 });
-  for (const [name, running] of [['on', true], ['off', false]] as const) {
+  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+    phase: 'Complete',
+    patched: 2,
+    restarted: 1,
+    failures: 0,
+  });
+  for (const [name, running] of [
+    ['on', true],
+    ['off', false],
+  ] as const) {
     const { spec } = await machines.vm(name);
     expect([spec.running, spec.runStrategy]).toEqual([running, undefined]);
   }
@@ -145,7 +192,11 @@ test('a VM that its owner restarts while its alias still stands for an old type 
   await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, passedOver: [] });
   await machines.power('vm', 'restart');
   const why = `it was restarted, and came back with ${OLD}: q35 still stands for that`;
-  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, passedOver: [{ why, isWish: false, vms: [machines.key('vm')] }] });
+  await transition.until({
+    phase: 'Waiting',
+    counts: { waiting: 1 },
+    passedOver: [{ why, isWish: false, vms: [machines.key('vm')] }],
+  });
   expect(await machines.mark('vm')).toBe(transition.id);
   await setAlias(fleet(), NEW);
   await machines.power('vm', 'restart');
@@ -155,10 +206,17 @@ test('a VM that its owner restarts while its alias still stands for an old type 
 test('a VM that another transition takes just before its patch is left in the hand of that one, and taken once that has ended', async () => {
   const machines = await Machines.of(fleet(), { paused: {}, vm: {} });
   await machines.guestPower('paused', 'pause');
-  await until(async () => expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused', status: 'True' })));
+  await until(async () =>
+    expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Paused', status: 'True' }),
+    ),
+  );
   let other = '';
   await justBefore(patchOf('virtualmachines', 'vm'), async () => {
-    const metadata = { labels: { [MACHINE_TYPE_RESTART_LABEL]: other }, annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) } };
+    const metadata = {
+      labels: { [MACHINE_TYPE_RESTART_LABEL]: other },
+      annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) },
+    };
     await machines.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
   });
   // It has written nothing yet: nobody has heard of it.
@@ -186,7 +244,10 @@ test('the mark of a transition that was terminated goes with the next one that c
     for (const name of ['vm', 'apart']) expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
   });
   await machines.add('late', off);
-  expect(await (await machines.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({ phase: 'Complete', patched: 1 });
+  expect(await (await machines.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({
+    phase: 'Complete',
+    patched: 1,
+  });
   expect([await machines.mark('vm'), await machines.mark('apart')]).toEqual([undefined, first.id]);
 });
 
@@ -211,7 +272,12 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
   const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no such preference';
   await justBefore(patchOf('virtualmachines', 'bad'), () => Promise.resolve(), { status: 500, message: denied });
   const result = await (await machines.change()).result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 1, failures: 1, failed: [{ vm: machines.key('bad'), why: denied }] });
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 1,
+    failures: 1,
+    failed: [{ vm: machines.key('bad'), why: denied }],
+  });
   expect(await machines.type('good')).toBe('q35');
 });
 
@@ -219,12 +285,19 @@ test('a VM whose mark nobody may take off any more is told, and holds up no othe
   const machines = await Machines.of(fleet(), { vm: {}, other: {} });
   const isPatch = patchOf('virtualmachines', 'vm');
   let patches = 0;
-  await throughProxy(async (method, path): Promise<Fate> => (isPatch(method, path) && patches++ > 0 ? { status: 403, message: 'a policy of the test' } : 'pass'));
+  await throughProxy(async (method, path): Promise<Fate> =>
+    isPatch(method, path) && patches++ > 0 ? { status: 403, message: 'a policy of the test' } : 'pass',
+  );
   const transition = await machines.change();
   await transition.until({ counts: { waiting: 2 } });
   await machines.power('vm', 'restart');
   const why = 'its label could not be taken off: a policy of the test';
-  await transition.until({ phase: 'Waiting', failures: 1, failed: [{ vm: machines.key('vm'), why }], counts: { waiting: 1, done: 0 } });
+  await transition.until({
+    phase: 'Waiting',
+    failures: 1,
+    failed: [{ vm: machines.key('vm'), why }],
+    counts: { waiting: 1, done: 0 },
+  });
   const tries = patches;
   await machines.power('other', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Failed', failures: 1, counts: { waiting: 0, done: 1 } });
@@ -235,7 +308,9 @@ test('a VM whose mark nobody may take off any more is told, and holds up no othe
 
 test('a transition whose preflight comes to no end can be aborted', async () => {
   const machines = await Machines.of(fleet(), { vm: off });
-  await throughProxy((_method, path): Promise<Fate> => Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'));
+  await throughProxy((_method, path): Promise<Fate> =>
+    Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'),
+  );
   const transition = await machines.change();
   await transition.until({ phase: 'Checking' });
   await transition.handle.signal(pause, { by: 'bob' });
@@ -258,7 +333,10 @@ test('an abort in the middle of the patches leaves no mark, and what is changed 
   expect(records.filter((record) => record?.id === transition.id)).toHaveLength(patched);
   expect(patched).toBeGreaterThan(0);
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();
-  expect(await (await machines.change({ scope: { glob: '*', undoes: transition.id } })).result()).toMatchObject({ phase: 'Complete', patched });
+  expect(await (await machines.change({ scope: { glob: '*', undoes: transition.id } })).result()).toMatchObject({
+    phase: 'Complete',
+    patched,
+  });
   for (const name of names) expect(await machines.type(name)).toBe(OLD);
   expect(await machines.guests()).toEqual(guests);
 });

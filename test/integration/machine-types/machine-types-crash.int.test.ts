@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { aFleet, namesUpTo } from '../fleet.ts';
-import { Machines, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { seeded, seedOf } from '../seeded.ts';
+import { Machines, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0, ephemeral: false });
-/** For so long nothing happens only to a transition that is stuck: Temporal and KubeVirt wait less before they try again. */
+/**
+ * For so long nothing happens only to a transition that is stuck: Temporal and KubeVirt wait less before they try
+ * again.
+ */
 const STUCK_AFTER_MS = 90_000;
 const LOOK_MS = 20;
 const MOST = 3;
@@ -26,7 +29,10 @@ async function aScene(counts: { stopped: number; running: number }): Promise<Sce
   const strategies = ['Always', 'Once', 'Manual', 'RerunOnFailure'];
   const shapes: [string, Shape][] = [
     ...stopped.map((name): [string, Shape] => [name, { runStrategy: 'Halted' }]),
-    ...running.map((name, n): [string, Shape] => [name, { runStrategy: strategies[n % strategies.length]!, knobs: { 'sim.drover.dev/boot-time': '500ms' } }]),
+    ...running.map((name, n): [string, Shape] => [
+      name,
+      { runStrategy: strategies[n % strategies.length]!, knobs: { 'sim.drover.dev/boot-time': '500ms' } },
+    ]),
   ];
   const lane = async (): Promise<void> => {
     for (let next = shapes.shift(); next !== undefined; next = shapes.shift()) await machines.add(...next);
@@ -39,14 +45,20 @@ async function aScene(counts: { stopped: number; running: number }): Promise<Sce
   return { machines, watch, stopped, running };
 }
 
-const patchedIn = ({ watch }: Scene): number => [...watch.log.machines().values()].filter((states) => states.at(-1)?.type !== OLD).length;
-const restartedIn = ({ watch, running }: Scene): number => running.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
+const patchedIn = ({ watch }: Scene): number =>
+  [...watch.log.machines().values()].filter((states) => states.at(-1)?.type !== OLD).length;
+const restartedIn = ({ watch, running }: Scene): number =>
+  running.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
 
-/** Resolves within moments after so many were counted. Throws where that is all of them: then nothing is in the middle any more. */
+/**
+ * Resolves within moments after so many were counted. Throws where that is all of them: then nothing is in the middle
+ * any more.
+ */
 async function reached(transition: TestTransition, count: () => number, atLeast: number, all: number): Promise<void> {
   const deadline = Date.now() + STUCK_AFTER_MS;
   while (count() < atLeast) {
-    if (Date.now() > deadline) throw new Error(`only ${count()} of ${atLeast}: ${JSON.stringify(await transition.progress())}`);
+    if (Date.now() > deadline)
+      throw new Error(`only ${count()} of ${atLeast}: ${JSON.stringify(await transition.progress())}`);
     await sleep(LOOK_MS);
   }
   expect(count()).toBeLessThan(all);
@@ -58,7 +70,16 @@ async function expectDone(scene: Scene, transition: TestTransition, { gaps = fal
   const all = [...stopped, ...running];
   const progress = await transition.result();
   expect(progress).toMatchObject({ phase: 'Complete', failed: [], failures: 0, inHand: [] });
-  expect(progress.counts).toEqual({ toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 0, done: all.length });
+  expect(progress.counts).toEqual({
+    toPatch: 0,
+    toRestart: 0,
+    waiting: 0,
+    inPools: 0,
+    parked: 0,
+    restarting: 0,
+    left: 0,
+    done: all.length,
+  });
   await watch.caughtUp();
   if (!gaps) expect(watch.gaps).toEqual([]);
   const seen = watch.log.machines();
@@ -83,7 +104,11 @@ async function expectDone(scene: Scene, transition: TestTransition, { gaps = fal
     });
     // The record is written once, with the type.
     expect(states[1]!.record).toBe(states[2]!.record);
-    expect({ name, restarts: watch.log.restartsOf(name).length, history: watch.log.restartsOf(name).length === 1 ? [] : watch.log.history(name) }).toEqual({
+    expect({
+      name,
+      restarts: watch.log.restartsOf(name).length,
+      history: watch.log.restartsOf(name).length === 1 ? [] : watch.log.history(name),
+    }).toEqual({
       name,
       restarts: 1,
       history: [],
@@ -114,7 +139,8 @@ test('the worker is killed again and again in the middle of the restarts', { tim
   let worker = await fleet().startWorker();
   const scene = await aScene({ stopped: 10, running: 30 });
   const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
-  // In the moment that follows two rounds of three may come back, and three more after the end of the worker: some are left all the same.
+  // In the moment that follows two rounds of three may come back, and three more after the end of the worker: some are
+  // left all the same.
   const kills = Array.from({ length: 10 }, () => ({ restarts: Math.floor(random() * 20), later: random() * 700 }));
   for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
     await reached(transition, () => restartedIn(scene), restarts, 30);
@@ -150,7 +176,8 @@ test('the API server is gone for 20 s in the middle of the restarts', { timeout:
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await sleep(20_000);
   await fleet().stack.restart('kube-apiserver');
-  // What the watcher has missed is what came and went while it listed anew: it would have seen a second guest that stayed.
+  // What the watcher has missed is what came and went while it listed anew: it would have seen a second guest that
+  // stayed.
   await expectDone(scene, transition, { gaps: true });
   await worker.stop();
 });

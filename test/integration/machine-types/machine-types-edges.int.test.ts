@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { createServiceAccounts, ClusterRoles, kubeconfigOf } from '../../deploy/service-accounts.ts';
-import { rulesOf } from '../../deploy/rights.ts';
-import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { abort, pause } from '../../../workflows/messages.ts';
+import { rulesOf } from '../../deploy/rights.ts';
+import { createServiceAccounts, ClusterRoles, kubeconfigOf } from '../../deploy/service-accounts.ts';
+import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { Machines, OLD } from './machine-types.ts';
 
@@ -21,8 +21,10 @@ const throughProxy = async (fate: (method: string, path: string) => Fate | Promi
   aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
 
 const off = { runStrategy: 'Halted' };
-const isPatchOf = (name: string) => (method: string, path: string): boolean =>
-  method === 'PATCH' && path.includes(`/virtualmachines/${name}?`) && !path.includes('dryRun');
+const isPatchOf =
+  (name: string) =>
+  (method: string, path: string): boolean =>
+    method === 'PATCH' && path.includes(`/virtualmachines/${name}?`) && !path.includes('dryRun');
 
 test('a VM that somebody edits just before its patch is left as they have it, and reported', async () => {
   const machines = await Machines.of(fleet(), { edited: off, other: off });
@@ -34,7 +36,9 @@ test('a VM that somebody edits just before its patch is left as they have it, an
   });
   const result = await (await machines.change()).result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 1, failures: 0 });
-  expect(result.passedOver).toMatchObject([{ why: 'somebody has changed its machine type meanwhile', vms: [machines.key('edited')] }]);
+  expect(result.passedOver).toMatchObject([
+    { why: 'somebody has changed its machine type meanwhile', vms: [machines.key('edited')] },
+  ]);
   expect(await machines.type('edited')).toBe('pc-q35-rhel9.2.0');
   expect(await machines.record('edited')).toBeUndefined();
 });
@@ -44,7 +48,8 @@ test('labels and annotations that somebody adds just before the first of ours st
   let edits = 0;
   const isVm = isPatchOf('vm');
   await throughProxy(async (method, path): Promise<Fate> => {
-    if (isVm(method, path) && edits++ === 0) await machines.patch('vm', { metadata: { labels: { tier: 'web' }, annotations: { note: 'mine' } } });
+    if (isVm(method, path) && edits++ === 0)
+      await machines.patch('vm', { metadata: { labels: { tier: 'web' }, annotations: { note: 'mine' } } });
     return 'pass';
   });
   const transition = await machines.change();
@@ -67,7 +72,12 @@ test('patches whose answers are lost are made once, and counted once; what fails
     return times > 2 ? 'pass' : name === 'busy' ? { status: 503 } : 'drop-answer';
   });
   const result = await (await machines.change()).result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 2, failures: 1, failed: [{ vm: machines.key('bad'), why: 'the test answers 422' }] });
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 2,
+    failures: 1,
+    failed: [{ vm: machines.key('bad'), why: 'the test answers 422' }],
+  });
   for (const name of ['lost', 'busy']) {
     expect(await machines.type(name)).toBe('q35');
     expect((await machines.vm(name)).metadata.generation).toBe(2);
@@ -77,7 +87,9 @@ test('patches whose answers are lost are made once, and counted once; what fails
 test('what a missing right forbids is said before anything is written', async () => {
   await createServiceAccounts(fleet().kube);
   const role = (await fleet().kube.list(ClusterRoles)).items.find(({ metadata }) => metadata.name === 'drover-worker')!;
-  const rules = rulesOf(role).map((rule) => (rule.resources.includes('virtualmachines/restart') ? { ...rule, verbs: ['get'] } : rule));
+  const rules = rulesOf(role).map((rule) =>
+    rule.resources.includes('virtualmachines/restart') ? { ...rule, verbs: ['get'] } : rule,
+  );
   await fleet().kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules });
   await aWorker({ KUBECONFIG: await kubeconfigOf(fleet(), 'drover-worker') });
   const machines = await Machines.of(fleet(), { runs: {}, off });
@@ -91,16 +103,25 @@ test('what a missing right forbids is said before anything is written', async ()
 
 test('VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches', async () => {
   await aWorker();
-  const machines = await Machines.of(fleet(), { precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } }, runs: {} });
+  const machines = await Machines.of(fleet(), {
+    precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+    runs: {},
+  });
   const guests = await machines.guests();
   // On the 29th of February.
   const transition = await machines.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
-  await transition.until({ patched: 1, counts: { left: 1, toRestart: 1 }, full: [expect.stringContaining('the next window opens at')] });
+  await transition.until({
+    patched: 1,
+    counts: { left: 1, toRestart: 1 },
+    full: [expect.stringContaining('the next window opens at')],
+  });
   expect(await machines.type('runs')).toBe('q35');
   expect(await machines.guests()).toEqual(guests);
   expect(await machines.type('precious')).toBe(OLD);
   // Its owner need not wait for the window.
-  await fleet().kube.patch(VirtualMachines, { namespace: machines.namespace, name: 'runs' }, 'merge', { metadata: { labels: { restarted: 'by-hand' } } });
+  await fleet().kube.patch(VirtualMachines, { namespace: machines.namespace, name: 'runs' }, 'merge', {
+    metadata: { labels: { restarted: 'by-hand' } },
+  });
   await machines.power('runs', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
 });
@@ -109,16 +130,28 @@ test('a history that has grown long is left behind, also with a VM in hand, and 
   await aWorker();
   const names = namesUpTo('vm', 3);
   const machines = await Machines.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
-  for (const name of names) await machines.patch(name, { spec: { template: { metadata: { annotations: { 'sim.drover.dev/boot-time': '20s' } } } } });
+  for (const name of names)
+    await machines.patch(name, {
+      spec: { template: { metadata: { annotations: { 'sim.drover.dev/boot-time': '20s' } } } },
+    });
   const transition = await machines.change({ restartNow: true, reason: 'rhel8 goes' });
   await transition.until({ patched: 3, inHand: [expect.any(String)] });
   const { runId } = await transition.handle.describe();
-  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a hundred signals
-  // come meanwhile: a worker that is slow would go through all of them again and again, and come to no end.
+  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a
+  // hundred signals come meanwhile: a worker that is slow would go through all of them again and again, and come to no
+  // end.
   for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
   await transition.handle.signal(pause, { by: 'bob' });
   await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));
-  await transition.until({ phase: 'Paused', patched: 3, restarted: 1, inHand: [], results: [{ from: OLD, to: 'q35' }], paused: { by: 'bob' }, counts: { toRestart: 2, done: 1 } });
+  await transition.until({
+    phase: 'Paused',
+    patched: 3,
+    restarted: 1,
+    inHand: [],
+    results: [{ from: OLD, to: 'q35' }],
+    paused: { by: 'bob' },
+    counts: { toRestart: 2, done: 1 },
+  });
   await transition.handle.signal(abort);
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
   for (const name of names) expect(await machines.mark(name)).toBeUndefined();

@@ -3,8 +3,8 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { abort } from '../../../workflows/messages.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
-import { Machines, NEW, OLD } from './machine-types.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
+import { Machines, NEW, OLD } from './machine-types.ts';
 
 /** Machine type transitions of VMs that drover's pools own. */
 const fleet = aFleet({ workers: 0 });
@@ -51,7 +51,7 @@ async function watched({ namespace }: Machines): Promise<ReadinessWatch> {
   return watch;
 }
 
-test("of a pool the template is changed, and the pool brings its VMs to it within its own budget", async () => {
+test('of a pool the template is changed, and the pool brings its VMs to it within its own budget', async () => {
   await aWorker();
   const machines = await Machines.empty(fleet());
   await aPool(machines, { replicas: 4, maxUnavailable: 1, template: typed(OLD, '1s') });
@@ -79,19 +79,28 @@ test('a pool of which some VMs were not chosen is left, and said so', async () =
   await aPool(machines, { replicas: 2 });
   const result = await (await machines.change({ scope: { names: ['web-1'] } })).result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 0, counts: { left: 1 } });
-  expect(result.passedOver).toMatchObject([{ why: expect.stringContaining(`pool ${machines.key('web')} has VMs that were not chosen`), isWish: true }]);
+  expect(result.passedOver).toMatchObject([
+    { why: expect.stringContaining(`pool ${machines.key('web')} has VMs that were not chosen`), isWish: true },
+  ]);
   expect(await templateType(machines)).toBe(OLD);
 });
 
 test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
   const machines = await Machines.of(fleet(), { other: { runStrategy: 'Halted' } });
   let fails = false;
-  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) => (fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass'));
+  const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
+    fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass',
+  );
   await aWorker({ KUBECONFIG: proxy.kubeconfig });
   await aPool(machines, { replicas: 1 });
   fails = true;
   const result = await (await machines.change()).result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 1, failures: 1, failed: [{ vm: `pool ${machines.key('web')}`, why: expect.stringContaining('the test answers 422') }] });
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 1,
+    failures: 1,
+    failed: [{ vm: `pool ${machines.key('web')}`, why: expect.stringContaining('the test answers 422') }],
+  });
   expect(await machines.type('web-1')).toBe(OLD);
 });
 
@@ -102,7 +111,11 @@ test('a paused pool gets its new template, and rolls it once it goes on; what ke
   const guests = await machines.guests();
   await fleet().patchPool(machines.namespace, 'web', { paused: true });
   const transition = await machines.change({ restartNow: true });
-  await transition.until({ phase: 'Waiting', counts: { inPools: 2 }, passedOver: [{ why: `its pool ${machines.key('web')} is paused`, isWish: false, count: 2 }] });
+  await transition.until({
+    phase: 'Waiting',
+    counts: { inPools: 2 },
+    passedOver: [{ why: `its pool ${machines.key('web')} is paused`, isWish: false, count: 2 }],
+  });
   expect(await templateType(machines)).toBeUndefined();
   expect(await machines.guests()).toEqual(guests);
   await fleet().patchPool(machines.namespace, 'web', { paused: false });
@@ -115,7 +128,11 @@ test('a pool that leaves restarts to people is waited for, and that is said', as
   const machines = await Machines.empty(fleet());
   await aPool(machines, { replicas: 1, updateStrategy: { opportunistic: {} } });
   const transition = await machines.change({ restartNow: true });
-  await transition.until({ phase: 'Waiting', counts: { inPools: 1 }, passedOver: [{ why: `its pool ${machines.key('web')} leaves restarts to its owner` }] });
+  await transition.until({
+    phase: 'Waiting',
+    counts: { inPools: 1 },
+    passedOver: [{ why: `its pool ${machines.key('web')} leaves restarts to its owner` }],
+  });
   await machines.power('web-1', 'stop');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, passedOver: [] });
   expect(await machines.type('web-1')).toBe('q35');
@@ -133,7 +150,9 @@ test('a pool that is rolling out something else goes on with both at once, withi
   // The last of them takes so long to be reached that the transition has begun by then.
   const template = typed(OLD, '4s');
   await fleet().patchPool(machines.namespace, 'web', { template });
-  await until(async () => expect((await fleet().condition(machines.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'));
+  await until(async () =>
+    expect((await fleet().condition(machines.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'),
+  );
   const transition = await machines.change({ restartNow: true, maxRestarts: 3 });
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0 });
   await guestsAre(machines, NEW, 3);
@@ -153,8 +172,17 @@ test('a pool that one transition has changed is in its hand until that one is ov
   const first = await machines.change();
   await first.until({ phase: 'Waiting', counts: { inPools: 2 } });
   const second = await machines.change({ restartNow: true });
-  await second.until({ counts: { parked: 2 }, passedOver: [{ why: `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`, count: 2 }] });
-  for (const name of namesUpTo('web', 2)) expect([await machines.type(name), await machines.record(name)]).toEqual([OLD, undefined]);
+  await second.until({
+    counts: { parked: 2 },
+    passedOver: [
+      {
+        why: `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`,
+        count: 2,
+      },
+    ],
+  });
+  for (const name of namesUpTo('web', 2))
+    expect([await machines.type(name), await machines.record(name)]).toEqual([OLD, undefined]);
   await first.handle.signal(abort, { by: 'eve' });
   expect(await first.result()).toMatchObject({ phase: 'Aborted' });
   await second.handle.signal(abort, { by: 'eve' });

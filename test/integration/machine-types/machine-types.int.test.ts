@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { DroverCluster, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
+import { DroverCluster, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
-import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
+import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
 
 const fleet = aFleet();
 
@@ -19,12 +19,26 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
   });
   const transition = await machines.change({ reason: 'rhel8 goes' });
   const result = await transition.result();
-  expect(result).toMatchObject({ id: transition.id, phase: 'Complete', patched: 3, restarted: 0, failures: 0, failed: [], inHand: [] });
+  expect(result).toMatchObject({
+    id: transition.id,
+    phase: 'Complete',
+    patched: 3,
+    restarted: 0,
+    failures: 0,
+    failed: [],
+    inHand: [],
+  });
   expect(result.counts).toMatchObject({ toPatch: 0, waiting: 0, done: 3 });
   expect(result.results).toMatchObject([{ from: OLD, to: 'q35', fault: null }]);
   for (const name of ['plain', 'labelled', 'by-hand']) {
     expect(await machines.type(name)).toBe('q35');
-    expect(await machines.record(name)).toEqual({ id: transition.id, from: OLD, to: 'q35', guest: null, at: expect.any(String) });
+    expect(await machines.record(name)).toEqual({
+      id: transition.id,
+      from: OLD,
+      to: 'q35',
+      guest: null,
+      at: expect.any(String),
+    });
     expect(await machines.mark(name)).toBeUndefined();
   }
   const { metadata } = await machines.vm('labelled');
@@ -48,13 +62,20 @@ test('a running VM is changed and marked, its owner restarts it or stops it, the
     expect(await machines.record(name)).toMatchObject({ id: transition.id, from: OLD, to: 'q35', guest: OLD });
   }
   expect(await machines.mark('off')).toBeUndefined();
-  await until(async () => expect(Object.keys(await machines.events('MachineTypeChanged')).sort()).toEqual(['one', 'two']));
+  await until(async () =>
+    expect(Object.keys(await machines.events('MachineTypeChanged')).sort()).toEqual(['one', 'two']),
+  );
   await machines.power('one', 'restart');
   await until(async () => expect(await machines.mark('one')).toBeUndefined());
   expect((await machines.guest('one'))?.status?.machine?.type ?? NEW).toBe(NEW);
   await transition.until({ phase: 'Waiting', counts: { waiting: 1, done: 2 } });
   await machines.power('two', 'stop');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 3, restarted: 0, counts: { waiting: 0, done: 3 } });
+  expect(await transition.result()).toMatchObject({
+    phase: 'Complete',
+    patched: 3,
+    restarted: 0,
+    counts: { waiting: 0, done: 3 },
+  });
   expect(await machines.mark('two')).toBeUndefined();
 });
 
@@ -68,7 +89,15 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
   await watch.startRecording();
   const transition = await machines.change({ restartNow: true, maxRestarts: 2 });
   const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Complete', patched: 5, restarted: 4, maxRestarts: 2, failures: 0, inHand: [], counts: { done: 5, restarting: 0, toRestart: 0 } });
+  expect(result).toMatchObject({
+    phase: 'Complete',
+    patched: 5,
+    restarted: 4,
+    maxRestarts: 2,
+    failures: 0,
+    inHand: [],
+    counts: { done: 5, restarting: 0, toRestart: 0 },
+  });
   await watch.caughtUp();
   expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   const after = await machines.guests();
@@ -88,7 +117,11 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
 test('a VM whose spec says an alias is judged by its guest: it is marked, its spec stays', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
-  const machines = await Machines.of(fleet(), { old: { type: 'q35' }, late: { type: 'q35' }, off: { type: 'q35', runStrategy: 'Halted' } });
+  const machines = await Machines.of(fleet(), {
+    old: { type: 'q35' },
+    late: { type: 'q35' },
+    off: { type: 'q35', runStrategy: 'Halted' },
+  });
   await setAlias(fleet(), NEW);
   await machines.add('new', { type: 'q35' });
   await machines.ready(['new']);
@@ -128,16 +161,28 @@ test('a guest that never ran, for no node has the type that it asks for, is rest
   needs('machine types on nodes');
   const machines = await Machines.empty(fleet());
   await machines.add('vm', { type: 'pc-q35-rhel7.6.0' });
-  await until(async () => expect((await machines.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }));
+  await until(async () =>
+    expect((await machines.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }),
+  );
   const transition = await machines.change({ scope: { glob: '*rhel7.*' }, restartNow: true });
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 1, failures: 0, counts: { done: 1 } });
+  expect(await transition.result()).toMatchObject({
+    phase: 'Complete',
+    patched: 1,
+    restarted: 1,
+    failures: 0,
+    counts: { done: 1 },
+  });
   expect((await machines.guest('vm'))?.status?.machine?.type).toBe(NEW);
 });
 
 test('a paused VM is put off wholly, and taken up when it runs again', async () => {
   const machines = await Machines.of(fleet(), { paused: {} });
   await machines.guestPower('paused', 'pause');
-  await until(async () => expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused', status: 'True' })));
+  await until(async () =>
+    expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Paused', status: 'True' }),
+    ),
+  );
   const transition = await machines.change({ restartNow: true });
   await transition.until({ counts: { parked: 1 }, passedOver: [{ count: 1, vms: [machines.key('paused')] }] });
   expect(await machines.type('paused')).toBe(OLD);
@@ -162,7 +207,11 @@ test('VMs that come to match later are taken up until it ends', async () => {
 });
 
 test('what a transition has changed is undone, but for what somebody has changed since', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {}, edited: { runStrategy: 'Halted' } });
+  const machines = await Machines.of(fleet(), {
+    off: { runStrategy: 'Halted' },
+    runs: {},
+    edited: { runStrategy: 'Halted' },
+  });
   const done = await machines.change({ restartNow: true });
   await done.result();
   await machines.setType('edited', 'pc-q35-rhel9.2.0');
@@ -177,8 +226,17 @@ test('what a transition has changed is undone, but for what somebody has changed
 
 test('--only, names, labels and exclusions narrow it', async () => {
   const off = { runStrategy: 'Halted' };
-  const machines = await Machines.of(fleet(), { 'a-1': off, 'a-2': off, 'b-1': { ...off, labels: { tier: 'web' } }, runs: { labels: { tier: 'web' } } });
-  const scopes = [{ only: 'stopped' as const, exclude: ['a-*'] }, { names: ['a-1'] }, { labelSelector: { matchLabels: { tier: 'web' } } }];
+  const machines = await Machines.of(fleet(), {
+    'a-1': off,
+    'a-2': off,
+    'b-1': { ...off, labels: { tier: 'web' } },
+    runs: { labels: { tier: 'web' } },
+  });
+  const scopes = [
+    { only: 'stopped' as const, exclude: ['a-*'] },
+    { names: ['a-1'] },
+    { labelSelector: { matchLabels: { tier: 'web' } } },
+  ];
   const changed = async (): Promise<string[]> => {
     const names = ['a-1', 'a-2', 'b-1', 'runs'];
     const types = await Promise.all(names.map((name) => machines.type(name)));
@@ -194,7 +252,10 @@ test('--only, names, labels and exclusions narrow it', async () => {
 
 test('pause lets no further VM be changed or restarted, resume goes on, abort ends it and clears its marks', async () => {
   const names = namesUpTo('vm', 4);
-  const machines = await Machines.of(fleet(), Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '2s' } }])));
+  const machines = await Machines.of(
+    fleet(),
+    Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '2s' } }])),
+  );
   const transition = await machines.change({ restartNow: true });
   await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
   await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
@@ -215,7 +276,10 @@ test('pause lets no further VM be changed or restarted, resume goes on, abort en
 
 test('who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays', async () => {
   const names = namesUpTo('vm', 3);
-  const machines = await Machines.of(fleet(), Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '1s' } }])));
+  const machines = await Machines.of(
+    fleet(),
+    Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '1s' } }])),
+  );
   const transition = await machines.change({ restartNow: true });
   await transition.until({ inHand: [expect.any(String)] });
   await transition.handle.cancel();
@@ -230,7 +294,12 @@ test('who requests its cancellation, as the Web UI offers to, aborts it: what re
 test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
   const machines = await Machines.of(fleet(), { db: {} });
   const transition = await machines.change({ restartNow: false });
-  for (const [what, why] of [[{ by: 5, why: { no: 'words' } }, null], ['lunch', 'lunch'], [null, null], [{ why: '*lunch*' }, '*lunch*']] as const) {
+  for (const [what, why] of [
+    [{ by: 5, why: { no: 'words' } }, null],
+    ['lunch', 'lunch'],
+    [null, null],
+    [{ why: '*lunch*' }, '*lunch*'],
+  ] as const) {
     await transition.handle.signal('pause', what);
     await transition.until({ phase: 'Paused', paused: { by: 'somebody', why } });
   }
@@ -244,7 +313,13 @@ test('a guest that does not come up ends the restarts: no more are begun, and it
   for (const name of namesUpTo('vm', 3)) await machines.patch(name, never);
   const transition = await machines.change({ restartNow: true, deadlineMs: 3_000 });
   const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 3, restarted: 0, failures: 1, failed: [{ vm: expect.any(String), why: expect.stringContaining('not ready in time') }] });
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 3,
+    restarted: 0,
+    failures: 1,
+    failed: [{ vm: expect.any(String), why: expect.stringContaining('not ready in time') }],
+  });
   expect(result.counts.toRestart).toBe(2);
 });
 
@@ -254,7 +329,13 @@ test('a guest that is ready but has an old type again has failed', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   const result = await (await machines.change({ restartNow: true })).result();
-  expect(result).toMatchObject({ phase: 'Failed', patched: 1, restarted: 0, failures: 1, failed: [{ vm: machines.key('vm'), why: `it came back with ${OLD}` }] });
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 1,
+    restarted: 0,
+    failures: 1,
+    failed: [{ vm: machines.key('vm'), why: `it came back with ${OLD}` }],
+  });
   expect(await machines.mark('vm')).toBeUndefined();
 });
 
@@ -280,7 +361,9 @@ test('a VM in the hand of another transition is passed over with its name, and t
   const first = await machines.change();
   await first.until({ counts: { waiting: 1 } });
   const second = await machines.change({ scope: { glob: '*rhel8*' } });
-  await second.until({ passedOver: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [machines.key('vm')] }] });
+  await second.until({
+    passedOver: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [machines.key('vm')] }],
+  });
   for (const { handle } of [second, first]) await handle.terminate();
   const third = await machines.change({ scope: { glob: '*rhel8*' } });
   await third.until({ counts: { waiting: 1 } });

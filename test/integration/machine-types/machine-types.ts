@@ -1,14 +1,19 @@
-import { onTestFinished } from 'vitest';
 import type { WorkflowHandle } from '@temporalio/client';
+import { onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import type { Transition, TransitionProgress, TransitionRecord, TransitionScope } from '../../../decisions/machine-types/transition.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { Events, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type {
+  Transition,
+  TransitionProgress,
+  TransitionRecord,
+  TransitionScope,
+} from '../../../decisions/machine-types/transition.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/messages.ts';
-import { expect } from 'vitest';
-import { orNothing } from '../../../kubernetes/errors.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
 export const OLD = 'pc-q35-rhel8.6.0';
@@ -48,14 +53,25 @@ export class Machines {
   static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<Machines> {
     const machines = await Machines.empty(fleet);
     for (const [name, shape] of Object.entries(shapes)) await machines.add(name, shape);
-    await machines.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted' && shapes[name]!.running !== false));
+    await machines.ready(
+      Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted' && shapes[name]!.running !== false),
+    );
     return machines;
   }
 
-  async add(name: string, { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {}): Promise<void> {
+  async add(
+    name: string,
+    { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {},
+  ): Promise<void> {
     const { namespace } = this;
     const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...knobs };
-    const spec = { ...(running === undefined ? { runStrategy } : { running }), template: { metadata: { annotations: asked }, spec: { domain: { machine: { type }, devices: {}, memory: { guest: '64Mi' } } } } };
+    const spec = {
+      ...(running === undefined ? { runStrategy } : { running }),
+      template: {
+        metadata: { annotations: asked },
+        spec: { domain: { machine: { type }, devices: {}, memory: { guest: '64Mi' } } },
+      },
+    };
     await this.fleet.kube.create(VirtualMachines, { metadata: { namespace, name, labels, annotations }, spec });
     if (runStrategy === 'Manual') await this.power(name, 'start');
   }
@@ -63,7 +79,9 @@ export class Machines {
   async ready(names: string[]): Promise<void> {
     await until(async () => {
       const { items } = await this.fleet.kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
-      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining(names));
+      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(
+        expect.arrayContaining(names),
+      );
     });
   }
 
@@ -124,7 +142,9 @@ export class Machines {
   async remove(name: string): Promise<void> {
     const key = { namespace: this.namespace, name };
     await this.fleet.kube.delete(VirtualMachines, key);
-    await until(async () => expect([await orNothing(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]));
+    await until(async () =>
+      expect([await orNothing(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]),
+    );
   }
 
   key(name: string): string {
@@ -149,9 +169,23 @@ export class TestTransition {
     this.handle = handle;
   }
 
-  static async start({ temporal }: TestFleet, { scope = {}, ...options }: ChangeOptions, carried?: MachineTypeTransitionInput['carried']): Promise<TestTransition> {
-    const id = Math.floor(Math.random() * 2 ** 32).toString(16).padStart(8, '0');
-    const everything: TransitionScope = { glob: OLD_GLOB, namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null };
+  static async start(
+    { temporal }: TestFleet,
+    { scope = {}, ...options }: ChangeOptions,
+    carried?: MachineTypeTransitionInput['carried'],
+  ): Promise<TestTransition> {
+    const id = Math.floor(Math.random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0');
+    const everything: TransitionScope = {
+      glob: OLD_GLOB,
+      namespaces: null,
+      labelSelector: null,
+      names: [],
+      exclude: [],
+      only: null,
+      undoes: null,
+    };
     const transition: Transition = {
       scope: { ...everything, ...scope },
       to: null,
@@ -165,11 +199,20 @@ export class TestTransition {
       reason: null,
       ...options,
     };
-    const input: MachineTypeTransitionInput = { ref: { cluster: 'default', id }, transition, ...(carried === undefined ? {} : { carried }) };
+    const input: MachineTypeTransitionInput = {
+      ref: { cluster: 'default', id },
+      transition,
+      ...(carried === undefined ? {} : { carried }),
+    };
     const how = { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] };
     const handle = await temporal.client.workflow.start('machineTypeTransition', how);
     // One that waits for ever would disturb the tests after it.
-    onTestFinished(() => handle.terminate().then(() => undefined, () => undefined));
+    onTestFinished(() =>
+      handle.terminate().then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
     return new TestTransition(id, handle);
   }
 
@@ -179,7 +222,10 @@ export class TestTransition {
 
   /** In the words of the failure that ended it. */
   async refusal(): Promise<string> {
-    const error = await this.result().then(() => new Error('it was not refused'), (error: Error) => error);
+    const error = await this.result().then(
+      () => new Error('it was not refused'),
+      (error: Error) => error,
+    );
     return (error.cause as Error | undefined)?.message ?? error.message;
   }
 
@@ -194,7 +240,9 @@ export class TestTransition {
 
 /** Plays an upgrade of the hypervisor: what the alias `q35` stands for when a guest boots. Resolves once one has. */
 export async function setAlias(fleet: TestFleet, type: string): Promise<void> {
-  await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', { metadata: { annotations: { 'sim.drover.dev/q35': type } } });
+  await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+    metadata: { annotations: { 'sim.drover.dev/q35': type } },
+  });
   const machines = await Machines.empty(fleet);
   await until(async () => {
     await machines.add('probe', { type: 'q35' });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools } from '../../../api/resources.ts';
 import type { KubeObject } from '../../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachinePools } from '../../../api/resources.ts';
 import { aFleet, until } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { TestPool } from '../rollout/rollouts.ts';
@@ -19,14 +19,16 @@ test('a pool whose disks would have the names of another pool takes none of them
   expect(Object.keys(before.claims).sort()).toEqual(['disk-1', 'disk-2']);
 
   await fleet().createPool(namespace, 'db', { replicas: 1, template: withDisk() });
-  const said = async (): Promise<string | undefined> => (await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message;
+  const said = async (): Promise<string | undefined> =>
+    (await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message;
   await until(async () => expect(await said()).toMatch(/^db-1 is not made: pool web has disk templates/));
   expect(await fleet().vmNames(namespace, 'db')).toEqual([]);
 
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'db' }, { propagationPolicy: 'Foreground' });
   await until(async () => expect(await fleet().pool(namespace, 'db')).toBeUndefined());
   expect({ guests: await first.guests(), claims: await claimsIn(namespace) }).toEqual(before);
-  for (const { metadata } of (await fleet().kube.list(DataVolumes, { namespace })).items) expect(metadata.deletionTimestamp).toBeUndefined();
+  for (const { metadata } of (await fleet().kube.list(DataVolumes, { namespace })).items)
+    expect(metadata.deletionTimestamp).toBeUndefined();
 });
 
 test('a claim that was there before is neither used nor deleted: its VM alone is not made, and says why', async () => {

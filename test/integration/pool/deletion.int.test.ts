@@ -2,11 +2,17 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import {
+  ControllerRevisions,
+  DataVolumes,
+  PersistentVolumeClaims,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
+import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
 import type { Claim } from '../../../simulator/types.ts';
 import { poolIdOf } from '../../../workflows/messages.ts';
-import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
-import { ControllerRevisions, DataVolumes, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
@@ -16,10 +22,21 @@ const run = promisify(execFile);
 const diskTemplate = {
   spec: {
     ...runningTemplate.spec,
-    dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
+    dataVolumeTemplates: [
+      {
+        metadata: { name: 'disk' },
+        spec: {
+          source: { blank: {} },
+          pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      },
+    ],
     template: {
       ...runningTemplate.spec.template,
-      spec: { domain: { devices: {}, memory: { guest: '64Mi' } }, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+      spec: {
+        domain: { devices: {}, memory: { guest: '64Mi' } },
+        volumes: [{ name: 'root', dataVolume: { name: 'disk' } }],
+      },
     },
   },
 };
@@ -59,17 +76,32 @@ test('a pool of the same name after it is another pool', async () => {
   await gone(namespace);
   const second = await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-  for (const vm of await fleet().vms(namespace)) expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
+  for (const vm of await fleet().vms(namespace))
+    expect(vm.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
 });
 
 test.each([
-  ['by drover and the API', (namespace: string) => fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' })],
+  [
+    'by drover and the API',
+    (namespace: string) =>
+      fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' }),
+  ],
   [
     'by kubectl',
     (namespace: string) =>
-      run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, 'delete', 'dpool', 'web', '--cascade=orphan', '--wait=false']),
+      run('kubectl', [
+        '--kubeconfig',
+        fleet().stack.kubeconfig,
+        '-n',
+        namespace,
+        'delete',
+        'dpool',
+        'web',
+        '--cascade=orphan',
+        '--wait=false',
+      ]),
   ],
-])('with --cascade=orphan, %s, the VMs stay as they are and are nobody\'s', async (_how, remove) => {
+])("with --cascade=orphan, %s, the VMs stay as they are and are nobody's", async (_how, remove) => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
   await running(namespace, 3);
@@ -87,10 +119,16 @@ test.each([
 
 test('scale-in with statePreservation Offline keeps the disks, and the VM that comes back has them', async () => {
   const namespace = await fleet().namespace();
-  const scaleInStrategy = { proactive: { statePreservation: 'Offline' as const, selectionPolicy: { basePolicy: 'Newest' as const } } };
+  const scaleInStrategy = {
+    proactive: { statePreservation: 'Offline' as const, selectionPolicy: { basePolicy: 'Newest' as const } },
+  };
   await fleet().createPool(namespace, 'web', { replicas: 2, template: diskTemplate, scaleInStrategy });
   await running(namespace, 2);
-  const disks = async () => (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name, uid } }) => ({ name, uid }));
+  const disks = async () =>
+    (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name, uid } }) => ({
+      name,
+      uid,
+    }));
   const kept = await disks();
   expect(kept.map((disk) => disk.name)).toEqual(['disk-1', 'disk-2']);
 
@@ -101,8 +139,16 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
   // All else of the VMs is gone: KubeVirt's copies of their specs would lie about for ever.
   await until(async () => expect((await copies(namespace)).map(({ metadata: { name } }) => name)).toEqual([]));
   const claim = await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'disk-2' });
-  expect(keptDiskOf(claim.metadata)).toMatchObject({ pool: 'web', number: 2, disk: 'disk', size: '1Gi', keptBy: 'scale-in' });
-  expect((await fleet().kube.get(DataVolumes, { namespace, name: 'disk-2' })).metadata.ownerReferences ?? []).toEqual([]);
+  expect(keptDiskOf(claim.metadata)).toMatchObject({
+    pool: 'web',
+    number: 2,
+    disk: 'disk',
+    size: '1Gi',
+    keptBy: 'scale-in',
+  });
+  expect((await fleet().kube.get(DataVolumes, { namespace, name: 'disk-2' })).metadata.ownerReferences ?? []).toEqual(
+    [],
+  );
 
   await fleet().patchPool(namespace, 'web', { replicas: 2 });
   await running(namespace, 2);
@@ -117,14 +163,20 @@ test('a VM that a person starts while it is halted to keep its disks is halted a
   const metadata = { annotations: { 'sim.drover.dev/stop-time': '2s' } };
   const { template: guest } = diskTemplate.spec;
   const template = { spec: { ...diskTemplate.spec, template: { ...guest, metadata } } };
-  await fleet().createPool(namespace, 'web', { replicas: 1, template, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+  await fleet().createPool(namespace, 'web', {
+    replicas: 1,
+    template,
+    scaleInStrategy: { proactive: { statePreservation: 'Offline' } },
+  });
   await running(namespace, 1);
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
   const vm = () => fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
   await until(async () => expect((await vm()).metadata.annotations).toMatchObject({ 'drover.dev/removing': 'true' }));
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { spec: { runStrategy: 'Always' } });
   await fleet().settled(namespace, 'web', []);
-  expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name } }) => name)).toEqual(['disk-1']);
+  expect(
+    (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name } }) => name),
+  ).toEqual(['disk-1']);
 });
 
 test('scale-in without it takes the disks along', async () => {
@@ -144,9 +196,19 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
   const scaledTo = async (replicas: number): Promise<void> => {
     await fleet().patchPool(namespace, 'web', { replicas });
     await running(namespace, replicas);
-    await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ replicas, updatedReplicas: replicas, keptDisks: 1 - replicas }));
+    await until(async () =>
+      expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({
+        replicas,
+        updatedReplicas: replicas,
+        keptDisks: 1 - replicas,
+      }),
+    );
   };
-  await fleet().createPool(namespace, 'web', { replicas: 1, template: diskTemplate, scaleInStrategy: keeping('Offline') });
+  await fleet().createPool(namespace, 'web', {
+    replicas: 1,
+    template: diskTemplate,
+    scaleInStrategy: keeping('Offline'),
+  });
   await running(namespace, 1);
   const { metadata } = await claim();
   await scaledTo(0);
@@ -154,8 +216,12 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
 
   const [disk] = diskTemplate.spec.dataVolumeTemplates;
   const spec = { ...disk!.spec, pvc: { ...disk!.spec.pvc, resources: { requests: { storage: '2Gi' } } } };
-  await fleet().patchPool(namespace, 'web', { template: { spec: { ...diskTemplate.spec, dataVolumeTemplates: [{ ...disk!, spec }] } } });
-  await until(async () => expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }));
+  await fleet().patchPool(namespace, 'web', {
+    template: { spec: { ...diskTemplate.spec, dataVolumeTemplates: [{ ...disk!, spec }] } },
+  });
+  await until(async () =>
+    expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }),
+  );
   await scaledTo(1);
   // It is no larger by its name alone: the rollout has found a VM of the older template, and made it grow.
   expect(await claim()).toMatchObject({ metadata: { uid: metadata.uid }, status: { capacity: { storage: '2Gi' } } });
@@ -173,14 +239,26 @@ test('a deleted pool leaves the disks that it has kept, also those of VMs that w
   const { template: guest } = diskTemplate.spec;
   const slow = { ...guest, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
   const template = { spec: { ...diskTemplate.spec, template: slow } };
-  await fleet().createPool(namespace, 'web', { replicas: 2, template, scaleInStrategy: { proactive: { statePreservation: 'Offline', selectionPolicy: { basePolicy: 'Newest' } } } });
+  await fleet().createPool(namespace, 'web', {
+    replicas: 2,
+    template,
+    scaleInStrategy: { proactive: { statePreservation: 'Offline', selectionPolicy: { basePolicy: 'Newest' } } },
+  });
   await running(namespace, 2);
   const leaving = (await fleet().vms(namespace)).map(({ metadata: { name } }) => name);
   await fleet().patchPool(namespace, 'web', { replicas: 1 });
-  await until(async () => expect((await fleet().vms(namespace)).filter(({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined)).toHaveLength(1));
+  await until(async () =>
+    expect(
+      (await fleet().vms(namespace)).filter(
+        ({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined,
+      ),
+    ).toHaveLength(1),
+  );
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
   await gone(namespace);
-  await until(async () => expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toHaveLength(1));
+  await until(async () =>
+    expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toHaveLength(1),
+  );
   const [claim] = (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
   expect(leaving).toContain(`web-${keptDiskOf(claim!.metadata)?.number}`);
 });

@@ -20,13 +20,17 @@ test('a pool that is as it should be adds nothing to its history, whatever is wr
   });
 
   for (let time = 0; time < 20; time++) {
-    await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { metadata: { annotations: { 'example.com/seen': String(time) } } });
+    await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', {
+      metadata: { annotations: { 'example.com/seen': String(time) } },
+    });
   }
   // Another pool's life, from its nudge to its end, shows that the watch has passed all of that by.
   await fleet().createPool(namespace, 'other', { replicas: 1 });
   await fleet().settled(namespace, 'other', ['other-1']);
   expect(await length()).toBe(quietSince.length);
 
-  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { metadata: { labels: { tier: 'gold' } } });
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', {
+    metadata: { labels: { tier: 'gold' } },
+  });
   await until(async () => expect(await length()).toBeGreaterThan(quietSince.length));
 });

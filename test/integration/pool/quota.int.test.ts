@@ -5,19 +5,38 @@ import { aFleet, namesUpTo, until } from '../fleet.ts';
 const fleet = aFleet({ simulator: false });
 const VMS = 'count/virtualmachines.kubevirt.io';
 
-/** No quota controller runs in the stack: its part, the status, is written here; the API server's admission does the rest. */
+/**
+ * No quota controller runs in the stack: its part, the status, is written here; the API server's admission does the
+ * rest.
+ */
 async function setQuota(namespace: string, hard: number, used: number): Promise<void> {
   const { kube } = fleet();
   const key = { namespace, name: 'vms' };
-  await kube.patch(ResourceQuotas, key, 'apply', { metadata: key, spec: { hard: { [VMS]: String(hard) } } }, { force: true });
-  await kube.patch(ResourceQuotas, key, 'merge', { status: { hard: { [VMS]: String(hard) }, used: { [VMS]: String(used) } } }, { subresource: 'status' });
+  await kube.patch(
+    ResourceQuotas,
+    key,
+    'apply',
+    { metadata: key, spec: { hard: { [VMS]: String(hard) } } },
+    { force: true },
+  );
+  await kube.patch(
+    ResourceQuotas,
+    key,
+    'merge',
+    { status: { hard: { [VMS]: String(hard) }, used: { [VMS]: String(used) } } },
+    { subresource: 'status' },
+  );
 }
 
 test('a quota that is full is reported with its own words, is not stormed, and the pool goes on when it passes', async () => {
   const namespace = await fleet().namespace();
   await setQuota(namespace, 7, 0);
   // The admission plugin reads quotas from a cache of its own.
-  await until(async () => expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({ hard: { [VMS]: '7' } }));
+  await until(async () =>
+    expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({
+      hard: { [VMS]: '7' },
+    }),
+  );
   await fleet().createPool(namespace, 'web', { replicas: 100 });
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
@@ -31,7 +50,13 @@ test('a quota that is full is reported with its own words, is not stormed, and t
   });
   expect(await fleet().vmNames(namespace, 'web')).toHaveLength(7);
   const events = (await fleet().kube.list(Events, { namespace })).items;
-  expect(events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'FailedCreate', note: expect.stringContaining('exceeded quota') as string }));
+  expect(events).toContainEqual(
+    expect.objectContaining({
+      type: 'Warning',
+      reason: 'FailedCreate',
+      note: expect.stringContaining('exceeded quota') as string,
+    }),
+  );
 
   await setQuota(namespace, 100, 7);
   await until(async () => {
@@ -44,7 +69,11 @@ test('a quota that is full is reported with its own words, is not stormed, and t
 test('a pool that waits after a refusal is scaled in', async () => {
   const namespace = await fleet().namespace();
   await setQuota(namespace, 5, 0);
-  await until(async () => expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({ hard: { [VMS]: '5' } }));
+  await until(async () =>
+    expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({
+      hard: { [VMS]: '5' },
+    }),
+  );
   await fleet().createPool(namespace, 'web', { replicas: 100 });
   await until(async () => {
     expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({ status: 'True' });

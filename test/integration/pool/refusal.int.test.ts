@@ -8,17 +8,29 @@ import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 const fleet = aFleet({ simulator: false });
 
 /** The pool's definition lets it through, KubeVirt's of a VM does not. */
-const wrong = { spec: { ...haltedTemplate.spec, template: { spec: { domain: { devices: {}, cpu: { cores: 'many' } } } } } } as PoolSpec['template'];
+const wrong = {
+  spec: { ...haltedTemplate.spec, template: { spec: { domain: { devices: {}, cpu: { cores: 'many' } } } } },
+} as PoolSpec['template'];
 
 /** When each attempt was made, in seconds since the epoch. */
 const attempts = async (namespace: string): Promise<number[]> => {
-  const { events } = await fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' })).fetchHistory();
-  const made = (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'createVms');
+  const { events } = await fleet()
+    .temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }))
+    .fetchHistory();
+  const made = (events ?? []).filter(
+    (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === 'createVms',
+  );
   return made.map(({ eventTime }) => Number(eventTime!.seconds));
 };
 /** Milliseconds since the epoch; NaN while one is under way. */
 const nextTry = async (namespace: string): Promise<number> =>
-  Date.parse((await fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' })).query(progress)).retryAt ?? '');
+  Date.parse(
+    (
+      await fleet()
+        .temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }))
+        .query(progress)
+    ).retryAt ?? '',
+  );
 /** The next attempt is then some 8 s away; when each was made. */
 async function refusedFourTimes(namespace: string): Promise<number[]> {
   let made: number[] = [];
@@ -34,7 +46,10 @@ test('a template that the API server refuses is reported and tried ever more sel
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 200, template: wrong });
   await until(async () =>
-    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({ status: 'True', reason: 'FailedCreate' }),
+    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({
+      status: 'True',
+      reason: 'FailedCreate',
+    }),
   );
   const { 0: first, 5: sixth } = await refusedFourTimes(namespace);
   // After one second, two, and four.

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, until } from '../fleet.ts';
 import { badTemplate, templateOf, TestPool } from '../rollout/rollouts.ts';
 

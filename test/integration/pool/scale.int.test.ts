@@ -11,20 +11,45 @@ test('a pool gets its VMs, their owner, labels and annotations, and they run', a
   const namespace = await fleet().namespace();
   const template = {
     metadata: { labels: { app: 'web' }, annotations: { team: 'shop' } },
-    spec: { ...runningTemplate.spec, template: { ...runningTemplate.spec.template, metadata: { labels: { tier: 'front' }, annotations: { seen: 'by-the-guest', 'sim.drover.dev/boot-time': '50ms' } } } },
+    spec: {
+      ...runningTemplate.spec,
+      template: {
+        ...runningTemplate.spec.template,
+        metadata: {
+          labels: { tier: 'front' },
+          annotations: { seen: 'by-the-guest', 'sim.drover.dev/boot-time': '50ms' },
+        },
+      },
+    },
   };
   const pool = await fleet().createPool(namespace, 'web', { replicas: 3, template });
   await until(async () => {
-    expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, labelSelector: 'drover.dev/pool=web' });
+    expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({
+      replicas: 3,
+      readyReplicas: 3,
+      updatedReplicas: 3,
+      labelSelector: 'drover.dev/pool=web',
+    });
   });
   const [vm, ...others] = await fleet().vms(namespace);
   expect(others.map((other) => other.metadata.name)).toEqual(['web-2', 'web-3']);
   expect(vm!.metadata.ownerReferences).toEqual([
-    { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: pool.metadata.uid, controller: true, blockOwnerDeletion: true },
+    {
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      name: 'web',
+      uid: pool.metadata.uid,
+      controller: true,
+      blockOwnerDeletion: true,
+    },
   ]);
   expect(vm!.metadata.labels).toMatchObject({ app: 'web', 'drover.dev/pool': 'web' });
   expect(vm!.metadata.annotations).toMatchObject({ team: 'shop' });
-  expect(vm!['spec']).toMatchObject({ template: { metadata: { labels: { tier: 'front', 'drover.dev/pool': 'web' }, annotations: { seen: 'by-the-guest' } } } });
+  expect(vm!['spec']).toMatchObject({
+    template: {
+      metadata: { labels: { tier: 'front', 'drover.dev/pool': 'web' }, annotations: { seen: 'by-the-guest' } },
+    },
+  });
 });
 
 test('gaps are filled first, a number that comes back is used again, and scaling makes no revision', async () => {
@@ -49,7 +74,10 @@ test('gaps are filled first, a number that comes back is used again, and scaling
 
 test("a name that somebody else's VM holds is skipped, and the VM is left alone", async () => {
   const namespace = await fleet().namespace();
-  const foreign = await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
+  const foreign = await fleet().kube.create(VirtualMachines, {
+    metadata: { namespace, name: 'web-2' },
+    spec: haltedTemplate.spec,
+  });
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4']);
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
@@ -68,7 +96,9 @@ test('a VM whose owner reference is taken off leaves the pool, and one that gets
   await fleet().settled(namespace, 'web', ['web-2', 'web-3']);
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', ['web-2', 'web-3', 'web-4']);
-  await fleet().kube.patch(VirtualMachines, metadata, 'merge', { metadata: { ownerReferences: metadata.ownerReferences } });
+  await fleet().kube.patch(VirtualMachines, metadata, 'merge', {
+    metadata: { ownerReferences: metadata.ownerReferences },
+  });
   await fleet().patchPool(namespace, 'web', { replicas: 4 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 4));
 });
@@ -84,7 +114,15 @@ test('every VM has disks, Secrets and ConfigMaps of its own where the pool says 
   const template = {
     spec: {
       runStrategy: 'Halted',
-      dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { source: { blank: {} }, pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } } }],
+      dataVolumeTemplates: [
+        {
+          metadata: { name: 'disk' },
+          spec: {
+            source: { blank: {} },
+            pvc: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+          },
+        },
+      ],
       template: { spec: { domain: { devices: {} }, volumes } },
     },
   };
@@ -111,10 +149,15 @@ test('kubectl scale works', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 1 });
   await fleet().settled(namespace, 'web', ['web-1']);
-  const kubectl = (...args: string[]) => run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, ...args]);
+  const kubectl = (...args: string[]) =>
+    run('kubectl', ['--kubeconfig', fleet().stack.kubeconfig, '-n', namespace, ...args]);
   await kubectl('scale', 'virtualmachinepools.drover.dev', 'web', '--replicas=3', '--current-replicas=1');
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-  const scale = await fleet().kube.get<PoolScale>(VirtualMachinePools, { namespace, name: 'web' }, { subresource: 'scale' });
+  const scale = await fleet().kube.get<PoolScale>(
+    VirtualMachinePools,
+    { namespace, name: 'web' },
+    { subresource: 'scale' },
+  );
   expect(scale.status).toEqual({ replicas: 3, selector: 'drover.dev/pool=web' });
 });
 

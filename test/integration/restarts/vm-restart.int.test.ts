@@ -1,14 +1,22 @@
-import { expect, onTestFinished, test } from 'vitest';
 import type { WorkflowHandle } from '@temporalio/client';
+import { expect, onTestFinished, test } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { Events, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { Events, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
-import { abort, pause, restartIdOf, restartProgress, resume, taskQueueOf, type RestartProgress } from '../../../workflows/messages.ts';
-import { DroverPhase } from '../../../workflows/search-attributes.ts';
+import {
+  abort,
+  pause,
+  restartIdOf,
+  restartProgress,
+  resume,
+  taskQueueOf,
+  type RestartProgress,
+} from '../../../workflows/messages.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import { DroverPhase } from '../../../workflows/search-attributes.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
@@ -53,8 +61,14 @@ class Herd {
     const herd = await Herd.empty();
     for (const [name, { runStrategy = 'Always', vm = {}, guest = {} }] of Object.entries(shapes)) {
       const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...guest };
-      const spec = { runStrategy, template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
-      await fleet().kube.create(VirtualMachines, { metadata: { namespace: herd.namespace, name, annotations: vm }, spec });
+      const spec = {
+        runStrategy,
+        template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
+      };
+      await fleet().kube.create(VirtualMachines, {
+        metadata: { namespace: herd.namespace, name, annotations: vm },
+        spec,
+      });
       if (runStrategy === 'Manual') await herd.power(name, 'start');
     }
     await herd.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
@@ -79,7 +93,9 @@ class Herd {
   async ready(names: string[]): Promise<void> {
     await until(async () => {
       const { items } = await fleet().kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
-      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining(names));
+      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(
+        expect.arrayContaining(names),
+      );
     });
   }
 
@@ -110,8 +126,20 @@ class Herd {
   async restart(options: Partial<RestartVmsInput> = {}): Promise<Restart> {
     const id = restartIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`);
     const chosen = { [this.namespace]: await this.guests() };
-    const input: RestartVmsInput = { chosen, maxUnavailable: 1, maxFailures: 0, deadlineMs: 60_000, askedBy: 'ada', reason: null, ...options };
-    const handle = await fleet().temporal.client.workflow.start('restartVms', { workflowId: id, taskQueue: taskQueueOf('default'), args: [input] });
+    const input: RestartVmsInput = {
+      chosen,
+      maxUnavailable: 1,
+      maxFailures: 0,
+      deadlineMs: 60_000,
+      askedBy: 'ada',
+      reason: null,
+      ...options,
+    };
+    const handle = await fleet().temporal.client.workflow.start('restartVms', {
+      workflowId: id,
+      taskQueue: taskQueueOf('default'),
+      args: [input],
+    });
     return new Restart(handle);
   }
 
@@ -144,8 +172,10 @@ class Restart {
 }
 
 const slow = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/boot-time': '25s' } } } } };
-const inOrder = (counts: Record<string, number>): number[] => Object.values(counts).toSorted((one, other) => one - other);
-const each = <T>(names: string[], value: T): Record<string, T> => Object.fromEntries(names.map((name) => [name, value]));
+const inOrder = (counts: Record<string, number>): number[] =>
+  Object.values(counts).toSorted((one, other) => one - other);
+const each = <T>(names: string[], value: T): Record<string, T> =>
+  Object.fromEntries(names.map((name) => [name, value]));
 
 test('VMs of every run strategy are restarted once, two at a time, and keep their strategy', async () => {
   await aWorker();
@@ -168,7 +198,9 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
   expect(await herd.restarts()).toEqual(each(names, 1));
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   const strategies = names.map((name) => (shapes[name as keyof typeof shapes] as Shape).runStrategy ?? 'Always');
-  expect((await Promise.all(names.map((name) => herd.vm(name)))).map(({ spec }) => spec.runStrategy)).toEqual(strategies);
+  expect((await Promise.all(names.map((name) => herd.vm(name)))).map(({ spec }) => spec.runStrategy)).toEqual(
+    strategies,
+  );
   const { items } = await fleet().kube.list<Event>(Events, { namespace: herd.namespace });
   const ours = items.filter(({ reportingController }) => reportingController === EVENT_REPORTER);
   expect(ours.map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`).sort()).toEqual(
@@ -206,13 +238,25 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   const names = namesUpTo('vm', 8);
   const herd = await Herd.of(each(names, {}));
   const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 2 };
-  const results = await Promise.all((await Promise.all([herd.restart(guests), herd.restart(guests)])).map((restart) => restart.result()));
-  expect(results).toMatchObject([{ phase: 'Complete', failed: [], open: 0 }, { phase: 'Complete', failed: [], open: 0 }]);
+  const results = await Promise.all(
+    (await Promise.all([herd.restart(guests), herd.restart(guests)])).map((restart) => restart.result()),
+  );
+  expect(results).toMatchObject([
+    { phase: 'Complete', failed: [], open: 0 },
+    { phase: 'Complete', failed: [], open: 0 },
+  ]);
   // Both may have had a VM in hand: whoever came second has only seen it come back.
-  expect([...new Set(results.flatMap(({ restarted }) => restarted))].sort()).toEqual(names.map((name) => herd.key(name)));
+  expect([...new Set(results.flatMap(({ restarted }) => restarted))].sort()).toEqual(
+    names.map((name) => herd.key(name)),
+  );
   expect(await herd.restarts()).toEqual(each(names, 1));
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
-  expect(await (await herd.restart(guests)).result()).toMatchObject({ phase: 'Complete', chosen: 8, restarted: [], open: 0 });
+  expect(await (await herd.restart(guests)).result()).toMatchObject({
+    phase: 'Complete',
+    chosen: 8,
+    restarted: [],
+    open: 0,
+  });
 });
 
 test('a VM that is not ready in time stops it, and the others are left as they are', async () => {
@@ -226,16 +270,24 @@ test('a VM that is not ready in time stops it, and the others are left as they a
   }
   const result = await (await herd.restart({ deadlineMs: 3_000 })).result();
   expect(result).toMatchObject({ phase: 'Failed', restarted: [], open: 3, inHand: [] });
-  expect(result.failed).toEqual([{ vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string, wasDown: false }]);
+  expect(result.failed).toEqual([
+    { vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string, wasDown: false },
+  ]);
   expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 1]);
 
-  // With failures allowed for, the broken one still takes up the budget: the others are left when nothing has happened for so long.
+  // With failures allowed for, the broken one still takes up the budget: the others are left when nothing has happened
+  // for so long.
   const second = await (await herd.restart({ deadlineMs: 3_000, maxFailures: 5 })).result();
-  expect(second).toMatchObject({ phase: 'Failed', restarted: [], open: 3, full: ['1 at a time', `${result.failed[0]!.vm} not ready`] });
+  expect(second).toMatchObject({
+    phase: 'Failed',
+    restarted: [],
+    open: 3,
+    full: ['1 at a time', `${result.failed[0]!.vm} not ready`],
+  });
   expect(second.failed).toMatchObject([{ vm: result.failed[0]!.vm, wasDown: true }]);
 });
 
-test('what nobody may touch is left, what can\'t be touched now is waited for, and what does not run is nothing to do', async () => {
+test("what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do", async () => {
   await aWorker();
   const herd = await Herd.of({
     well: {},
@@ -255,7 +307,12 @@ test('what nobody may touch is left, what can\'t be touched now is waited for, a
   await restart.until({ restarted: [herd.key('well')] });
   expect((await restart.progress()).passedOver).toEqual(
     expect.arrayContaining([
-      { why: 'it is paused', isWish: false, count: 2, vms: expect.arrayContaining([herd.key('paused'), herd.key('stays')]) as string[] },
+      {
+        why: 'it is paused',
+        isWish: false,
+        count: 2,
+        vms: expect.arrayContaining([herd.key('paused'), herd.key('stays')]) as string[],
+      },
       { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: [herd.key('wish')] },
     ]),
   );
@@ -263,7 +320,10 @@ test('what nobody may touch is left, what can\'t be touched now is waited for, a
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
   expect(result.restarted).toEqual([herd.key('well'), herd.key('paused')]);
-  expect(result.passedOver.find(({ isWish }) => !isWish)).toMatchObject({ why: 'it is paused', vms: [herd.key('stays')] });
+  expect(result.passedOver.find(({ isWish }) => !isWish)).toMatchObject({
+    why: 'it is paused',
+    vms: [herd.key('stays')],
+  });
   expect(await herd.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
   expect((await herd.vm('off')).spec.runStrategy).toBe('Halted');
 });
@@ -275,7 +335,12 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   const restart = await herd.restart();
   await restart.until({ inHand: [expect.any(String)] });
   await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
-  await restart.until({ phase: 'Paused', inHand: [], restarted: [expect.any(String)], paused: { by: 'bob', why: 'lunch' } });
+  await restart.until({
+    phase: 'Paused',
+    inHand: [],
+    restarted: [expect.any(String)],
+    paused: { by: 'bob', why: 'lunch' },
+  });
   const { historyLength } = await restart.handle.describe();
   expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
   // Nothing goes on meanwhile, not even events of history.
@@ -284,7 +349,11 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   await restart.handle.signal(resume);
   await restart.until({ phase: 'Restarting', inHand: [expect.any(String)] });
   await restart.handle.signal(abort);
-  expect(await restart.result()).toMatchObject({ phase: 'Aborted', inHand: [], aborted: { by: 'somebody', why: null } });
+  expect(await restart.result()).toMatchObject({
+    phase: 'Aborted',
+    inHand: [],
+    aborted: { by: 'somebody', why: null },
+  });
   const restarts = inOrder(await herd.restarts());
   expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
   expect(restarts.at(-1)).toBe(1);
@@ -297,20 +366,29 @@ test('who requests its cancellation in Temporal aborts it: what restarts already
   await restart.until({ inHand: [expect.any(String)] });
   await restart.handle.cancel();
   const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
-  expect(await restart.result()).toMatchObject({ phase: 'Aborted', inHand: [], restarted: [expect.any(String)], aborted });
+  expect(await restart.result()).toMatchObject({
+    phase: 'Aborted',
+    inHand: [],
+    restarted: [expect.any(String)],
+    aborted,
+  });
 });
 
 /** A template whose guests take a while to come up. */
 function slowTemplate(): PoolSpec['template'] {
   const template = structuredClone(runningTemplate);
-  Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, { 'sim.drover.dev/boot-time': '700ms' });
+  Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, {
+    'sim.drover.dev/boot-time': '700ms',
+  });
   return template;
 }
 
 /** A template whose guests must be restarted for it. */
 function otherTemplate(of = runningTemplate): PoolSpec['template'] {
   const template = structuredClone(of);
-  (template.spec.template as { spec: object }).spec = { domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } } };
+  (template.spec.template as { spec: object }).spec = {
+    domain: { devices: {}, cpu: { cores: 2 }, memory: { guest: '64Mi' } },
+  };
   return template;
 }
 
@@ -320,15 +398,19 @@ test('VMs of a pool that is rolling out are left to its rollout', async () => {
   const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 4 };
   await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
   // The worker has heard of it by then, which it would not have to have when it hears of the restart.
-  await until(async () => expect((await fleet().pool(herd.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())));
+  await until(async () =>
+    expect((await fleet().pool(herd.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
+  );
   const result = await (await herd.restart(guests)).result();
-  await until(async () => expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }));
+  await until(async () =>
+    expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }),
+  );
   expect(result).toMatchObject({ phase: 'Complete', restarted: [], failed: [], open: 0 });
   expect(await herd.restarts()).toEqual(each(namesUpTo('web', 4), 1));
   expect(herd.watch.log.mostUnavailable()).toBe(1);
 });
 
-test('a rollout that begins in the middle of a restart, on two workers: the pool\'s budget holds', async () => {
+test("a rollout that begins in the middle of a restart, on two workers: the pool's budget holds", async () => {
   await Promise.all([aWorker(), aWorker()]);
   const herd = await Herd.ofPool({ replicas: 10, maxUnavailable: 2, template: slowTemplate() });
   const restart = await herd.restart({ maxUnavailable: 10 });
@@ -336,7 +418,12 @@ test('a rollout that begins in the middle of a restart, on two workers: the pool
   await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate(slowTemplate()) });
   const { restarted } = await restart.result();
   expect(restarted.length).toBeLessThan(10);
-  await until(async () => expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 10, readyReplicas: 10 }));
+  await until(async () =>
+    expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({
+      updatedReplicas: 10,
+      readyReplicas: 10,
+    }),
+  );
   // Once by the rollout, and before that by the restart at most.
   expect(Object.values(await herd.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
@@ -346,16 +433,25 @@ test('a history that has grown long is left behind, also with a VM in hand', asy
   await aWorker();
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
-  for (const name of names) await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', slow);
+  for (const name of names)
+    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', slow);
   const restart = await herd.restart({ reason: 'leaks' });
   await restart.until({ inHand: [expect.any(String)] });
   const { runId } = await restart.handle.describe();
-  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a hundred signals
-  // come meanwhile: a worker that is slow would go through all of them again and again, and come to no end.
+  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a
+  // hundred signals come meanwhile: a worker that is slow would go through all of them again and again, and come to no
+  // end.
   for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
   await restart.handle.signal(pause, { by: 'bob' });
   await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
-  await restart.until({ phase: 'Paused', chosen: 3, inHand: [], restarted: [expect.any(String)], paused: { by: 'bob' }, reason: 'leaks' });
+  await restart.until({
+    phase: 'Paused',
+    chosen: 3,
+    inHand: [],
+    restarted: [expect.any(String)],
+    paused: { by: 'bob' },
+    reason: 'leaks',
+  });
   const { typedSearchAttributes } = await restart.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
   await restart.handle.signal(abort);
@@ -371,11 +467,28 @@ test('a run takes up what the last one has handed to it', async () => {
   // The last run has had one restarted, and the next taken in hand.
   const { uid } = (await herd.vm('vm-2')).metadata;
   const inHand = [{ vm: herd.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
-  await fleet().kube.delete(VirtualMachineInstances, { namespace: herd.namespace, name: 'vm-2' }, { uid: guests['vm-2']! });
-  const before = { inHand, restarted: [herd.key('vm-1')], failed: [], open: 1, passedOver: [], full: [], paused: null, aborted: null };
+  await fleet().kube.delete(
+    VirtualMachineInstances,
+    { namespace: herd.namespace, name: 'vm-2' },
+    { uid: guests['vm-2']! },
+  );
+  const before = {
+    inHand,
+    restarted: [herd.key('vm-1')],
+    failed: [],
+    open: 1,
+    passedOver: [],
+    full: [],
+    paused: null,
+    aborted: null,
+  };
   const carried = { ...before, told: null, quietSince: Date.now(), notBefore: 0, deferrals: 0, seen: {} };
   const chosen = { [herd.namespace]: { ...guests, 'vm-1': 'the guest that it had' } };
   const result = await (await herd.restart({ chosen, carried })).result();
-  expect(result).toMatchObject({ phase: 'Complete', restarted: ['vm-1', 'vm-2', 'vm-3'].map((name) => herd.key(name)), open: 0 });
+  expect(result).toMatchObject({
+    phase: 'Complete',
+    restarted: ['vm-1', 'vm-2', 'vm-3'].map((name) => herd.key(name)),
+    open: 0,
+  });
   expect(await herd.restarts()).toEqual({ 'vm-1': 0, 'vm-2': 1, 'vm-3': 1 });
 });

@@ -7,14 +7,19 @@ import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } fro
 const fleet = aFleet();
 
 const first = revisionOf(templateOf());
-const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
+  TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
 
 /** A stop that takes so long that a person can act while the first batch is under way. */
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('pause', () => {
   // Temporal's Web UI sends no arguments, or null.
-  test.each([{ what: 'no input', args: [] }, { what: 'null', args: [null] }, { what: 'words', args: [{ by: 'ada', why: 'lunch' }] }])(
+  test.each([
+    { what: 'no input', args: [] },
+    { what: 'null', args: [null] },
+    { what: 'words', args: [{ by: 'ada', why: 'lunch' }] },
+  ])(
     'by a signal with $what lets the VM in hand come back and starts no other, while the pool still scales',
     async ({ args }) => {
       const pool = await aPool({ template: templateOf(slow) });
@@ -31,7 +36,13 @@ describe('pause', () => {
       });
 
       await pool.patch({ replicas: 5 });
-      await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 1, currentRevision: old, updateRevision: next });
+      await pool.until({
+        replicas: 5,
+        readyReplicas: 5,
+        updatedReplicas: 1,
+        currentRevision: old,
+        updateRevision: next,
+      });
       expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
       const { [taken]: _taken, 'web-5': _new, ...others } = await pool.guests();
       expect(before).toMatchObject(others);
@@ -129,7 +140,10 @@ describe('steps', () => {
   });
 
   test('are passed all at once by a full promotion, and one that is not reached is not passed by a plain one', async () => {
-    const pool = await aPool({ template: templateOf(slow), rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] } });
+    const pool = await aPool({
+      template: templateOf(slow),
+      rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
+    });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await pool.untilTaken();
     await pool.workflow.signal('promote');
@@ -147,7 +161,9 @@ test('a VM counts as well only when it has been ready for minReadySeconds', asyn
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilComplete(next);
   await watch.caughtUp();
-  const [one, other] = ['web-1', 'web-2'].map((name) => watch.log.history(name)).toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
+  const [one, other] = ['web-1', 'web-2']
+    .map((name) => watch.log.history(name))
+    .toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
   const readyAt = one!.findLast(({ what }) => what === 'guest ready')!.at;
   const goingAt = other!.findLast(({ what }) => what === 'guest going')!.at;
   // KubeVirt tells the time of readiness in whole seconds, and these are the times at which the watch heard of it.
@@ -170,8 +186,14 @@ describe('failures', () => {
     const { message = '' } = (await pool.condition('Degraded'))!;
     expect(message).toContain(broken);
     expect(message).toContain('not ready');
-    expect((await pool.status()).rollout).toMatchObject({ halted: { kind: 'Failed', by: 'drover' }, failures: [{ vm: broken }] });
-    expect(await pool.events()).toContainEqual({ reason: 'FailedUpdate', note: expect.stringContaining(`${broken}: not ready in time`) as string });
+    expect((await pool.status()).rollout).toMatchObject({
+      halted: { kind: 'Failed', by: 'drover' },
+      failures: [{ vm: broken }],
+    });
+    expect(await pool.events()).toContainEqual({
+      reason: 'FailedUpdate',
+      note: expect.stringContaining(`${broken}: not ready in time`) as string,
+    });
     // New VMs get what has proven itself.
     await pool.patch({ replicas: 5 });
     await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
@@ -189,14 +211,17 @@ describe('failures', () => {
   });
 
   test('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
-    // Long enough for all that the test does between the resume and the end of the deadline, which counts anew from there.
+    // Long enough for all that the test does between the resume and the end of the deadline, which counts anew from
+    // there.
     const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
     const [broken = ''] = await pool.running(bad);
     await pool.workflow.signal('resume');
     await pool.untilSaid({ Progressing: 'RollingOut' });
-    expect((await pool.condition('Progressing'))!.message).toContain(`1 VM is unavailable (${broken}), and maxUnavailable allows 1`);
+    expect((await pool.condition('Progressing'))!.message).toContain(
+      `1 VM is unavailable (${broken}), and maxUnavailable allows 1`,
+    );
     await pool.patchVmi(broken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
     await pool.untilSaid({ Progressing: 'Failed' });
     const { batches, failures } = (await pool.status()).rollout!;
@@ -251,7 +276,10 @@ describe('failures', () => {
   test('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
     const watch = await pool.watched();
-    const bad = templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } });
+    const bad = templateOf({
+      cores: 2,
+      annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' },
+    });
     await pool.change(bad);
     await pool.untilSaid({ Progressing: 'Undone' });
     await pool.workflow.signal('resume');

@@ -32,12 +32,16 @@ async function running(maxUnavailable: number): Promise<{ namespace: string; wat
   const watch = await ReadinessWatch.start(fleet().kube, namespace);
   onTestFinished(() => watch.stop());
   await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable, template: templateOf(1) });
-  await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS }), ENDS_WITHIN_MS);
+  await until(
+    async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: VMS }),
+    ENDS_WITHIN_MS,
+  );
   await watch.startRecording();
   return { namespace, watch };
 }
 
-const restartsIn = (watch: ReadinessWatch): number => NAMES.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
+const restartsIn = (watch: ReadinessWatch): number =>
+  NAMES.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
 const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
   until(async () => expect(restartsIn(watch)).toBeGreaterThanOrEqual(restarts), ENDS_WITHIN_MS);
 
@@ -45,12 +49,21 @@ const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
 async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailable: number): Promise<void> {
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
-    expect(status).toMatchObject({ updatedReplicas: VMS, readyReplicas: VMS, currentRevision: REVISION, updateRevision: REVISION });
+    expect(status).toMatchObject({
+      updatedReplicas: VMS,
+      readyReplicas: VMS,
+      currentRevision: REVISION,
+      updateRevision: REVISION,
+    });
   }, ENDS_WITHIN_MS);
   await watch.caughtUp();
   for (const name of NAMES) {
     const restarts = watch.log.restartsOf(name).map(({ startedWith }) => startedWith);
-    expect({ name, restarts, history: restarts.length === 1 ? [] : watch.log.history(name) }).toEqual({ name, restarts: [REVISION], history: [] });
+    expect({ name, restarts, history: restarts.length === 1 ? [] : watch.log.history(name) }).toEqual({
+      name,
+      restarts: [REVISION],
+      history: [],
+    });
   }
   const peak = watch.log.peak({ replicas: VMS });
   expect(peak.unavailable > maxUnavailable ? peak : null).toBeNull();
@@ -62,9 +75,13 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
   const { namespace, watch } = await running(3);
   const began = Date.now();
   await fleet().patchPool(namespace, 'web', { template: NEXT });
-  // Each after so many restarts, all over the rollout, and a moment later: in the middle of whatever comes then. In that moment two
-  // rounds of three may come back, and what the worker has sent away by its end comes back after it: some are left all the same.
-  const instants = Array.from({ length: KILLS }, () => ({ restarts: Math.floor(random() * (VMS - 9)), later: random() * 700 }));
+  // Each after so many restarts, all over the rollout, and a moment later: in the middle of whatever comes then. In
+  // that moment two rounds of three may come back, and what the worker has sent away by its end comes back after it:
+  // some are left all the same.
+  const instants = Array.from({ length: KILLS }, () => ({
+    restarts: Math.floor(random() * (VMS - 9)),
+    later: random() * 700,
+  }));
   for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
     await underWay(watch, restarts);
     await sleep(later);
@@ -78,23 +95,27 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
   await worker.stop();
 });
 
-test('a worker freezes for longer than Temporal waits for it, and goes on where it was beside the one that took over', { timeout: 600_000 }, async () => {
-  const random = seeded(seedOf());
-  const workers = [await fleet().startWorker(), await fleet().startWorker()];
-  const { namespace, watch } = await running(4);
-  await fleet().patchPool(namespace, 'web', { template: NEXT });
-  for (const restarts of [4, 16, 30, 44]) {
-    await underWay(watch, restarts);
-    await sleep(random() * 500);
-    const { pid } = workers[Math.floor(random() * 2)]!;
-    process.kill(pid, 'SIGSTOP');
-    await sleep(25_000);
-    process.kill(pid, 'SIGCONT');
-  }
-  await expectDone(namespace, watch, 4);
-  expect(watch.gaps).toEqual([]);
-  await Promise.all(workers.map((worker) => worker.stop()));
-});
+test(
+  'a worker freezes for longer than Temporal waits for it, and goes on where it was beside the one that took over',
+  { timeout: 600_000 },
+  async () => {
+    const random = seeded(seedOf());
+    const workers = [await fleet().startWorker(), await fleet().startWorker()];
+    const { namespace, watch } = await running(4);
+    await fleet().patchPool(namespace, 'web', { template: NEXT });
+    for (const restarts of [4, 16, 30, 44]) {
+      await underWay(watch, restarts);
+      await sleep(random() * 500);
+      const { pid } = workers[Math.floor(random() * 2)]!;
+      process.kill(pid, 'SIGSTOP');
+      await sleep(25_000);
+      process.kill(pid, 'SIGCONT');
+    }
+    await expectDone(namespace, watch, 4);
+    expect(watch.gaps).toEqual([]);
+    await Promise.all(workers.map((worker) => worker.stop()));
+  },
+);
 
 test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
@@ -124,22 +145,28 @@ test('the API server is gone for 30 s in the middle of a rollout', { timeout: 60
   await worker.stop();
 });
 
-test('the worker alone loses the API server for 30 s: calls hang, break off, or are done without an answer', { timeout: 600_000 }, async () => {
-  let away = false;
-  const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
-  let calls = 0;
-  const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate => (away ? fates[calls++ % fates.length]! : 'pass'));
-  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
-  const { namespace, watch } = await running(6);
-  await fleet().patchPool(namespace, 'web', { template: NEXT });
-  await underWay(watch, 20);
-  away = true;
-  proxy.cut();
-  await sleep(30_000);
-  away = false;
-  proxy.cut();
-  expect(restartsIn(watch)).toBeLessThan(VMS);
-  await expectDone(namespace, watch, 6);
-  expect(watch.gaps).toEqual([]);
-  await worker.stop();
-});
+test(
+  'the worker alone loses the API server for 30 s: calls hang, break off, or are done without an answer',
+  { timeout: 600_000 },
+  async () => {
+    let away = false;
+    const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
+    let calls = 0;
+    const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate =>
+      away ? fates[calls++ % fates.length]! : 'pass',
+    );
+    const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+    const { namespace, watch } = await running(6);
+    await fleet().patchPool(namespace, 'web', { template: NEXT });
+    await underWay(watch, 20);
+    away = true;
+    proxy.cut();
+    await sleep(30_000);
+    away = false;
+    proxy.cut();
+    expect(restartsIn(watch)).toBeLessThan(VMS);
+    await expectDone(namespace, watch, 6);
+    expect(watch.gaps).toEqual([]);
+    await worker.stop();
+  },
+);

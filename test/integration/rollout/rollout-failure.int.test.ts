@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
@@ -14,11 +14,15 @@ const fleet = aFleet({ workers: 0 });
 const first = revisionOf(templateOf());
 /** A stop that takes so long that something can happen to drover meanwhile. */
 const slow = (cores: number) => templateOf({ cores, annotations: { 'sim.drover.dev/stop-time': '2500ms' } });
-const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 3, maxUnavailable: 1, ...spec });
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
+  TestPool.ready(fleet(), { replicas: 3, maxUnavailable: 1, ...spec });
 
 const runOf = async (pool: TestPool): Promise<string> => (await pool.workflow.describe()).runId;
 
-/** Ends the pool's workflow from outside, and awaits that the watch has started it again, for which something must happen. */
+/**
+ * Ends the pool's workflow from outside, and awaits that the watch has started it again, for which something must
+ * happen.
+ */
 async function terminate(pool: TestPool, poke: () => Promise<unknown>): Promise<void> {
   const before = await runOf(pool);
   await pool.workflow.terminate('a test');
@@ -30,7 +34,8 @@ async function terminate(pool: TestPool, poke: () => Promise<unknown>): Promise<
 async function expectOneRestartEach(pool: TestPool, watch: ReadinessWatch, revision: string): Promise<void> {
   await pool.untilComplete(revision);
   await watch.caughtUp();
-  for (const name of watch.log.names()) expect([name, watch.log.restartsOf(name).map(({ startedWith }) => startedWith)]).toEqual([name, [revision]]);
+  for (const name of watch.log.names())
+    expect([name, watch.log.restartsOf(name).map(({ startedWith }) => startedWith)]).toEqual([name, [revision]]);
   expect(watch.log.mostUnavailable()).toBe(1);
 }
 
@@ -49,7 +54,12 @@ describe('with a worker that lives', () => {
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'Paused' });
       await terminate(pool, () => pool.patch({ replicas: 4 }));
-      await pool.until({ readyReplicas: 4, updatedReplicas: 0, updateRevision: next, rollout: { paused: { by: 'ada', why: 'lunch' } } });
+      await pool.until({
+        readyReplicas: 4,
+        updatedReplicas: 0,
+        updateRevision: next,
+        rollout: { paused: { by: 'ada', why: 'lunch' } },
+      });
       expect(await pool.running(first)).toEqual(namesUpTo('web', 4));
       await pool.workflow.signal('resume');
       await pool.untilComplete(next);
@@ -67,7 +77,11 @@ describe('with a worker that lives', () => {
       expect(await pool.guests()).toMatchObject(before);
       await pool.workflow.signal('promote');
       await pool.untilComplete(next);
-      await until(async () => expect((await pool.batches()).map(({ id }) => id)).toEqual([1, 2, 3, 4].map((n) => updateBatchIdOf(pool.ref, next, n))));
+      await until(async () =>
+        expect((await pool.batches()).map(({ id }) => id)).toEqual(
+          [1, 2, 3, 4].map((n) => updateBatchIdOf(pool.ref, next, n)),
+        ),
+      );
     });
 
     test('knows that too many VMs have failed, and which', async () => {
@@ -92,11 +106,21 @@ describe('with a worker that lives', () => {
 
     test('goes on with an undo', async () => {
       const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
-      const bad = await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' } }));
+      const bad = await pool.change(
+        templateOf({
+          cores: 2,
+          annotations: { 'sim.drover.dev/stop-time': '2500ms', 'sim.drover.dev/never-ready': 'true' },
+        }),
+      );
       await pool.untilSaid({ Progressing: 'Undoing' });
       await terminate(pool, () => pool.patch({ replicas: 4 }));
       await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
-      await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: revisionOf(slow(1)), updateRevision: bad });
+      await pool.until({
+        readyReplicas: 4,
+        updatedReplicas: 0,
+        currentRevision: revisionOf(slow(1)),
+        updateRevision: bad,
+      });
     });
   });
 
@@ -105,10 +129,13 @@ describe('with a worker that lives', () => {
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const [canary] = await pool.running(next);
-    const setNeverReady = (value: string | null): Promise<unknown> => pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
+    const setNeverReady = (value: string | null): Promise<unknown> =>
+      pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
     await setNeverReady('true');
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
-    expect((await pool.status()).rollout!.failures).toMatchObject([{ vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string }]);
+    expect((await pool.status()).rollout!.failures).toMatchObject([
+      { vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
+    ]);
     await pool.workflow.signal('resume');
     await pool.untilSaid({ Degraded: 'NoFailures' });
     await pool.untilSaid({ Degraded: 'Failed' });
@@ -154,7 +181,9 @@ describe('with a worker that lives', () => {
     const taken = await pool.untilTaken();
     const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
     expect(vms).toEqual([taken]);
-    await fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n)).terminate('a test');
+    await fleet()
+      .temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n))
+      .terminate('a test');
     await until(async () => expect((await pool.progress()).updating.map((batch) => batch.n)).not.toContain(n));
     await expectOneRestartEach(pool, watch, next);
   });
@@ -168,7 +197,10 @@ describe('with a worker that lives', () => {
     await pool.workflow.result();
     expect([...(await pool.vms()).keys()]).toEqual([]);
     await watch.caughtUp();
-    for (const name of namesUpTo('web', 3)) expect(watch.log.history(name).filter(({ what }) => what.startsWith('VM') && what.includes('there'))).toHaveLength(1);
+    for (const name of namesUpTo('web', 3))
+      expect(
+        watch.log.history(name).filter(({ what }) => what.startsWith('VM') && what.includes('there')),
+      ).toHaveLength(1);
     await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
   });
 });
@@ -196,7 +228,9 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
 
 test('a guest whose new labels the API server refuses fails its VM in these words', async () => {
   const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
-    method === 'PATCH' && path.includes('/virtualmachineinstances/') ? { status: 422, message: 'metadata.labels: no such label here' } : 'pass',
+    method === 'PATCH' && path.includes('/virtualmachineinstances/')
+      ? { status: 422, message: 'metadata.labels: no such label here' }
+      : 'pass',
   );
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   onTestFinished(() => worker.kill());
@@ -217,8 +251,10 @@ test('a rollout that waits for a person costs nothing: no event of a history, no
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval' });
   const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
-  // Pools of other tests may still have something to do, and each worker asks every few seconds whether the API server is there.
-  const isOurs = (call: string): boolean => (call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT);
+  // Pools of other tests may still have something to do, and each worker asks every few seconds whether the API server
+  // is there.
+  const isOurs = (call: string): boolean =>
+    call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT;
   const calls = (): string[] => proxy.calls.filter(isOurs);
   const seen = { length: -1, calls: -1, at: Date.now() };
   // Whatever was under way has come to rest once nothing has happened for as long as this.

@@ -1,9 +1,17 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import {
+  DataVolumes,
+  KubeVirts,
+  PersistentVolumeClaims,
+  StorageClasses,
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { Claim } from '../../../simulator/types.ts';
-import { DataVolumes, KubeVirts, PersistentVolumeClaims, StorageClasses, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { deny } from '../admission-policy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
@@ -13,13 +21,17 @@ const fleet = aFleet();
 
 /** A guest with room to grow: KubeVirt gives it four times as much. */
 const small = { sockets: 1, memory: '1Gi' };
-const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 1, template: templateOf(small), ...spec });
-const atMost = (disruption: 'None' | 'Live' | 'Restart' | 'Replace'): Partial<PoolSpec> => ({ updateStrategy: { proactive: { disruption } } });
+const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
+  TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 1, template: templateOf(small), ...spec });
+const atMost = (disruption: 'None' | 'Live' | 'Restart' | 'Replace'): Partial<PoolSpec> => ({
+  updateStrategy: { proactive: { disruption } },
+});
 
 /** How the cluster's KubeVirt takes changes in running guests, until the test ends. */
 async function clusterStrategy(vmRolloutStrategy: 'Stage' | 'LiveUpdate'): Promise<void> {
   const key = { namespace: 'kubevirt', name: 'kubevirt' };
-  const set = (value: string | null): Promise<unknown> => fleet().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: value } } });
+  const set = (value: string | null): Promise<unknown> =>
+    fleet().kube.patch(KubeVirts, key, 'merge', { spec: { configuration: { vmRolloutStrategy: value } } });
   await set(vmRolloutStrategy);
   onTestFinished(async () => void (await set(null)));
 }
@@ -51,7 +63,10 @@ describe('a live update', () => {
         spec: { domain: { cpu: { sockets: 2 }, memory: { guest: '2Gi' } } },
         status: { currentCPUTopology: { sockets: 2 }, memory: { guestCurrent: '2Gi' } },
       });
-      expect(await pool.vm(name)).toMatchObject({ metadata: { labels: { [REVISION_LABEL]: next } }, spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
+      expect(await pool.vm(name)).toMatchObject({
+        metadata: { labels: { [REVISION_LABEL]: next } },
+        spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } },
+      });
     }
     await until(async () => expect(await acts(pool)).toEqual(['live']));
   });
@@ -73,8 +88,18 @@ describe('a live update', () => {
   test('of node selector, affinity and tolerations, and away with them again', async () => {
     const pool = await aPool();
     const before = await pool.guests();
-    const affinity = { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname' } }] } };
-    const placement = { nodeSelector: { 'kubevirt.io/schedulable': 'true' }, tolerations: [{ key: 'gpu', operator: 'Exists' }], affinity };
+    const affinity = {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname' } },
+        ],
+      },
+    };
+    const placement = {
+      nodeSelector: { 'kubevirt.io/schedulable': 'true' },
+      tolerations: [{ key: 'gpu', operator: 'Exists' }],
+      affinity,
+    };
     const next = await pool.change(templateOf({ ...small, guest: placement }));
     await pool.untilComplete(next);
     expect((await pool.vmi('web-2')).spec).toMatchObject(placement);
@@ -104,12 +129,17 @@ describe('what a guest has no room for', () => {
     const pool = await aPool(atMost('Live'));
     const before = await pool.guests();
     const next = await pool.change(tooMuch);
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart, which the pool leaves to people'));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-1, web-2: it waits for a restart, which the pool leaves to people',
+      ),
+    );
     expect(await pool.guests()).toEqual(before);
     const old = revisionOf(templateOf(small));
     expect(await pool.revisions()).toEqual({ 'web-1': [next, old], 'web-2': [next, old] });
     await pool.until({ updatedReplicas: 0, currentRevision: old, updateRevision: next });
-    for (const name of namesUpTo('web', 2)) await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name });
+    for (const name of namesUpTo('web', 2))
+      await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name });
     await pool.untilComplete(next);
   });
 
@@ -131,7 +161,9 @@ describe('what a guest has no room for', () => {
     const pool = await aPool(atMost('Live'));
     const before = await pool.guests();
     await pool.change(unaligned);
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
+    );
     expect(await pool.guests()).toEqual(before);
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
@@ -159,7 +191,9 @@ describe('the strategy', () => {
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
     const before = await pool.guests();
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
+    );
     await pool.patch({ vmRolloutStrategy: null });
     await pool.untilComplete(next);
     expect(await pool.guests()).toEqual(before);
@@ -181,7 +215,11 @@ describe('the strategy', () => {
   });
 });
 
-const disk = (name: string, storage: string, { annotations, ...more }: { annotations?: object; storageClassName?: string } = {}) => ({
+const disk = (
+  name: string,
+  storage: string,
+  { annotations, ...more }: { annotations?: object; storageClassName?: string } = {},
+) => ({
   metadata: { name, annotations: { 'sim.drover.dev/provision-time': '100ms', ...annotations } },
   spec: { source: { blank: {} }, storage: { resources: { requests: { storage } }, ...more } },
 });
@@ -195,7 +233,12 @@ const sizes = async (pool: TestPool): Promise<Record<string, unknown>> => {
   return Object.fromEntries(items.map(({ metadata, status }) => [metadata.name, status?.capacity?.['storage']]));
 };
 const uids = async (pool: TestPool, resource: Resource): Promise<Record<string, string>> =>
-  Object.fromEntries((await fleet().kube.list(resource, { namespace: pool.namespace })).items.map(({ metadata }) => [metadata.name, metadata.uid]));
+  Object.fromEntries(
+    (await fleet().kube.list(resource, { namespace: pool.namespace })).items.map(({ metadata }) => [
+      metadata.name,
+      metadata.uid,
+    ]),
+  );
 const allUids = async (pool: TestPool): Promise<Record<string, Record<string, string>>> => ({
   vms: Object.fromEntries([...(await pool.vms())].map(([name, { metadata }]) => [name, metadata.uid])),
   guests: await pool.guests(),
@@ -208,7 +251,11 @@ describe('disruption', () => {
     const pool = await aPool(atMost('None'));
     const before = await pool.guests();
     const next = await pool.change(templateOf({ ...small, cores: 2 }));
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart, which the pool leaves to people'));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-1, web-2: it waits for a restart, which the pool leaves to people',
+      ),
+    );
     expect(await pool.guests()).toEqual(before);
     await pool.power('web-1', 'restart');
     await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
@@ -221,9 +268,15 @@ describe('disruption', () => {
     await pool.power('web-2', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1: it would be updated while it runs, which the pool does not allow'));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-1: it would be updated while it runs, which the pool does not allow',
+      ),
+    );
     const old = revisionOf(templateOf(small));
-    await until(async () => expect(await pool.revisions()).toEqual({ 'web-1': [old, old], 'web-2': [next, undefined] }));
+    await until(async () =>
+      expect(await pool.revisions()).toEqual({ 'web-1': [old, old], 'web-2': [next, undefined] }),
+    );
     expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
   });
 
@@ -231,8 +284,16 @@ describe('disruption', () => {
     const pool = await aPool({ template: templateOf(disks('2Gi')) });
     const before = await allUids(pool);
     const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
-    await until(async () => expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: its disks would have to be replaced, which the pool does not allow'));
-    await pool.until({ updatedReplicas: 0, updateRevision: next, currentRevision: revisionOf(templateOf(disks('2Gi'))) });
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-1, web-2: its disks would have to be replaced, which the pool does not allow',
+      ),
+    );
+    await pool.until({
+      updatedReplicas: 0,
+      updateRevision: next,
+      currentRevision: revisionOf(templateOf(disks('2Gi'))),
+    });
     expect(await allUids(pool)).toEqual(before);
   });
 
@@ -246,7 +307,9 @@ describe('disruption', () => {
     await pool.until({ updatedReplicas: 2, currentRevision: next });
     expect(await sizes(pool)).toEqual({ 'root-1': '2Gi', 'root-2': '2Gi' });
     expect(await allUids(pool)).toEqual(before);
-    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([{ spec: { storage: { resources: { requests: { storage: '2Gi' } } } } }]);
+    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([
+      { spec: { storage: { resources: { requests: { storage: '2Gi' } } } } },
+    ]);
   });
 
   test('Restart: a disk more is made beside those that are there, and one less is let go; no data is lost', async () => {
@@ -263,16 +326,28 @@ describe('disruption', () => {
   });
 
   test.each([
-    ['whose storage class forbids it', { storageClassName: 'fixed' }, 'the storageclass that provisions the pvc must support resize'],
-    ['that the storage has no room for', { annotations: { 'sim.drover.dev/grow-fails': 'true' } }, 'the storage has no room for 2Gi'],
+    [
+      'whose storage class forbids it',
+      { storageClassName: 'fixed' },
+      'the storageclass that provisions the pvc must support resize',
+    ],
+    [
+      'that the storage has no room for',
+      { annotations: { 'sim.drover.dev/grow-fails': 'true' } },
+      'the storage has no room for 2Gi',
+    ],
   ])('a disk %s does not grow: the update fails with the reason, and loses nothing', async (_which, more, why) => {
     needs('a default storage class that expands');
     const { kube } = fleet();
-    await kube.create(StorageClasses, { metadata: { name: 'fixed' }, provisioner: 'example.com/none' }).catch(() => undefined);
+    await kube
+      .create(StorageClasses, { metadata: { name: 'fixed' }, provisioner: 'example.com/none' })
+      .catch(() => undefined);
     const pool = await aPool({ template: templateOf(withDisks(disk('root', '1Gi', more))) });
     const before = await allUids(pool);
     await pool.change(templateOf({ cores: 2, ...withDisks(disk('root', '2Gi', more)) }));
-    await until(async () => expect((await pool.condition('Degraded'))?.message).toMatch(/web-\d: its disk root-\d does not grow to 2Gi: /));
+    await until(async () =>
+      expect((await pool.condition('Degraded'))?.message).toMatch(/web-\d: its disk root-\d does not grow to 2Gi: /),
+    );
     expect((await pool.condition('Degraded'))!.message).toContain(why);
     expect(await allUids(pool)).toEqual(before);
   });
@@ -288,7 +363,8 @@ describe('disruption', () => {
     const after = await allUids(pool);
     for (const [kind, old] of Object.entries(before)) {
       expect(Object.keys(after[kind]!)).toEqual(Object.keys(old));
-      for (const [name, uid] of Object.entries(old)) expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+      for (const [name, uid] of Object.entries(old))
+        expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
     }
     const { items } = await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace });
     expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['root-1', 'root-2', 'root-3']);
@@ -302,7 +378,9 @@ describe('disruption', () => {
     await protect(pool.namespace);
     await pool.change(templateOf(disks('2Gi')));
     await pool.untilSaid({ Progressing: 'Failed' });
-    expect((await pool.status()).rollout?.failures).toMatchObject([{ vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) }]);
+    expect((await pool.status()).rollout?.failures).toMatchObject([
+      { vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) },
+    ]);
     await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
     expect(await allUids(pool)).toEqual(before);
   });
@@ -317,7 +395,8 @@ describe('disruption', () => {
     await pool.until({ readyReplicas: 1, updatedReplicas: 2, currentRevision: next });
     const after = await allUids(pool);
     for (const kind of ['vms', 'disks', 'claims']) {
-      for (const [name, uid] of Object.entries(before[kind]!)) expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+      for (const [name, uid] of Object.entries(before[kind]!))
+        expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
     }
     await watch.caughtUp();
     expect(watch.log.restartsOf('web-1')).toEqual([]);

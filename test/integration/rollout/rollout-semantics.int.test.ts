@@ -1,12 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import { askedByStamp } from '../../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, DO_NOT_DISRUPT_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import {
+  ASKED_BY_ANNOTATION,
+  CHANGE_CAUSE_ANNOTATION,
+  DO_NOT_DISRUPT_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+} from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { ControllerRevisions, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import {
+  ControllerRevisions,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { orNothing } from '../../../kubernetes/errors.ts';
+import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
@@ -36,33 +48,59 @@ describe('revisions', () => {
     const { metadata } = await pool.get();
     const second = revisionOf(templateOf({ cores: 2 }));
     await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
-      metadata: { annotations: { [ASKED_BY_ANNOTATION]: askedByStamp('ada@desk', second), [CHANGE_CAUSE_ANNOTATION]: 'more cores' } },
+      metadata: {
+        annotations: {
+          [ASKED_BY_ANNOTATION]: askedByStamp('ada@desk', second),
+          [CHANGE_CAUSE_ANNOTATION]: 'more cores',
+        },
+      },
       spec: { template: templateOf({ cores: 2 }) },
     });
     await pool.untilComplete(second);
     const [one, two] = await kept(pool);
-    expect(one).toMatchObject({ metadata: { name: `web-${first}`, annotations: { [ASKED_BY_ANNOTATION]: 'test' } }, revision: 1, data: { template: templateOf() } });
+    expect(one).toMatchObject({
+      metadata: { name: `web-${first}`, annotations: { [ASKED_BY_ANNOTATION]: 'test' } },
+      revision: 1,
+      data: { template: templateOf() },
+    });
     expect(two).toMatchObject({
       metadata: {
         name: `web-${second}`,
         labels: { [POOL_LABEL]: 'web', [REVISION_LABEL]: second },
         annotations: { [ASKED_BY_ANNOTATION]: 'ada@desk', [CHANGE_CAUSE_ANNOTATION]: 'more cores' },
-        ownerReferences: [{ kind: 'VirtualMachinePool', name: 'web', uid: metadata.uid, controller: true, blockOwnerDeletion: true }],
+        ownerReferences: [
+          { kind: 'VirtualMachinePool', name: 'web', uid: metadata.uid, controller: true, blockOwnerDeletion: true },
+        ],
       },
       revision: 2,
       data: { template: templateOf({ cores: 2 }) },
     });
     await pool.change(templateOf());
     await pool.untilComplete(first);
-    expect(await numbers(pool)).toEqual([[second, 2], [first, 3]]);
+    expect(await numbers(pool)).toEqual([
+      [second, 2],
+      [first, 3],
+    ]);
     expect((await kept(pool))[1]!.metadata.name).toBe(one!.metadata.name);
   });
 
   test('are not made by a change of anything but the template', async () => {
     const pool = await aPool({ replicas: 1 });
     const before = await pool.guests();
-    await pool.patch({ replicas: 2, paused: true, maxUnavailable: 1, updateStrategy: { opportunistic: {} }, rollout: { minReadySeconds: 1 } });
-    await pool.until({ replicas: 2, readyReplicas: 2, updatedReplicas: 2, currentRevision: first, updateRevision: first });
+    await pool.patch({
+      replicas: 2,
+      paused: true,
+      maxUnavailable: 1,
+      updateStrategy: { opportunistic: {} },
+      rollout: { minReadySeconds: 1 },
+    });
+    await pool.until({
+      replicas: 2,
+      readyReplicas: 2,
+      updatedReplicas: 2,
+      currentRevision: first,
+      updateRevision: first,
+    });
     await pool.patch({ paused: false, updateStrategy: { opportunistic: null, proactive: { disruption: 'Live' } } });
     await pool.until({ readyReplicas: 2, currentRevision: first, updateRevision: first });
     expect(await pool.guests()).toMatchObject(before);
@@ -75,11 +113,26 @@ describe('revisions', () => {
     const [third = '', fourth = ''] = [3, 4].map((cores) => revisionOf(templateOf({ cores })));
     for (const cores of [2, 3, 4]) {
       await pool.change(templateOf({ cores }));
-      await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-2': [revisionOf(templateOf({ cores })), revisionOf(templateOf({ cores }))] }));
+      await until(async () =>
+        expect(await pool.revisions()).toMatchObject({
+          'web-2': [revisionOf(templateOf({ cores })), revisionOf(templateOf({ cores }))],
+        }),
+      );
     }
-    await until(async () => expect(await numbers(pool)).toEqual([[first, 1], [third, 3], [fourth, 4]]));
+    await until(async () =>
+      expect(await numbers(pool)).toEqual([
+        [first, 1],
+        [third, 3],
+        [fourth, 4],
+      ]),
+    );
     await pool.patch({ revisionHistoryLimit: 0 });
-    await until(async () => expect(await numbers(pool)).toEqual([[first, 1], [fourth, 4]]));
+    await until(async () =>
+      expect(await numbers(pool)).toEqual([
+        [first, 1],
+        [fourth, 4],
+      ]),
+    );
     await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
     await pool.untilComplete(fourth);
     await until(async () => expect(await numbers(pool)).toEqual([[fourth, 4]]));
@@ -124,11 +177,18 @@ describe('strategies', () => {
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
     expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: people update them');
     await pool.patch({ replicas: 3 });
-    await pool.until({ replicas: 3, readyReplicas: 2, updatedReplicas: 1, currentRevision: first, updateRevision: next });
+    await pool.until({
+      replicas: 3,
+      readyReplicas: 2,
+      updatedReplicas: 1,
+      currentRevision: first,
+      updateRevision: next,
+    });
     await pool.crash('web-2');
     const after = await pool.revisions();
     expect(after).toEqual({ 'web-1': [first, undefined], 'web-2': [first, first], 'web-3': [next, next] });
-    for (const [name, { metadata, spec }] of before) expect(await pool.vm(name)).toMatchObject({ metadata: { labels: metadata.labels }, spec });
+    for (const [name, { metadata, spec }] of before)
+      expect(await pool.vm(name)).toMatchObject({ metadata: { labels: metadata.labels }, spec });
   });
 
   test('opportunistic restarts nobody: VMs get the template when they restart for another reason, and are reported until then', async () => {
@@ -140,7 +200,9 @@ describe('strategies', () => {
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] }));
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-2 … web-4: it waits for a restart, which the pool leaves to people');
+    expect((await pool.condition('Progressing'))!.message).toContain(
+      'web-2 … web-4: it waits for a restart, which the pool leaves to people',
+    );
     expect(await pool.guests()).toEqual(before);
 
     await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name: 'web-2' });
@@ -148,7 +210,11 @@ describe('strategies', () => {
     await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: old, updateRevision: next });
     const { 'web-1': _halted, 'web-2': _restarted, ...others } = before;
     expect(await pool.guests()).toMatchObject(others);
-    expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined], 'web-3': [next, old], 'web-4': [next, old] });
+    expect(await pool.revisions()).toMatchObject({
+      'web-1': [next, undefined],
+      'web-3': [next, old],
+      'web-4': [next, old],
+    });
     await pool.power('web-3', 'restart');
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-3': [next, next] }));
     await pool.power('web-4', 'stop');
@@ -158,7 +224,12 @@ describe('strategies', () => {
 });
 
 test('a change of the strategy begins a rollout that was left to people, and holds one that is under way', async () => {
-  const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow), updateStrategy: { unmanaged: {} } });
+  const pool = await aPool({
+    replicas: 4,
+    maxUnavailable: 1,
+    template: templateOf(slow),
+    updateStrategy: { unmanaged: {} },
+  });
   const next = await pool.change(templateOf({ cores: 2, ...slow }));
   await pool.untilSaid({ Progressing: 'LeftToOthers' });
   await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
@@ -180,7 +251,10 @@ test('a pool without VMs is of its newest template at once', async () => {
   expect(await pool.running(next)).toEqual(['web-1']);
 });
 
-/** Of VMs that are made at once, any may count as older than the others, for a second may begin in between: these come later. */
+/**
+ * Of VMs that are made at once, any may count as older than the others, for a second may begin in between: these come
+ * later.
+ */
 async function grown(spec: Partial<PoolSpec>, replicas: number): Promise<TestPool> {
   const pool = await aPool({ maxUnavailable: 1, ...spec });
   await pool.patch({ replicas });
@@ -190,8 +264,14 @@ async function grown(spec: Partial<PoolSpec>, replicas: number): Promise<TestPoo
 
 describe('the order', () => {
   test('is that of the ordered policies, then of the base policy', async () => {
-    const orderedPolicies = [{ labelSelector: { matchLabels: { tier: 'canary' } } }, { labelSelector: { matchLabels: { tier: 'second' } } }];
-    const pool = await grown({ replicas: 3, updateStrategy: { proactive: { selectionPolicy: { orderedPolicies, basePolicy: 'Newest' } } } }, 4);
+    const orderedPolicies = [
+      { labelSelector: { matchLabels: { tier: 'canary' } } },
+      { labelSelector: { matchLabels: { tier: 'second' } } },
+    ];
+    const pool = await grown(
+      { replicas: 3, updateStrategy: { proactive: { selectionPolicy: { orderedPolicies, basePolicy: 'Newest' } } } },
+      4,
+    );
     await pool.patchVm('web-2', { metadata: { labels: { tier: 'second' } } });
     await pool.patchVm('web-3', { metadata: { labels: { tier: 'canary' } } });
     const watch = await pool.watched();
@@ -201,7 +281,10 @@ describe('the order', () => {
   });
 
   test('begins with a VM that is broken, which costs no more than it does already', async () => {
-    const pool = await grown({ replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } }, 3);
+    const pool = await grown(
+      { replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } },
+      3,
+    );
     await pool.patchVmi('web-3', guestMark('sim.drover.dev/never-ready'));
     await pool.until({ readyReplicas: 2 });
     const watch = await pool.watched();
@@ -213,8 +296,16 @@ describe('the order', () => {
 });
 
 test('labels and annotations alone restart nobody, reach VM and guest, and go again; those of people stay', async () => {
-  const with1 = templateOf({ vmMetadata: { labels: { team: 'red', old: 'vm' }, annotations: { note: 'one', old: 'vm' } }, labels: { app: 'one', old: 'guest' }, annotations: { hint: 'one', old: 'guest' } });
-  const with2 = templateOf({ vmMetadata: { labels: { team: 'blue' }, annotations: { note: 'two' } }, labels: { app: 'two' }, annotations: { hint: 'two' } });
+  const with1 = templateOf({
+    vmMetadata: { labels: { team: 'red', old: 'vm' }, annotations: { note: 'one', old: 'vm' } },
+    labels: { app: 'one', old: 'guest' },
+    annotations: { hint: 'one', old: 'guest' },
+  });
+  const with2 = templateOf({
+    vmMetadata: { labels: { team: 'blue' }, annotations: { note: 'two' } },
+    labels: { app: 'two' },
+    annotations: { hint: 'two' },
+  });
   const pool = await aPool({ replicas: 2, template: with1, updateStrategy: { proactive: { disruption: 'None' } } });
   const mine = { metadata: { labels: { mine: 'label' }, annotations: { mine: 'note' } } };
   await Promise.all([pool.patchVm('web-1', mine), pool.patchVmi('web-1', mine)]);
@@ -297,33 +388,48 @@ describe("people's will", () => {
     await pool.untilComplete(next);
   });
 
-  test.each(['Manual', 'RerunOnFailure', 'Once'] as const)('a VM of run strategy %s is restarted once where it runs, and not started where it does not', async (runStrategy) => {
-    const shape = { vm: { runStrategy } };
-    const namespace = await fleet().namespace();
-    await fleet().createPool(namespace, 'web', { replicas: 3, template: templateOf(shape), maxUnavailable: 1 });
-    const pool = TestPool.of(fleet(), namespace);
-    await pool.until({ replicas: 3 });
-    if (runStrategy === 'Manual') await Promise.all(['web-1', 'web-2'].map((name) => pool.power(name, 'start')));
-    else {
-      await pool.until({ readyReplicas: 3 });
-      await pool.power('web-3', 'stop');
-    }
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1', 'web-2']));
-    await pool.until({ readyReplicas: 2, updatedReplicas: 3 });
-    const watch = await pool.watched();
-    const next = await pool.change(templateOf({ cores: 2, ...shape }));
-    await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
-    await watch.caughtUp();
-    expect(namesUpTo('web', 3).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 0]);
-    expect(watch.log.mostUnavailable()).toBe(1);
-    expect(await pool.revisions()).toEqual({ 'web-1': [next, next], 'web-2': [next, next], 'web-3': [next, undefined] });
-  });
+  test.each(['Manual', 'RerunOnFailure', 'Once'] as const)(
+    'a VM of run strategy %s is restarted once where it runs, and not started where it does not',
+    async (runStrategy) => {
+      const shape = { vm: { runStrategy } };
+      const namespace = await fleet().namespace();
+      await fleet().createPool(namespace, 'web', { replicas: 3, template: templateOf(shape), maxUnavailable: 1 });
+      const pool = TestPool.of(fleet(), namespace);
+      await pool.until({ replicas: 3 });
+      if (runStrategy === 'Manual') await Promise.all(['web-1', 'web-2'].map((name) => pool.power(name, 'start')));
+      else {
+        await pool.until({ readyReplicas: 3 });
+        await pool.power('web-3', 'stop');
+      }
+      await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1', 'web-2']));
+      await pool.until({ readyReplicas: 2, updatedReplicas: 3 });
+      const watch = await pool.watched();
+      const next = await pool.change(templateOf({ cores: 2, ...shape }));
+      await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
+      await watch.caughtUp();
+      expect(namesUpTo('web', 3).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 0]);
+      expect(watch.log.mostUnavailable()).toBe(1);
+      expect(await pool.revisions()).toEqual({
+        'web-1': [next, next],
+        'web-2': [next, next],
+        'web-3': [next, undefined],
+      });
+    },
+  );
 
   test('what was plugged into a VM, and a disk that was restored, survive', async () => {
-    const dataVolumeTemplates = [{ metadata: { name: 'root' }, spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } } }];
+    const dataVolumeTemplates = [
+      {
+        metadata: { name: 'root' },
+        spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } },
+      },
+    ];
     const shape = { vm: { dataVolumeTemplates }, guest: { volumes: [{ name: 'root', dataVolume: { name: 'root' } }] } };
     const pool = await aPool({ replicas: 2, maxUnavailable: 2, template: templateOf(shape) });
-    const claims = async (): Promise<string[]> => (await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace })).items.map(({ metadata }) => metadata.name);
+    const claims = async (): Promise<string[]> =>
+      (await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace })).items.map(
+        ({ metadata }) => metadata.name,
+      );
     expect(await claims()).toEqual(['root-1', 'root-2']);
     await fleet().kube.create(PersistentVolumeClaims, {
       metadata: { namespace: pool.namespace, name: 'restore-1' },
@@ -333,14 +439,23 @@ describe("people's will", () => {
     const plugged = { name: 'extra', emptyDisk: { capacity: '1Gi' } };
     const disks = [{ name: 'extra', disk: { bus: 'scsi' }, serial: 'mine' }];
     // KubeVirt takes no template of a disk that no volume names: who restores a disk takes the template away.
-    await pool.patchVm('web-1', { spec: { dataVolumeTemplates: [], template: { spec: { volumes: [restored, plugged], domain: { devices: { disks } } } } } });
+    await pool.patchVm('web-1', {
+      spec: {
+        dataVolumeTemplates: [],
+        template: { spec: { volumes: [restored, plugged], domain: { devices: { disks } } } },
+      },
+    });
     const next = await pool.change(templateOf({ cores: 2, ...shape }));
     await pool.untilComplete(next);
     const { spec } = await pool.vm('web-1');
     expect(spec.template.spec).toMatchObject({ domain: { cpu: { cores: 2 }, devices: { disks } } });
     expect(spec.template.spec.volumes).toEqual(expect.arrayContaining([restored, plugged]));
-    expect((await pool.vmi('web-1')).spec).toMatchObject({ domain: { cpu: { cores: 2 }, devices: { disks: expect.arrayContaining(disks) as unknown[] } } });
-    expect((await pool.vm('web-2')).spec.template.spec.volumes).toEqual([{ name: 'root', dataVolume: { name: 'root-2' } }]);
+    expect((await pool.vmi('web-1')).spec).toMatchObject({
+      domain: { cpu: { cores: 2 }, devices: { disks: expect.arrayContaining(disks) as unknown[] } },
+    });
+    expect((await pool.vm('web-2')).spec.template.spec.volumes).toEqual([
+      { name: 'root', dataVolume: { name: 'root-2' } },
+    ]);
   });
 });
 
@@ -348,20 +463,33 @@ describe('in the middle of a rollout', () => {
   test('a VM that a person has paused is waited for, and told of', async () => {
     const pool = await aPool({ maxUnavailable: 2 });
     const guest = (verb: string): Promise<void> =>
-      fleet().kube.request({ method: 'PUT', path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.namespace}/virtualmachineinstances/web-2/${verb}`, body: {} });
+      fleet().kube.request({
+        method: 'PUT',
+        path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.namespace}/virtualmachineinstances/web-2/${verb}`,
+        body: {},
+      });
     await guest('pause');
     await pool.until({ readyReplicas: 2 });
     const { 'web-2': uid } = await pool.guests();
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.until({ updatedReplicas: 2, currentRevision: first });
-    await until(async () => expect((await pool.condition('Progressing'))!).toMatchObject({ reason: 'RollingOut', message: expect.stringContaining('web-2: it is paused') as string }));
+    await until(async () =>
+      expect((await pool.condition('Progressing'))!).toMatchObject({
+        reason: 'RollingOut',
+        message: expect.stringContaining('web-2: it is paused') as string,
+      }),
+    );
     expect(await pool.guests()).toMatchObject({ 'web-2': uid });
     await guest('unpause');
     await pool.untilComplete(next);
   });
 
   test('a VM that its owner stops while it restarts is no failure, and stays stopped', async () => {
-    const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { progressDeadlineSeconds: 30 } });
+    const pool = await aPool({
+      maxUnavailable: 1,
+      template: templateOf(slow),
+      rollout: { progressDeadlineSeconds: 30 },
+    });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.untilTaken();
     await pool.power(taken, 'stop');
@@ -396,7 +524,10 @@ describe('in the middle of a rollout', () => {
     await pool.workflow.signal('promote');
     await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
     expect(await pool.guests()).toMatchObject({ [left]: uid });
-    expect(await pool.revisions()).toMatchObject({ [left]: [revisionOf(templateOf(slow)), revisionOf(templateOf(slow))], 'web-4': [next, next] });
+    expect(await pool.revisions()).toMatchObject({
+      [left]: [revisionOf(templateOf(slow)), revisionOf(templateOf(slow))],
+      'web-4': [next, next],
+    });
   });
 
   test('the pool shrinks and grows, and all that stay are updated', async () => {
@@ -415,39 +546,70 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
   const pool = await aPool({ replicas: 2, maxUnavailable: 1, rollout: { steps: [approvalAt(1)] } });
   const { metadata } = await pool.get();
   const stamp = askedByStamp('ada@desk', revisionOf(templateOf({ cores: 2 })));
-  await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', { metadata: { annotations: { [ASKED_BY_ANNOTATION]: stamp } } });
+  await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
+    metadata: { annotations: { [ASKED_BY_ANNOTATION]: stamp } },
+  });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval', Paused: 'NotPaused', Degraded: 'NoFailures' });
-  expect(await pool.status()).toMatchObject({ currentRevision: first, updateRevision: next, updatedReplicas: 1, rollout: { revision: next, batches: 1, lastBatch: 1, step: 0 } });
+  expect(await pool.status()).toMatchObject({
+    currentRevision: first,
+    updateRevision: next,
+    updatedReplicas: 1,
+    rollout: { revision: next, batches: 1, lastBatch: 1, step: 0 },
+  });
   const { client } = fleet().temporal;
   await until(async () => {
     const { typedSearchAttributes } = await pool.workflow.describe();
     expect([DroverPhase, DroverRevision].map((key) => typedSearchAttributes.get(key))).toEqual(['Waiting', next]);
   });
   const details = async (id: string): Promise<string> => {
-    const metadata = await client.workflow.getHandle(id).query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+    const metadata = await client.workflow
+      .getHandle(id)
+      .query<{ currentDetails?: string }>('__temporal_workflow_metadata');
     return metadata.currentDetails ?? '';
   };
   const poolId = `pool/default/${pool.namespace}/web`;
-  await until(async () => expect(await details(poolId)).toMatch(new RegExp(`\\*\\*Rollout of ${next}\\*\\*: Waiting[^]*step 1 of 1 \\(1\\) is reached: it waits for \`drover rollout promote\``)));
+  await until(async () =>
+    expect(await details(poolId)).toMatch(
+      new RegExp(
+        `\\*\\*Rollout of ${next}\\*\\*: Waiting[^]*step 1 of 1 \\(1\\) is reached: it waits for \`drover rollout promote\``,
+      ),
+    ),
+  );
 
   await pool.workflow.signal('promote');
   await pool.untilComplete(next);
-  expect((await pool.status()).rollout).toMatchObject({ batches: 2, lastBatch: 2, step: 1, completedAt: expect.any(String) as string });
+  expect((await pool.status()).rollout).toMatchObject({
+    batches: 2,
+    lastBatch: 2,
+    step: 1,
+    completedAt: expect.any(String) as string,
+  });
   const third = await pool.change(templateOf({ cores: 3 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-  await until(async () => expect((await pool.batches()).map(({ id, status }) => [id, status])).toEqual([
-    [`${poolId}/update/${next}/1`, 'COMPLETED'],
-    [`${poolId}/update/${next}/2`, 'COMPLETED'],
-    [`${poolId}/update/${third}/3`, 'COMPLETED'],
-  ].toSorted(([one = ''], [other = '']) => one.localeCompare(other))));
+  await until(async () =>
+    expect((await pool.batches()).map(({ id, status }) => [id, status])).toEqual(
+      [
+        [`${poolId}/update/${next}/1`, 'COMPLETED'],
+        [`${poolId}/update/${next}/2`, 'COMPLETED'],
+        [`${poolId}/update/${third}/3`, 'COMPLETED'],
+      ].toSorted(([one = ''], [other = '']) => one.localeCompare(other)),
+    ),
+  );
   const batchId = `${poolId}/update/${next}/1`;
   const described = await client.workflow.getHandle(batchId).describe();
-  expect([DroverCluster, DroverPool, DroverRevision, DroverPhase].map((key) => described.typedSearchAttributes.get(key))).toEqual(['default', 'web', next, 'Complete']);
+  expect(
+    [DroverCluster, DroverPool, DroverRevision, DroverPhase].map((key) => described.typedSearchAttributes.get(key)),
+  ).toEqual(['default', 'web', next, 'Complete']);
   expect(await described.staticSummary()).toMatch(new RegExp(`^Batch 1: update web-\\d to ${next} \\(restart\\)$`));
-  expect(await details(batchId)).toMatch(new RegExp(`\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, asked for by ada@desk: has ended\n\n1 of 1 VMs updated[^]*web-\\d: Updated`));
+  expect(await details(batchId)).toMatch(
+    new RegExp(
+      `\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, asked for by ada@desk: has ended\n\n1 of 1 VMs updated[^]*web-\\d: Updated`,
+    ),
+  );
   const events = await pool.events();
-  for (const name of namesUpTo('web', 2)) expect(events).toContainEqual({ reason: 'SuccessfulUpdate', note: `Brought ${name} to revision ${next}` });
+  for (const name of namesUpTo('web', 2))
+    expect(events).toContainEqual({ reason: 'SuccessfulUpdate', note: `Brought ${name} to revision ${next}` });
 });
 
 test('a VM that the API server will not have as the new template wants it fails, and is named', async () => {
@@ -457,6 +619,9 @@ test('a VM that the API server will not have as the new template wants it fails,
   await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
   expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d: .*terminationGracePeriodSeconds/);
   expect(await pool.guests()).toEqual(before);
-  expect(await pool.events()).toContainEqual({ reason: 'FailedUpdate', note: expect.stringMatching(/web-\d: /) as string });
+  expect(await pool.events()).toContainEqual({
+    reason: 'FailedUpdate',
+    note: expect.stringMatching(/web-\d: /) as string,
+  });
   expect(await orNothing(pool.vm('web-1'))).toMatchObject({ metadata: { labels: { [REVISION_LABEL]: first } } });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
@@ -25,7 +25,12 @@ test('a change of the template reaches every VM, and each restarts once', async 
   const revision = revisionOf(template);
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
-    expect(status).toMatchObject({ updatedReplicas: 8, readyReplicas: 8, currentRevision: revision, updateRevision: revision });
+    expect(status).toMatchObject({
+      updatedReplicas: 8,
+      readyReplicas: 8,
+      currentRevision: revision,
+      updateRevision: revision,
+    });
   });
   const after = await fleet().kube.list(VirtualMachineInstances, { namespace });
   expect(after.items.map((vmi) => vmi.metadata.name).sort()).toEqual(namesUpTo('web', 8).sort());

@@ -1,11 +1,11 @@
-import { expect, onTestFinished } from 'vitest';
 import type { WorkflowHandle } from '@temporalio/client';
+import { expect, onTestFinished } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { Condition, IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
+import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
-import { Events, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messages.ts';
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
@@ -29,8 +29,22 @@ interface Shape {
 }
 
 /** A template of VMs that boot and stop at once; two of equal shape are one revision. */
-export function templateOf({ cores = 1, sockets, maxSockets, memory = '64Mi', vmMetadata, labels, annotations, guest, vm }: Shape = {}): VmTemplate {
-  const cpu = { cores, ...(sockets === undefined ? {} : { sockets }), ...(maxSockets === undefined ? {} : { maxSockets }) };
+export function templateOf({
+  cores = 1,
+  sockets,
+  maxSockets,
+  memory = '64Mi',
+  vmMetadata,
+  labels,
+  annotations,
+  guest,
+  vm,
+}: Shape = {}): VmTemplate {
+  const cpu = {
+    cores,
+    ...(sockets === undefined ? {} : { sockets }),
+    ...(maxSockets === undefined ? {} : { maxSockets }),
+  };
   return {
     ...(vmMetadata === undefined ? {} : { metadata: vmMetadata }),
     spec: {
@@ -48,7 +62,8 @@ export function templateOf({ cores = 1, sockets, maxSockets, memory = '64Mi', vm
 }
 
 /** A template whose guests run, and are never ready. */
-export const badTemplate = (cores: number): VmTemplate => templateOf({ cores, annotations: { 'sim.drover.dev/never-ready': 'true' } });
+export const badTemplate = (cores: number): VmTemplate =>
+  templateOf({ cores, annotations: { 'sim.drover.dev/never-ready': 'true' } });
 
 type Steps = NonNullable<NonNullable<PoolSpec['rollout']>['steps']>;
 
@@ -101,7 +116,11 @@ export class TestPool {
   /** Gives the pool this template as a whole, and returns its revision. */
   async change(template: VmTemplate, more: Partial<PoolSpec> = {}): Promise<string> {
     const { metadata } = await this.get();
-    const patch = Object.entries({ ...more, template }).map(([name, value]) => ({ op: 'add', path: `/spec/${name}`, value }));
+    const patch = Object.entries({ ...more, template }).map(([name, value]) => ({
+      op: 'add',
+      path: `/spec/${name}`,
+      value,
+    }));
     await this.fleet.kube.patch(VirtualMachinePools, metadata, 'json', patch);
     return revisionOf(template);
   }
@@ -136,7 +155,12 @@ export class TestPool {
   async untilComplete(revision: string): Promise<void> {
     const { spec } = await this.get();
     const { replicas } = spec;
-    await this.until({ readyReplicas: replicas, updatedReplicas: replicas, currentRevision: revision, updateRevision: revision });
+    await this.until({
+      readyReplicas: replicas,
+      updatedReplicas: replicas,
+      currentRevision: revision,
+      updateRevision: revision,
+    });
     await this.untilSaid({ Progressing: 'Complete' });
   }
 
@@ -171,7 +195,10 @@ export class TestPool {
 
   /** Names of the VMs whose guests run this revision. */
   async running(revision: string): Promise<string[]> {
-    return [...(await this.vmis())].filter(([, vmi]) => revisionIn(vmi) === revision).map(([name]) => name).sort();
+    return [...(await this.vmis())]
+      .filter(([, vmi]) => revisionIn(vmi) === revision)
+      .map(([name]) => name)
+      .sort();
   }
 
   patchVm(name: string, patch: object): Promise<Machine> {
@@ -191,7 +218,9 @@ export class TestPool {
   /** Ends a VM's guest as a crash would: it comes back with another UID. */
   async crash(name: string): Promise<void> {
     const before = await this.vmi(name);
-    await this.patchVmi(name, { metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } } });
+    await this.patchVmi(name, {
+      metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } },
+    });
     await until(async () => {
       const { metadata, status } = await this.vmi(name);
       expect(metadata.uid).not.toBe(before.metadata.uid);
@@ -212,7 +241,8 @@ export class TestPool {
   async untilTaken(): Promise<string> {
     let taken: string | undefined;
     await until(async () => {
-      taken = [...(await this.vmis()).values()].find(({ metadata }) => metadata.deletionTimestamp !== undefined)?.metadata.name;
+      taken = [...(await this.vmis()).values()].find(({ metadata }) => metadata.deletionTimestamp !== undefined)
+        ?.metadata.name;
       expect(taken).toBeDefined();
     });
     return taken!;
@@ -225,7 +255,9 @@ export class TestPool {
     for await (const { workflowId, status } of this.fleet.temporal.client.workflow.list({ query })) {
       const { events } = await this.fleet.temporal.client.workflow.getHandle(workflowId).fetchHistory();
       const data = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
-      const { batch } = JSON.parse(Buffer.from(data!).toString()) as { batch: { vms: { name: string; act: string }[] } };
+      const { batch } = JSON.parse(Buffer.from(data!).toString()) as {
+        batch: { vms: { name: string; act: string }[] };
+      };
       found.push({ id: workflowId, status: status.name, vms: batch.vms });
     }
     return found.sort((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }));
@@ -233,7 +265,9 @@ export class TestPool {
 
   /** What drover's Events of this pool say, by reason. */
   async events(): Promise<{ reason: string; note: string }[]> {
-    const { items } = await this.fleet.kube.list<KubeObject & { reason: string; note: string; regarding: { name: string } }>(Events, { namespace: this.namespace });
+    const { items } = await this.fleet.kube.list<
+      KubeObject & { reason: string; note: string; regarding: { name: string } }
+    >(Events, { namespace: this.namespace });
     return items.filter(({ regarding }) => regarding.name === NAME).map(({ reason, note }) => ({ reason, note }));
   }
 
@@ -246,10 +280,16 @@ export class TestPool {
   }
 }
 
-export const revisionIn = (object: { metadata: { labels?: Record<string, string> } } | undefined): string | undefined => object?.metadata.labels?.[REVISION_LABEL];
+export const revisionIn = (object: { metadata: { labels?: Record<string, string> } } | undefined): string | undefined =>
+  object?.metadata.labels?.[REVISION_LABEL];
 
 /** The order in which VMs were restarted. */
 export function orderOfRestarts({ log }: ReadinessWatch): string[] {
-  const firsts = log.names().flatMap((name) => log.restartsOf(name).slice(0, 1).map(({ at }) => ({ name, at })));
+  const firsts = log.names().flatMap((name) =>
+    log
+      .restartsOf(name)
+      .slice(0, 1)
+      .map(({ at }) => ({ name, at })),
+  );
   return firsts.sort((one, other) => one.at - other.at).map(({ name }) => name);
 }

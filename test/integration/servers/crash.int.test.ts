@@ -1,20 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { VirtualMachines } from '../../../api/resources.ts';
 import { controllerOf } from '../../../api/objects.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
 /** Sees every VM that ever was, so that one made twice can't hide. */
-async function everyCreation(namespace: string): Promise<{ uids: Map<string, Set<string>>; count: () => number; stop: () => void }> {
+async function everyCreation(
+  namespace: string,
+): Promise<{ uids: Map<string, Set<string>>; count: () => number; stop: () => void }> {
   const uids = new Map<string, Set<string>>();
   const abort = new AbortController();
   const { kube } = fleet();
   const { metadata } = await kube.list(VirtualMachines, { namespace });
   const follow = async (): Promise<void> => {
-    for await (const event of kube.watch(VirtualMachines, { namespace, query: { resourceVersion: metadata.resourceVersion }, signal: abort.signal })) {
+    for await (const event of kube.watch(VirtualMachines, {
+      namespace,
+      query: { resourceVersion: metadata.resourceVersion },
+      signal: abort.signal,
+    })) {
       if (event.type !== 'ADDED') continue;
       const { name, uid } = event.object.metadata;
       uids.set(name, (uids.get(name) ?? new Set()).add(uid));

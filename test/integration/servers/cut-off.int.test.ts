@@ -13,7 +13,10 @@ const TAKEN_OVER_MS = 40_000;
 interface CutOffWorker {
   pid: number;
   isReady: () => Promise<boolean>;
-  /** From now on nothing that it asks the API server is answered, and no watch tells it anything; Temporal hears of it as before. */
+  /**
+   * From now on nothing that it asks the API server is answered, and no watch tells it anything; Temporal hears of it
+   * as before.
+   */
   cutOff: () => void;
   reconnect: () => void;
 }
@@ -73,12 +76,14 @@ test('a worker that loses the API server alone gives its place to the other, and
     await fleet().createPool(namespace, name, { replicas: 3, maxUnavailable: 1, template: templateOf('one'), rollout });
   }
   await until(async () => {
-    for (const name of pools) expect((await fleet().pool(namespace, name))?.status).toMatchObject({ readyReplicas: 3, updatedReplicas: 3 });
+    for (const name of pools)
+      expect((await fleet().pool(namespace, name))?.status).toMatchObject({ readyReplicas: 3, updatedReplicas: 3 });
   });
   const other = await aWorker();
   for (const name of pools) await fleet().patchPool(namespace, name, { template: templateOf('two') });
   await until(async () => {
-    for (const name of pools) expect((await fleet().pool(namespace, name))?.status?.rollout?.batches).toBeGreaterThan(0);
+    for (const name of pools)
+      expect((await fleet().pool(namespace, name))?.status?.rollout?.batches).toBeGreaterThan(0);
   });
   lone.cutOff();
   const since = Date.now();

@@ -3,7 +3,14 @@ import { RawValue } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
 import * as messages from '../../../workflows/messages.ts';
-import { healVmIdOf, poolIdOf, restartIdOf, taskQueueOf, updateBatchIdOf, watchIdOf } from '../../../workflows/messages.ts';
+import {
+  healVmIdOf,
+  poolIdOf,
+  restartIdOf,
+  taskQueueOf,
+  updateBatchIdOf,
+  watchIdOf,
+} from '../../../workflows/messages.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 import { aFleet, haltedTemplate, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from '../healing/healings.ts';
@@ -33,13 +40,36 @@ const NONSENSE: unknown[][] = [
   [{}],
   [[]],
   [deep(1_000)],
-  [{ pools: 'abc', vms: 5, n: 'x', outcomes: {}, seen: null, verdict: 'Sick', hold: 9, news: 'Stands', phase: [], vm: {}, full: 'no', by: 1, why: [] }],
+  [
+    {
+      pools: 'abc',
+      vms: 5,
+      n: 'x',
+      outcomes: {},
+      seen: null,
+      verdict: 'Sick',
+      hold: 9,
+      news: 'Stands',
+      phase: [],
+      vm: {},
+      full: 'no',
+      by: 1,
+      why: [],
+    },
+  ],
   [{ n: 1, outcomes: [null], vm: 'web-1', attempt: '1', verdict: 'Gone', rules: null, news: 'Ended', end: 'x' }],
-  [{ verdict: 'Gone', attempt: 1, rules: { backoff: { initial: 'soon', factor: 2, max: '1h', jitter: 0 }, maxAttempts: null } }],
+  [
+    {
+      verdict: 'Gone',
+      attempt: 1,
+      rules: { backoff: { initial: 'soon', factor: 2, max: '1h', jitter: 0 }, maxAttempts: null },
+    },
+  ],
 ];
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-const undecodable = (encoding: string, data: string): RawValue => RawValue.fromPayload({ metadata: { encoding: bytes(encoding) }, data: bytes(data) });
+const undecodable = (encoding: string, data: string): RawValue =>
+  RawValue.fromPayload({ metadata: { encoding: bytes(encoding) }, data: bytes(data) });
 /** What the SDK can't decode: encrypted for somebody else, cut short, or of no encoding at all. */
 const UNDECODABLE: unknown[][] = [
   [undecodable('binary/encrypted', 'x')],
@@ -53,7 +83,8 @@ NONSENSE.push(...UNDECODABLE);
 const LAST = ['supersede', 'abort', 'healNow', 'healSkip'];
 
 async function sendNonsense(handle: WorkflowHandle): Promise<void> {
-  for (const name of signals.filter((name) => !LAST.includes(name))) for (const args of NONSENSE) await handle.signal<unknown[]>(name, ...args);
+  for (const name of signals.filter((name) => !LAST.includes(name)))
+    for (const args of NONSENSE) await handle.signal<unknown[]>(name, ...args);
 }
 
 /** Asks it everything, with nonsense besides; an answer that there is no such query is one as well. */
@@ -74,7 +105,8 @@ async function ask(handle: WorkflowHandle): Promise<void> {
       return isKnown;
     };
     const isKnown = await answers([]);
-    // The SDK decodes what comes with a query that nobody answers: only the query fails, and a task that it happens to come with, once.
+    // The SDK decodes what comes with a query that nobody answers: only the query fails, and a task that it happens to
+    // come with, once.
     for (const args of NONSENSE) if (isKnown || !UNDECODABLE.includes(args)) expect(await answers(args)).toBe(isKnown);
   }
 }
@@ -82,7 +114,9 @@ async function ask(handle: WorkflowHandle): Promise<void> {
 /** No task of it has failed; but for what a signal does that comes while one is worked on. */
 async function unharmed(handle: WorkflowHandle): Promise<void> {
   const { events } = await handle.fetchHistory();
-  const failures = (events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) => (failed == null ? [] : [failed]));
+  const failures = (events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
+    failed == null ? [] : [failed],
+  );
   expect(failures.filter(({ failure }) => failure != null).map(({ failure }) => failure!.message)).toEqual([]);
 }
 
@@ -112,7 +146,11 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
 });
 
 test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
-  const healed = await HealedPool.ready(fleet(), { replicas: 1, template: withDisk(), autohealing: { ...QUICK, maxUnhealthy: '100%', backoff: { initial: '1h', jitter: 0 } } });
+  const healed = await HealedPool.ready(fleet(), {
+    replicas: 1,
+    template: withDisk(),
+    autohealing: { ...QUICK, maxUnhealthy: '100%', backoff: { initial: '1h', jitter: 0 } },
+  });
   await healed.break(1);
   await healed.untilCycle(1, { phase: 'Waiting' });
   const cycle = handleOf(healVmIdOf(healed.pool.ref, 'web-1'));
@@ -139,7 +177,11 @@ test('whatever is sent to a restart and to a machine type transition, they go on
     reason: null,
   };
   const workflowId = restartIdOf('default', 'nonsense');
-  const restart = await fleet().temporal.client.workflow.start('restartVms', { workflowId, taskQueue: taskQueueOf('default'), args: [input] });
+  const restart = await fleet().temporal.client.workflow.start('restartVms', {
+    workflowId,
+    taskQueue: taskQueueOf('default'),
+    args: [input],
+  });
   const transition = await machines.change({ restartNow: false });
   for (const handle of [restart, transition.handle]) {
     await sendNonsense(handle);
@@ -148,7 +190,9 @@ test('whatever is sent to a restart and to a machine type transition, they go on
     await handle.signal<unknown[]>('abort', deep(1_000));
   }
   const guest = { namespace: machines.namespace, name: 'db' };
-  await fleet().kube.patch(VirtualMachineInstances, guest, 'merge', { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+  await fleet().kube.patch(VirtualMachineInstances, guest, 'merge', {
+    metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
+  });
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
   expect(await restart.result()).toMatchObject({ phase: 'Aborted' });
 });
@@ -158,7 +202,12 @@ test('a pool whose template is nested thousands of levels deep is stalled alone:
   await fleet().createPool(namespace, 'deep', { template: { spec: { ...haltedTemplate.spec, x: deep(3_500) } } });
   await fleet().createPool(namespace, 'web', { replicas: 2 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
-  await until(async () => expect(await fleet().condition(namespace, 'deep', 'Stalled')).toMatchObject({ status: 'True', reason: 'SpecRefused' }));
+  await until(async () =>
+    expect(await fleet().condition(namespace, 'deep', 'Stalled')).toMatchObject({
+      status: 'True',
+      reason: 'SpecRefused',
+    }),
+  );
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'deep' });
   await until(async () => expect(await fleet().pool(namespace, 'deep')).toBeUndefined());
 });

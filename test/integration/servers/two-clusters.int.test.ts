@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
 import { clusterUidOf } from '../../../kubernetes/cluster-uid.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
 import { watchIdOf } from '../../../workflows/messages.ts';
 import { drover } from '../../clients/drover.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -11,16 +11,22 @@ const first = aFleet({ simulator: false, workers: 0 });
 const second = aFleet({ simulator: false, workers: 0 });
 
 const watch = () => first().temporal.client.workflow.getHandle(watchIdOf('default'));
-const setUp = (of: typeof first): Promise<void> => setup({ kube: of().kube, temporal: first().temporal, cluster: 'default', say: () => {} });
+const setUp = (of: typeof first): Promise<void> =>
+  setup({ kube: of().kube, temporal: first().temporal, cluster: 'default', say: () => {} });
 const startWorkerOf = (of: typeof first) => first().startWorker({ KUBECONFIG: of().workerKubeconfig });
 
 test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or steer workflows', async () => {
-  const told = new RegExp(String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`);
+  const told = new RegExp(
+    String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`,
+  );
   await expect(startWorkerOf(second)).rejects.toThrow(told);
   await expect(setUp(second)).rejects.toThrow(told);
   await second().createPool('default', 'web', { autohealing: {} });
   const domain = { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' }, memory: { guest: '64Mi' } };
-  await second().kube.create(VirtualMachines, { metadata: { namespace: 'default', name: 'db' }, spec: { runStrategy: 'Halted', template: { spec: { domain } } } });
+  await second().kube.create(VirtualMachines, {
+    metadata: { namespace: 'default', name: 'db' },
+    spec: { runStrategy: 'Halted', template: { spec: { domain } } },
+  });
   const servers = ['--kubeconfig', second().stack.kubeconfig, '--address', first().stack.temporalAddress];
   for (const args of [
     ['rollout', 'pause', 'pool', 'web'],

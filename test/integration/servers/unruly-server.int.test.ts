@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { orNothing } from '../../../kubernetes/errors.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { orNothing } from '../../../kubernetes/errors.ts';
 import { poolIdOf, progress } from '../../../workflows/messages.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
@@ -18,10 +18,13 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   ['answers 429 and asks for a moment', () => sometimes(10, { status: 429, retryAfter: 1 })],
   ['drops the connection after it did the work', () => sometimes(4, 'drop-answer')],
   ['drops the connection before it did the work', () => sometimes(4, 'drop-call')],
-  ['does nothing but fail at first', () => {
-    let first: number | undefined;
-    return (method) => (method !== 'GET' && Date.now() - (first ??= Date.now()) < 5_000 ? { status: 503 } : 'pass');
-  }],
+  [
+    'does nothing but fail at first',
+    () => {
+      let first: number | undefined;
+      return (method) => (method !== 'GET' && Date.now() - (first ??= Date.now()) < 5_000 ? { status: 503 } : 'pass');
+    },
+  ],
 ])('an API server that %s: every VM once, out and in', async (_what, fate) => {
   const namespace = await fleet().namespace();
   const proxy = await chaosProxy(fleet().workerKubeconfig, fate());
@@ -63,7 +66,9 @@ test('a VM that another puts in the place of one that leaves, between the plan a
     const name = path.split('?')[0]!.split('/').at(-1)!;
     foreign = name;
     await fleet().kube.delete(VirtualMachines, { namespace, name });
-    await until(async () => expect(await orNothing(fleet().kube.get(VirtualMachines, { namespace, name }))).toBeUndefined());
+    await until(async () =>
+      expect(await orNothing(fleet().kube.get(VirtualMachines, { namespace, name }))).toBeUndefined(),
+    );
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: haltedTemplate.spec });
     return 'pass';
   });

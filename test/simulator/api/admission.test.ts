@@ -11,13 +11,20 @@ const filled = (object: unknown, kubevirt: Given[1], preference?: Given[2]) =>
   admitMachine(review('UPDATE', object), kubevirt, preference).at(-1)?.value;
 
 describe('admission', () => {
-  const bare = { ...machine(), spec: { runStrategy: 'Always' as const, template: { spec: { domain: { devices: {} } } } } };
+  const bare = {
+    ...machine(),
+    spec: { runStrategy: 'Always' as const, template: { spec: { domain: { devices: {} } } } },
+  };
 
   test('fills in what a new VM leaves open', () => {
     expect(admitMachine(review('CREATE', bare), undefined)).toEqual([
       { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
       { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
-      { op: 'add', path: '/spec/template/metadata', value: { annotations: { 'kubevirt.io/pci-topology-version': 'v3' } } },
+      {
+        op: 'add',
+        path: '/spec/template/metadata',
+        value: { annotations: { 'kubevirt.io/pci-topology-version': 'v3' } },
+      },
       {
         op: 'add',
         path: '/spec/template/spec/domain/firmware',
@@ -36,11 +43,22 @@ describe('admission', () => {
 
   test("fills in the machine type of the preference, then that of the cluster, then that of the guest's architecture", () => {
     const preference = { metadata: { name: 'rhel' }, spec: { machine: { preferredMachineType: 'pc-q35-rhel9.4.0' } } };
-    const configuration = { architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.2.0' }, arm64: { machineType: 'virt-rhel9.2.0' } } };
+    const configuration = {
+      architectureConfiguration: {
+        amd64: { machineType: 'pc-q35-rhel9.2.0' },
+        arm64: { machineType: 'virt-rhel9.2.0' },
+      },
+    };
     const kubevirt = { metadata: { name: 'kubevirt' }, spec: { configuration } };
     const ofAll = { ...kubevirt, spec: { configuration: { ...configuration, machineType: 'pc-q35-rhel9.6.0' } } };
-    const arm = { ...bare, spec: { ...bare.spec, template: { spec: { domain: { devices: {} }, architecture: 'arm64' } } } };
-    const typed = { ...bare, spec: { ...bare.spec, template: { spec: { domain: { devices: {}, machine: { type: 'q35' } } } } } };
+    const arm = {
+      ...bare,
+      spec: { ...bare.spec, template: { spec: { domain: { devices: {} }, architecture: 'arm64' } } },
+    };
+    const typed = {
+      ...bare,
+      spec: { ...bare.spec, template: { spec: { domain: { devices: {}, machine: { type: 'q35' } } } } },
+    };
     expect(filled(bare, ofAll, preference)).toEqual({ type: 'pc-q35-rhel9.4.0' });
     expect(filled(bare, ofAll, { metadata: { name: 'none' }, spec: {} })).toEqual({ type: 'pc-q35-rhel9.6.0' });
     expect(filled(bare, kubevirt)).toEqual({ type: 'pc-q35-rhel9.2.0' });

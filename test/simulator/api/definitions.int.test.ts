@@ -1,12 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
-import { machineStatus } from '../../../simulator/vm/status.ts';
-import { begun, ended, inPhase } from '../../../simulator/vmi/migration.ts';
-import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
-import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import {
   apiVersionOf,
@@ -16,6 +10,12 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
+import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
+import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { machineStatus } from '../../../simulator/vm/status.ts';
+import { instanceOf } from '../../../simulator/vmi/from-template.ts';
+import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
+import { begun, ended, inPhase } from '../../../simulator/vmi/migration.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 import { around, condition } from '../simulated.ts';
 
@@ -50,7 +50,9 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
 
   test('the check itself sees a field that is not known', async () => {
     const unknown = { ...machine, status: { ...machine.status, unheardOf: 1 } };
-    await expect(strictly(VirtualMachines, 'PUT', unknown, 'status')).rejects.toThrow(/unknown field "status.unheardOf"/);
+    await expect(strictly(VirtualMachines, 'PUT', unknown, 'status')).rejects.toThrow(
+      /unknown field "status.unheardOf"/,
+    );
   });
 
   test('a VMI, on all its ways', async () => {
@@ -60,7 +62,10 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
       nextMove(from, around({ now, since: 0, ...some })).instance;
     const scheduled = move(pending);
     const running = move(scheduled);
-    const grown = move({ ...running, spec: { ...running.spec, domain: { ...running.spec.domain, cpu: { sockets: 2 } } } });
+    const grown = move({
+      ...running,
+      spec: { ...running.spec, domain: { ...running.spec.domain, cpu: { sockets: 2 } } },
+    });
     const migration = { metadata: { ...machine.metadata, uid: 'm' }, spec: { vmiName: 'strict' } };
     const moving = begun(running, migration, 'sim-node-2', now);
     const ways = [

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Cluster } from '../../../simulator/store/cluster.ts';
-import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts';
-import type { DataVolume, VirtualMachine } from '../../../simulator/types.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import type { Cluster } from '../../../simulator/store/cluster.ts';
+import type { DataVolume, VirtualMachine } from '../../../simulator/types.ts';
+import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts';
 
 const at = { namespace: 'shop', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 /** As the watches show them: the VM runs, and its disk is nobody's. */
@@ -12,21 +12,30 @@ const machine = {
   metadata: { ...at, name: 'web-1', uid: 'of-web-1' },
   spec: { dataVolumeTemplates: [{ metadata: { name: 'disk-1' }, spec: {} }] },
 } as unknown as Stored<VirtualMachine>;
-const disk = { metadata: { ...at, name: 'disk-1', uid: 'of-disk-1' }, status: { phase: 'Succeeded' } } as unknown as Stored<DataVolume>;
+const disk = {
+  metadata: { ...at, name: 'disk-1', uid: 'of-disk-1' },
+  status: { phase: 'Succeeded' },
+} as unknown as Stored<DataVolume>;
 
 /** What is adopted when the API server has the VM like this; undefined: it has none. */
 async function adoptedWith(now: Partial<Stored['metadata']> | undefined): Promise<string[]> {
   const adopted: string[] = [];
   const client = {
-    get: () => (now === undefined ? Promise.reject(new KubeError(404, 'NotFound', 'no such VM')) : Promise.resolve({ ...machine, metadata: { ...machine.metadata, ...now } })),
+    get: () =>
+      now === undefined
+        ? Promise.reject(new KubeError(404, 'NotFound', 'no such VM'))
+        : Promise.resolve({ ...machine, metadata: { ...machine.metadata, ...now } }),
     patch: (_resource: unknown, { name }: { name: string }) => Promise.resolve(void adopted.push(name)),
   };
   const dataVolumes = { resource: DataVolumes, get: () => disk, remember() {} };
-  await claimDataVolumes({ client, machines: { resource: VirtualMachines }, dataVolumes } as unknown as Cluster, machine);
+  await claimDataVolumes(
+    { client, machines: { resource: VirtualMachines }, dataVolumes } as unknown as Cluster,
+    machine,
+  );
   return adopted;
 }
 
-test('a VM adopts its disk that is nobody\'s', async () => {
+test("a VM adopts its disk that is nobody's", async () => {
   expect(await adoptedWith({})).toEqual(['disk-1']);
 });
 

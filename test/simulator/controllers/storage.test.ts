@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { claimOf, provision } from '../../../simulator/controllers/data-volume-controller.ts';
-import { fromTemplate } from '../../../simulator/vm/data-volume-templates.ts';
-import type { DataVolume } from '../../../simulator/types.ts';
 import type { Stored } from '../../../api/objects.ts';
+import { claimOf, provision } from '../../../simulator/controllers/data-volume-controller.ts';
+import type { DataVolume } from '../../../simulator/types.ts';
+import { fromTemplate } from '../../../simulator/vm/data-volume-templates.ts';
 import { machine, NOW } from '../simulated.ts';
 
 describe('DataVolumes', () => {
@@ -40,9 +40,18 @@ describe('DataVolumes', () => {
       progress: '100.0%',
       claimName: 'root-1',
     });
-    const slow = { ...volume, metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-time': '1m' } } };
-    expect(provision(slow, bound, created, created)).toMatchObject({ wait: 60_000, status: { phase: 'ImportInProgress' } });
-    const failing = { ...volume, metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-fails': 'true' } } };
+    const slow = {
+      ...volume,
+      metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-time': '1m' } },
+    };
+    expect(provision(slow, bound, created, created)).toMatchObject({
+      wait: 60_000,
+      status: { phase: 'ImportInProgress' },
+    });
+    const failing = {
+      ...volume,
+      metadata: { ...volume.metadata, annotations: { 'sim.drover.dev/provision-fails': 'true' } },
+    };
     expect(provision(failing, bound, created, created + 500).status).toMatchObject({ phase: 'Failed' });
     expect(provision({ ...volume, status: { phase: 'Succeeded' } }, bound, created, NOW)).toEqual({});
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { collect } from '../../../simulator/store/garbage.ts';
 import { OwnerGraph, type Tracked } from '../../../simulator/store/owner-graph.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
 
 const owner = (uid: string, blockOwnerDeletion = false) => ({
   apiVersion: 'v1',
@@ -39,7 +39,9 @@ describe('what is collected', () => {
   });
 
   test('an owner that is deleted alone leaves its dependents behind', () => {
-    expect(collect(tracked('a', { deleting: true, finalizers: ['orphan'] }), [child], new Set())).toEqual({ do: 'orphan' });
+    expect(collect(tracked('a', { deleting: true, finalizers: ['orphan'] }), [child], new Set())).toEqual({
+      do: 'orphan',
+    });
   });
 
   test('an owner that is deleted in the foreground goes last, and waits for those that block it', () => {
@@ -51,7 +53,11 @@ describe('what is collected', () => {
       remove: [child, blocking],
       waitFor: 2,
     });
-    expect(collect(parent, [{ ...child, deleting: true }], new Set())).toEqual({ do: 'foreground', remove: [], waitFor: 0 });
+    expect(collect(parent, [{ ...child, deleting: true }], new Set())).toEqual({
+      do: 'foreground',
+      remove: [],
+      waitFor: 0,
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { WorkQueue } from '../../../simulator/store/work-queue.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { WorkQueue } from '../../../simulator/store/work-queue.ts';
 
 /** A queue whose work is written down. */
 function queueOf(work: (key: string, times: number) => Promise<number | undefined>, concurrency = 2) {

@@ -1,12 +1,18 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import {
+  ControllerRevisions,
+  KubeVirts,
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/store/conditions.ts';
 import { VirtualMachineClusterPreferences, VirtualMachinePreferences } from '../../../simulator/store/resources.ts';
-import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simulator/types.ts';
-import type { Stored } from '../../../api/objects.ts';
-import { ControllerRevisions, KubeVirts, Nodes, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
 const kubevirtCrds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
@@ -24,11 +30,15 @@ const change = (name: string, from: string, to: string | null, dryRun = false): 
     VirtualMachines,
     { namespace: 'default', name },
     'json',
-    [{ op: 'test', path: TYPE, value: from }, to === null ? { op: 'remove', path: TYPE } : { op: 'replace', path: TYPE, value: to }],
+    [
+      { op: 'test', path: TYPE, value: from },
+      to === null ? { op: 'remove', path: TYPE } : { op: 'replace', path: TYPE, value: to },
+    ],
     { dryRun },
   );
 const typeOf = ({ spec }: VirtualMachine): string | undefined => spec.template.spec.domain.machine?.type;
-const cleared = async (name: string): Promise<string | undefined> => typeOf(await change(name, typeOf(await cluster.machine(name))!, null, true));
+const cleared = async (name: string): Promise<string | undefined> =>
+  typeOf(await change(name, typeOf(await cluster.machine(name))!, null, true));
 const configured = async (configuration: object): Promise<void> => {
   const key = { namespace: 'kubevirt', name: 'kubevirt' };
   const before = (await cluster.kube.get<KubeVirt>(KubeVirts, key)).spec?.configuration ?? {};
@@ -38,11 +48,24 @@ const configured = async (configuration: object): Promise<void> => {
     await cluster.configure({ spec: { configuration: undone } });
   });
 };
-const guestOf = async (name: string): Promise<string | undefined> => (await cluster.instance(name)).status?.machine?.type;
+const guestOf = async (name: string): Promise<string | undefined> =>
+  (await cluster.instance(name)).status?.machine?.type;
 const stopped = (name: string, type: string, spec: Partial<VirtualMachine['spec']> = {}) =>
-  cluster.createMachine(name, { spec: { runStrategy: 'Halted', ...spec }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } } });
-const running = (name: string, type: string, runStrategy: RunStrategy = 'Always', annotations: Record<string, string> = {}) =>
-  cluster.running(name, { spec: { runStrategy }, guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } }, annotations });
+  cluster.createMachine(name, {
+    spec: { runStrategy: 'Halted', ...spec },
+    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
+  });
+const running = (
+  name: string,
+  type: string,
+  runStrategy: RunStrategy = 'Always',
+  annotations: Record<string, string> = {},
+) =>
+  cluster.running(name, {
+    spec: { runStrategy },
+    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
+    annotations,
+  });
 const prefers = (kind: typeof VirtualMachinePreferences, name: string, preferredMachineType: string) =>
   cluster.kube.create(kind, {
     metadata: { name, ...(kind.namespaced ? { namespace: 'default' } : {}) },
@@ -56,7 +79,9 @@ describe('a machine type that is taken away', () => {
     await configured({ architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.4.0' } } });
     await stopped('bare', 'pc-q35-rhel8.6.0');
     await stopped('of-cluster', 'pc-q35-rhel8.6.0', { preference: { name: 'everywhere' } });
-    await stopped('of-namespace', 'pc-q35-rhel9.6.0', { preference: { name: 'here', kind: 'VirtualMachinePreference' } });
+    await stopped('of-namespace', 'pc-q35-rhel9.6.0', {
+      preference: { name: 'here', kind: 'VirtualMachinePreference' },
+    });
     await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.4.0'));
     expect(await cleared('of-cluster')).toBe('pc-q35-rhel9.2.0');
     expect(await cleared('of-namespace')).toBe('pc-q35-rhel8.6.0');
@@ -64,21 +89,31 @@ describe('a machine type that is taken away', () => {
     await configured({ machineType: 'pc-q35-rhel9.8.0' });
     await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.8.0'));
     expect(typeOf(await change('of-cluster', 'pc-q35-rhel8.6.0', null))).toBe('pc-q35-rhel9.2.0');
-    const created = await cluster.createMachine('created', { spec: { runStrategy: 'Halted', preference: { name: 'everywhere' } } });
+    const created = await cluster.createMachine('created', {
+      spec: { runStrategy: 'Halted', preference: { name: 'everywhere' } },
+    });
     expect(typeOf(created)).toBe('pc-q35-rhel9.2.0');
     expect(created.spec.template.spec.architecture).toBe('amd64');
   });
 
   test('comes from the copy of its preference that a VM was first seen with', async () => {
     await prefers(VirtualMachineClusterPreferences, 'moves-on', 'pc-q35-rhel8.6.0');
-    const { uid, name } = await stopped('follows', 'pc-q35-rhel9.4.0', { preference: { name: 'moves-on' } }).then(({ metadata }) => metadata);
+    const { uid, name } = await stopped('follows', 'pc-q35-rhel9.4.0', { preference: { name: 'moves-on' } }).then(
+      ({ metadata }) => metadata,
+    );
     const kept = await eventually(async () => {
       const ref = (await cluster.machine(name)).status?.preferenceRef;
-      expect(ref).toMatchObject({ name: 'moves-on', controllerRevisionRef: { name: expect.stringMatching(/^follows-moves-on-v1beta1-/) } });
+      expect(ref).toMatchObject({
+        name: 'moves-on',
+        controllerRevisionRef: { name: expect.stringMatching(/^follows-moves-on-v1beta1-/) },
+      });
       return ref!.controllerRevisionRef!.name!;
     });
     const revision = await cluster.kube.get(ControllerRevisions, { namespace: 'default', name: kept });
-    expect(revision.metadata).toMatchObject({ ownerReferences: [{ uid }], labels: { 'instancetype.kubevirt.io/object-name': 'moves-on' } });
+    expect(revision.metadata).toMatchObject({
+      ownerReferences: [{ uid }],
+      labels: { 'instancetype.kubevirt.io/object-name': 'moves-on' },
+    });
     const patch = { spec: { machine: { preferredMachineType: 'pc-q35-rhel9.8.0' } } };
     await cluster.kube.patch(VirtualMachineClusterPreferences, { name: 'moves-on' }, 'merge', patch);
     expect(await cleared('follows')).toBe('pc-q35-rhel8.6.0');
@@ -95,7 +130,10 @@ describe('a machine type that is taken away', () => {
     await stopped('unpreferred', 'pc-q35-rhel8.6.0', { preference: { name: 'nowhere' } });
     expect(await cleared('unpreferred')).toBe('q35');
     await eventually(async () =>
-      expect(conditionOf(await cluster.machine('unpreferred'), 'Failure')).toMatchObject({ status: 'True', reason: 'FailedFindPreference' }),
+      expect(conditionOf(await cluster.machine('unpreferred'), 'Failure')).toMatchObject({
+        status: 'True',
+        reason: 'FailedFindPreference',
+      }),
     );
   });
 });
@@ -111,13 +149,15 @@ describe('a machine type that the cluster does not emulate', () => {
     await expect(change('modern', 'pc-q35-rhel8.6.0', 'virt-rhel9.2.0', true)).rejects.toMatchObject({ status: 422 });
     await configured({ architectureConfiguration: { amd64: { emulatedMachines: ['q35*', 'pc-q35-rhel9.*'] } } });
     await eventually(() =>
-      expect(cluster.patch(VirtualMachines, 'modern', { metadata: { labels: { any: String(Date.now()) } } })).rejects.toThrow(
-        'machine.type is not supported: pc-q35-rhel8.6.0 (allowed values: [q35* pc-q35-rhel9.*])',
-      ),
+      expect(
+        cluster.patch(VirtualMachines, 'modern', { metadata: { labels: { any: String(Date.now()) } } }),
+      ).rejects.toThrow('machine.type is not supported: pc-q35-rhel8.6.0 (allowed values: [q35* pc-q35-rhel9.*])'),
     );
     expect(typeOf(await change('modern', 'pc-q35-rhel8.6.0', null))).toBe('q35');
     await configured({ emulatedMachines: ['pc-q35-rhel9?8.0'] });
-    await eventually(() => expect(change('modern', 'q35', 'pc-q35-rhel9.6.0', true)).rejects.toThrow('(allowed values: [pc-q35-rhel9?8.0])'));
+    await eventually(() =>
+      expect(change('modern', 'q35', 'pc-q35-rhel9.6.0', true)).rejects.toThrow('(allowed values: [pc-q35-rhel9?8.0])'),
+    );
     expect(typeOf(await change('modern', 'q35', 'pc-q35-rhel9.8.0', true))).toBe('pc-q35-rhel9.8.0');
   });
 });
@@ -133,7 +173,11 @@ describe('a running guest', () => {
     });
     expect(asked.reason ?? '').toBe('');
     expect(await guestOf('keeps')).toBe('pc-q35-rhel8.6.0');
-    await cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name: 'keeps' }, { uid: instance.metadata.uid });
+    await cluster.kube.delete(
+      VirtualMachineInstances,
+      { namespace: 'default', name: 'keeps' },
+      { uid: instance.metadata.uid },
+    );
     const next = await eventually(async () => {
       const found = await cluster.instance('keeps');
       expect(found.metadata.uid).not.toBe(instance.metadata.uid);
@@ -147,7 +191,9 @@ describe('a running guest', () => {
 
   test('of an alias has an old type that no change of its VM tells', async () => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel8.6.0' } } });
-    onTestFinished(async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } })));
+    onTestFinished(
+      async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } })),
+    );
     const guest = await eventually(async () => {
       await cluster.kube.delete(VirtualMachines, { namespace: 'default', name: 'alias' }).catch(() => undefined);
       await cluster.gone(VirtualMachines, 'alias');
@@ -163,10 +209,18 @@ describe('a running guest', () => {
   test('can be played in a snapshot, in which its VM can be changed and not switched', async () => {
     await running('snapped', 'pc-q35-rhel8.6.0', 'Once');
     const note = (snapshotInProgress: string | null) =>
-      cluster.kube.patch(VirtualMachines, { namespace: 'default', name: 'snapped' }, 'merge', { status: { snapshotInProgress } }, { subresource: 'status' });
+      cluster.kube.patch(
+        VirtualMachines,
+        { namespace: 'default', name: 'snapped' },
+        'merge',
+        { status: { snapshotInProgress } },
+        { subresource: 'status' },
+      );
     await note('nightly');
     await change('snapped', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
-    await eventually(async () => expect(conditionOf(await cluster.machine('snapped'), 'RestartRequired')).toBeDefined());
+    await eventually(async () =>
+      expect(conditionOf(await cluster.machine('snapped'), 'RestartRequired')).toBeDefined(),
+    );
     expect((await cluster.machine('snapped')).status?.snapshotInProgress).toBe('nightly');
     const words = 'Cannot update vm running state until snapshot "nightly" completes';
     expect(await cluster.call('virtualmachines/snapped/stop')).toBe(
@@ -190,7 +244,9 @@ describe('a running guest', () => {
 });
 
 test('no node takes a guest whose machine type none has, until one has it', async () => {
-  await cluster.createMachine('retired', { guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } } });
+  await cluster.createMachine('retired', {
+    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } },
+  });
   await cluster.shows('retired', 'ErrorUnschedulable');
   const label = 'machine-type.node.kubevirt.io/pc-q35-rhel7.4.0';
   await cluster.kube.patch<Node>(Nodes, { name: 'sim-node-2' }, 'merge', { metadata: { labels: { [label]: 'true' } } });

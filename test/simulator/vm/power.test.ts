@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkGuest, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
 import type { RunStrategy } from '../../../simulator/types.ts';
+import { checkGuest, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
 import { condition, instance, machine } from '../simulated.ts';
 
 const running = instance('Running');

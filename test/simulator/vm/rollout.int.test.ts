@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import {
+  DataVolumes,
+  PersistentVolumeClaims,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/store/conditions.ts';
 import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
-import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import type { Stored } from '../../../api/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
 let cluster: SimulatedCluster;
@@ -14,15 +19,21 @@ beforeAll(async () => {
 afterAll(() => cluster?.end());
 
 const uidOf = async (name: string): Promise<string> => (await cluster.instance(name)).metadata.uid;
-const end = (name: string, uid: string) => cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name }, { uid });
+const end = (name: string, uid: string) =>
+  cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name }, { uid });
 const restartRequired = async (name: string) => conditionOf(await cluster.machine(name), 'RestartRequired');
 const sockets = async (name: string) => (await cluster.instance(name)).status?.currentCPUTopology?.sockets;
-const methods = (workloadUpdateMethods: string[]) => cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
+const methods = (workloadUpdateMethods: string[]) =>
+  cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
 
 /** Resolves once the simulator has taken notice: a guest that starts from then on has them. */
 async function relabel(name: string, metadata: object): Promise<void> {
-  const { metadata: { generation } } = await cluster.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { metadata } } });
-  await eventually(async () => expect((await cluster.machine(name)).status?.desiredGeneration).toBeGreaterThanOrEqual(generation!));
+  const {
+    metadata: { generation },
+  } = await cluster.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { metadata } } });
+  await eventually(async () =>
+    expect((await cluster.machine(name)).status?.desiredGeneration).toBeGreaterThanOrEqual(generation!),
+  );
 }
 
 const restarted = (name: string, uid: string): Promise<VirtualMachineInstance> =>
@@ -42,33 +53,45 @@ describe('a VMI that is deleted', () => {
     expect((await cluster.shows(name, 'Running')).spec.runStrategy).toBe(runStrategy);
   });
 
-  test.each(['Manual', 'RerunOnFailure'] as const)('stays away under %s, which restarts by the subresource', async (runStrategy) => {
-    const name = `away-${runStrategy.toLowerCase()}`;
-    await cluster.createMachine(name, { spec: { runStrategy } });
-    if (runStrategy === 'Manual') expect(await cluster.call(`virtualmachines/${name}/start`)).toBe('ok');
-    await cluster.shows(name, 'Running');
-    const uid = await uidOf(name);
-    expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
-    const { metadata } = await restarted(name, uid);
-    await cluster.shows(name, 'Running');
-    await end(name, metadata.uid!);
-    await cluster.gone(VirtualMachineInstances, name);
-    const off = await cluster.shows(name, 'Stopped');
-    expect(off.spec.runStrategy).toBe(runStrategy);
-    expect(off.status).not.toHaveProperty('created');
-    expect(off.status).not.toHaveProperty('ready');
-  });
+  test.each(['Manual', 'RerunOnFailure'] as const)(
+    'stays away under %s, which restarts by the subresource',
+    async (runStrategy) => {
+      const name = `away-${runStrategy.toLowerCase()}`;
+      await cluster.createMachine(name, { spec: { runStrategy } });
+      if (runStrategy === 'Manual') expect(await cluster.call(`virtualmachines/${name}/start`)).toBe('ok');
+      await cluster.shows(name, 'Running');
+      const uid = await uidOf(name);
+      expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
+      const { metadata } = await restarted(name, uid);
+      await cluster.shows(name, 'Running');
+      await end(name, metadata.uid!);
+      await cluster.gone(VirtualMachineInstances, name);
+      const off = await cluster.shows(name, 'Stopped');
+      expect(off.spec.runStrategy).toBe(runStrategy);
+      expect(off.status).not.toHaveProperty('created');
+      expect(off.status).not.toHaveProperty('ready');
+    },
+  );
 });
 
 test('through a restart, the VM follows its VMI down and up', async () => {
-  const { machine, instance } = await cluster.running('turns', { annotations: { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '200ms' } });
+  const { machine, instance } = await cluster.running('turns', {
+    annotations: { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '200ms' },
+  });
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
   const seen: string[] = [];
   const { metadata } = await cluster.kube.list(VirtualMachines, { namespace: 'default' });
   const follow = async (): Promise<void> => {
-    const query = { resourceVersion: metadata.resourceVersion, fieldSelector: `metadata.name=${machine.metadata.name}` };
-    for await (const event of cluster.kube.watch<VirtualMachine>(VirtualMachines, { namespace: 'default', query, signal: abort.signal })) {
+    const query = {
+      resourceVersion: metadata.resourceVersion,
+      fieldSelector: `metadata.name=${machine.metadata.name}`,
+    };
+    for await (const event of cluster.kube.watch<VirtualMachine>(VirtualMachines, {
+      namespace: 'default',
+      query,
+      signal: abort.signal,
+    })) {
       if (event.type !== 'MODIFIED') continue;
       const { created, ready, printableStatus } = event.object.status!;
       seen.push(`${printableStatus}${created === true ? ', created' : ''}${ready === true ? ', ready' : ''}`);
@@ -96,16 +119,26 @@ describe('labels and annotations', () => {
 
   test('that others put on a VMI stay', async () => {
     await cluster.running('marked');
-    await cluster.patch(VirtualMachineInstances, 'marked', { metadata: { labels: { mark: 'mine' }, annotations: { note: 'mine' } } });
+    await cluster.patch(VirtualMachineInstances, 'marked', {
+      metadata: { labels: { mark: 'mine' }, annotations: { note: 'mine' } },
+    });
     await cluster.changeGuest('marked', { domain: { cpu: { sockets: 2 } } });
-    await eventually(async () => expect((await cluster.instance('marked')).status?.currentCPUTopology?.sockets).toBe(2));
-    expect((await cluster.instance('marked')).metadata).toMatchObject({ labels: { mark: 'mine' }, annotations: { note: 'mine' } });
+    await eventually(async () =>
+      expect((await cluster.instance('marked')).status?.currentCPUTopology?.sockets).toBe(2),
+    );
+    expect((await cluster.instance('marked')).metadata).toMatchObject({
+      labels: { mark: 'mine' },
+      annotations: { note: 'mine' },
+    });
   });
 
   test('a new VM has some in its template that nobody asked for', async () => {
     const { machine } = await cluster.running('noted');
     expect(machine.spec.template.metadata?.annotations).toMatchObject({ 'kubevirt.io/pci-topology-version': 'v3' });
-    expect(machine.spec.template.spec.domain.firmware).toEqual({ uuid: expect.any(String), serial: expect.any(String) });
+    expect(machine.spec.template.spec.domain.firmware).toEqual({
+      uuid: expect.any(String),
+      serial: expect.any(String),
+    });
   });
 });
 
@@ -128,7 +161,9 @@ describe('RestartRequired', () => {
   test('stays with a VM that is stopped, until its next start', async () => {
     await cluster.running('stopped');
     await cluster.changeGuest('stopped', { hostname: 'other' });
-    await eventually(async () => expect(await restartRequired('stopped')).toMatchObject({ status: 'True', message: NOT_LIVE }));
+    await eventually(async () =>
+      expect(await restartRequired('stopped')).toMatchObject({ status: 'True', message: NOT_LIVE }),
+    );
     expect(await cluster.call('virtualmachines/stopped/stop')).toBe('ok');
     await cluster.shows('stopped', 'Stopped');
     expect(await restartRequired('stopped')).toMatchObject({ status: 'True', message: NOT_LIVE });
@@ -158,9 +193,16 @@ describe('sockets that are plugged in', () => {
     onTestFinished(async () => void (await methods(['LiveMigrate'])));
     const { instance } = await cluster.running('plugs');
     await cluster.changeGuest('plugs', { domain: { cpu: { sockets: 2 } } });
-    await eventually(async () => expect(conditionOf(await cluster.machine('plugs'), 'HotVCPUChange')).toMatchObject({ status: 'True', lastTransitionTime: null }));
+    await eventually(async () =>
+      expect(conditionOf(await cluster.machine('plugs'), 'HotVCPUChange')).toMatchObject({
+        status: 'True',
+        lastTransitionTime: null,
+      }),
+    );
     await cluster.changeGuest('plugs', { domain: { cpu: { sockets: 3 } } });
-    await eventually(async () => expect(conditionOf(await cluster.machine('plugs'), 'Failure')?.reason).toBe('HotPlugCPUError'));
+    await eventually(async () =>
+      expect(conditionOf(await cluster.machine('plugs'), 'Failure')?.reason).toBe('HotPlugCPUError'),
+    );
     expect(await sockets('plugs')).toBe(1);
     await methods(['LiveMigrate']);
     await eventually(async () => expect(await sockets('plugs')).toBe(3));
@@ -180,18 +222,28 @@ describe('sockets that are plugged in', () => {
 
 describe('a VM with a disk that is deleted in the foreground', () => {
   const spec = {
-    dataVolumeTemplates: [{ metadata: { name: 'fresh-root' }, spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } } }],
+    dataVolumeTemplates: [
+      {
+        metadata: { name: 'fresh-root' },
+        spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } },
+      },
+    ],
   };
   const guest = { volumes: [{ name: 'root', dataVolume: { name: 'fresh-root' } }] };
 
   test('is there until its guest and its disk are gone, and the next of its name has a disk of its own', async () => {
     await cluster.running('fresh', { spec, guest, annotations: { 'sim.drover.dev/stop-time': '500ms' } });
     const [volume, claim] = [await cluster.dataVolume('fresh-root'), await cluster.claim('fresh-root')];
-    for (const { metadata } of [volume, claim]) expect(metadata.ownerReferences).toMatchObject([{ controller: true, blockOwnerDeletion: true }]);
+    for (const { metadata } of [volume, claim])
+      expect(metadata.ownerReferences).toMatchObject([{ controller: true, blockOwnerDeletion: true }]);
     await cluster.delete(VirtualMachines, 'fresh', 'Foreground');
     expect((await cluster.machine('fresh')).metadata.finalizers).toContain('foregroundDeletion');
     await cluster.gone(VirtualMachines, 'fresh');
-    for (const [resource, name] of [[VirtualMachineInstances, 'fresh'], [DataVolumes, 'fresh-root'], [PersistentVolumeClaims, 'fresh-root']] as const)
+    for (const [resource, name] of [
+      [VirtualMachineInstances, 'fresh'],
+      [DataVolumes, 'fresh-root'],
+      [PersistentVolumeClaims, 'fresh-root'],
+    ] as const)
       await expect(cluster.kube.get(resource, { namespace: 'default', name })).rejects.toMatchObject({ status: 404 });
     await cluster.running('fresh', { spec, guest });
     expect((await cluster.dataVolume('fresh-root')).metadata.uid).not.toBe(volume.metadata.uid);
@@ -199,19 +251,27 @@ describe('a VM with a disk that is deleted in the foreground', () => {
   });
 });
 
-test.each<RunStrategy>(['Always', 'Once', 'RerunOnFailure'])('a VM whose template can never start recovers with one that can, under %s', async (runStrategy) => {
-  await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.05' } } });
-  onTestFinished(async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } })));
-  const name = `bad-${runStrategy.toLowerCase()}`;
-  const { instance } = await cluster.running(name, { spec: { runStrategy } });
-  await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  if (runStrategy === 'RerunOnFailure') expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
-  else await end(name, instance.metadata.uid);
-  await eventually(async () => expect((await cluster.machine(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1));
-  await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': null } });
-  // One that runs once is left as it failed: it is started again by hand.
-  if (runStrategy === 'Once') await end(name, await uidOf(name));
-  const up: Stored<VirtualMachine> = await cluster.shows(name, 'Running');
-  expect(up.status?.startFailure ?? undefined).toBeUndefined();
-  expect(up.status?.ready).toBe(true);
-});
+test.each<RunStrategy>(['Always', 'Once', 'RerunOnFailure'])(
+  'a VM whose template can never start recovers with one that can, under %s',
+  async (runStrategy) => {
+    await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.05' } } });
+    onTestFinished(
+      async () =>
+        void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } })),
+    );
+    const name = `bad-${runStrategy.toLowerCase()}`;
+    const { instance } = await cluster.running(name, { spec: { runStrategy } });
+    await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+    if (runStrategy === 'RerunOnFailure') expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
+    else await end(name, instance.metadata.uid);
+    await eventually(async () =>
+      expect((await cluster.machine(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1),
+    );
+    await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': null } });
+    // One that runs once is left as it failed: it is started again by hand.
+    if (runStrategy === 'Once') await end(name, await uidOf(name));
+    const up: Stored<VirtualMachine> = await cluster.shows(name, 'Running');
+    expect(up.status?.startFailure ?? undefined).toBeUndefined();
+    expect(up.status?.ready).toBe(true);
+  },
+);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
+import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { withRoomToGrow } from '../../../simulator/vm/hotplug-capacity.ts';
 import { NOT_LIVE, planRollout } from '../../../simulator/vm/rollout.ts';
-import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { instanceOf } from '../../../simulator/vmi/from-template.ts';
 import { condition, guestSpec, machine, NOW } from '../simulated.ts';
 
 const kubevirt = (configuration: NonNullable<KubeVirt['spec']>['configuration'] = {}): KubeVirt => ({
@@ -19,14 +19,18 @@ const without = (field: 'cpu' | 'memory'): InstanceSpec => {
 /** A guest that runs and was started from `from`. */
 function started(from: InstanceSpec, status: InstanceStatus = {}): VirtualMachineInstance {
   const made = instanceOf(machine({ template: { spec: from } }), kubevirt(), NOW);
-  return { ...made, status: { ...made.status, phase: 'Running', conditions: [condition('LiveMigratable', 'True')], ...status } };
+  return {
+    ...made,
+    status: { ...made.status, phase: 'Running', conditions: [condition('LiveMigratable', 'True')], ...status },
+  };
 }
 const plan = (wanted: InstanceSpec, liveUpdate = true, instance = started(guestSpec())) =>
   planRollout(machine({ template: { spec: wanted } }), instance, liveUpdate);
 const whyOf = ({ restartRequired }: ReturnType<typeof planRollout>): string | undefined =>
   typeof restartRequired === 'object' ? restartRequired.why : undefined;
 
-const roomOf = (cpu: NonNullable<InstanceSpec['domain']['cpu']>) => withRoomToGrow(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
+const roomOf = (cpu: NonNullable<InstanceSpec['domain']['cpu']>) =>
+  withRoomToGrow(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
 
 const UNCHANGED = { restartRequired: 'none', live: undefined };
 const NOT_LIVE_CHANGE = { restartRequired: { why: NOT_LIVE }, live: undefined };
@@ -60,9 +64,24 @@ describe('a change of a running template', () => {
   test.each([
     ['sockets', domainOf({ cpu: { sockets: 2 } }), (spec: InstanceSpec) => spec.domain.cpu?.sockets, 2],
     ['memory', domainOf({ memory: { guest: '4Gi' } }), (spec: InstanceSpec) => spec.domain.memory?.guest, '4Gi'],
-    ['the node selector', guestSpec({ nodeSelector: { zone: 'b' } }), (spec: InstanceSpec) => spec.nodeSelector, { zone: 'b' }],
-    ['tolerations', guestSpec({ tolerations: [{ key: 'a' }] }), (spec: InstanceSpec) => spec.tolerations, [{ key: 'a' }]],
-    ['affinity', guestSpec({ affinity: { nodeAffinity: {} } }), (spec: InstanceSpec) => spec.affinity, { nodeAffinity: {} }],
+    [
+      'the node selector',
+      guestSpec({ nodeSelector: { zone: 'b' } }),
+      (spec: InstanceSpec) => spec.nodeSelector,
+      { zone: 'b' },
+    ],
+    [
+      'tolerations',
+      guestSpec({ tolerations: [{ key: 'a' }] }),
+      (spec: InstanceSpec) => spec.tolerations,
+      [{ key: 'a' }],
+    ],
+    [
+      'affinity',
+      guestSpec({ affinity: { nodeAffinity: {} } }),
+      (spec: InstanceSpec) => spec.affinity,
+      { nodeAffinity: {} },
+    ],
   ])('in %s goes live, or waits under Stage', (_what, wanted, field, expected) => {
     const { restartRequired, live } = plan(wanted);
     expect(restartRequired).toBe('none');
@@ -81,7 +100,10 @@ describe('a change of a running template', () => {
     [domainOf({ memory: { guest: '1Gi' } }), /lower than what the VM started with/],
     [domainOf({ memory: { guest: '2049Mi' } }), /2Mi aligned/],
   ])('beyond what the guest was given room for waits for a restart, as of now', (wanted, message) => {
-    expect(plan(wanted)).toMatchObject({ restartRequired: { why: expect.stringMatching(message), anew: true }, live: undefined });
+    expect(plan(wanted)).toMatchObject({
+      restartRequired: { why: expect.stringMatching(message), anew: true },
+      live: undefined,
+    });
   });
 
   test('fewer sockets wait for a restart; none named are none', () => {
@@ -102,7 +124,10 @@ describe('a change of a running template', () => {
     const wanted = { ...domainOf({ memory: { guest: '4Gi' }, cpu: { sockets: 2 } }), nodeSelector: { zone: 'b' } };
     const { live, ...rest } = plan(wanted, true, started(guestSpec(), { conditions: [] }));
     expect(whyOf({ live, ...rest })).toMatch(/only available for migratable VMs/);
-    expect(live).toMatchObject({ nodeSelector: { zone: 'b' }, domain: { cpu: { sockets: 2 }, memory: { guest: '2Gi' } } });
+    expect(live).toMatchObject({
+      nodeSelector: { zone: 'b' },
+      domain: { cpu: { sockets: 2 }, memory: { guest: '2Gi' } },
+    });
   });
 
   test('memory that could not be plugged in waits for a restart', () => {
@@ -123,11 +148,16 @@ describe('a change of a running template', () => {
 
   test('in sockets has to wait until those before have been plugged in', () => {
     const plugging = started(guestSpec(), { conditions: [condition('HotVCPUChange', 'True')] });
-    expect(plan(domainOf({ cpu: { sockets: 2 } }), true, plugging).failure?.message).toMatch(/another CPU hotplug is in progress/);
+    expect(plan(domainOf({ cpu: { sockets: 2 } }), true, plugging).failure?.message).toMatch(
+      /another CPU hotplug is in progress/,
+    );
   });
 
   test('is told of a guest that goes, and not made live', () => {
-    const going = { ...started(guestSpec()), metadata: { ...started(guestSpec()).metadata, deletionTimestamp: '2026-05-04T10:00:00Z' } };
+    const going = {
+      ...started(guestSpec()),
+      metadata: { ...started(guestSpec()).metadata, deletionTimestamp: '2026-05-04T10:00:00Z' },
+    };
     expect(plan(guestSpec({ hostname: 'other' }), true, going)).toEqual(NOT_LIVE_CHANGE);
     expect(plan(domainOf({ cpu: { sockets: 2 } }), true, going)).toEqual(UNCHANGED);
   });
@@ -143,13 +173,21 @@ describe('room to grow', () => {
 
   test("is the cluster's, or the VM's own, where they say so", () => {
     const configured = kubevirt({ liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '3Gi' } });
-    expect(withRoomToGrow(guestSpec(), configured).domain).toMatchObject({ cpu: { maxSockets: 6 }, memory: { maxGuest: '3Gi' } });
+    expect(withRoomToGrow(guestSpec(), configured).domain).toMatchObject({
+      cpu: { maxSockets: 6 },
+      memory: { maxGuest: '3Gi' },
+    });
     const own = domainOf({ cpu: { sockets: 1, maxSockets: 2 }, memory: { guest: '2Gi', maxGuest: '5Gi' } });
-    expect(withRoomToGrow(own, configured).domain).toMatchObject({ cpu: { maxSockets: 2 }, memory: { maxGuest: '5Gi' } });
+    expect(withRoomToGrow(own, configured).domain).toMatchObject({
+      cpu: { maxSockets: 2 },
+      memory: { maxGuest: '5Gi' },
+    });
   });
 
   test('is none for a small guest, and none under Stage', () => {
-    expect(withRoomToGrow(domainOf({ memory: { guest: '512Mi' } }), kubevirt()).domain.memory).toEqual({ guest: '512Mi' });
+    expect(withRoomToGrow(domainOf({ memory: { guest: '512Mi' } }), kubevirt()).domain.memory).toEqual({
+      guest: '512Mi',
+    });
     const staged = kubevirt({ vmRolloutStrategy: 'Stage' });
     expect(withRoomToGrow(guestSpec(), staged)).toEqual(guestSpec());
   });

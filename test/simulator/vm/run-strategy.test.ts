@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { nextStep, outstandingRequests, runStrategyOf } from '../../../simulator/vm/run-strategy.ts';
 import type { RunStrategy } from '../../../simulator/types.ts';
+import { nextStep, outstandingRequests, runStrategyOf } from '../../../simulator/vm/run-strategy.ts';
 import { at, instance, machine, NOW } from '../simulated.ts';
 
 const step = (
@@ -48,11 +48,14 @@ describe('what a run strategy asks for', () => {
     expect(step(strategy, status as Parameters<typeof machine>[1], found)).toBe(expected);
   });
 
-  test.each(['Always', 'RerunOnFailure'] as const)('%s is held back until its failed start may be tried again', (runStrategy) => {
-    const held = machine({ runStrategy }, { startFailure: { consecutiveFailCount: 1, retryAfterTimestamp: at(12) } });
-    expect(nextStep(held, undefined, NOW)).toEqual({ do: 'wait', until: NOW + 12_000 });
-    expect(nextStep(held, undefined, NOW + 12_000)).toEqual({ do: 'start' });
-  });
+  test.each(['Always', 'RerunOnFailure'] as const)(
+    '%s is held back until its failed start may be tried again',
+    (runStrategy) => {
+      const held = machine({ runStrategy }, { startFailure: { consecutiveFailCount: 1, retryAfterTimestamp: at(12) } });
+      expect(nextStep(held, undefined, NOW)).toEqual({ do: 'wait', until: NOW + 12_000 });
+      expect(nextStep(held, undefined, NOW + 12_000)).toEqual({ do: 'start' });
+    },
+  );
 
   test('running is the older way to say it', () => {
     expect(runStrategyOf(machine({ running: true }))).toBe('Always');

@@ -30,7 +30,11 @@ test('an instance that ended without ever running counts, once', () => {
   expect(first).toEqual({ consecutiveFailCount: 1, lastFailedVMIUID: 'vmi-uid', retryAfterTimestamp: at(10) });
   const again = startFailureOf(machine(undefined, { startFailure: first! }), failed, { ...chance, now: NOW + 5000 });
   expect(again).toEqual(first);
-  const second = startFailureOf(machine(undefined, { startFailure: { ...first!, lastFailedVMIUID: 'before' } }), failed, chance);
+  const second = startFailureOf(
+    machine(undefined, { startFailure: { ...first!, lastFailedVMIUID: 'before' } }),
+    failed,
+    chance,
+  );
   expect(second).toEqual({ consecutiveFailCount: 2, lastFailedVMIUID: 'vmi-uid', retryAfterTimestamp: at(40) });
 });
 
@@ -40,7 +44,9 @@ test('it is kept while the next start is under way, and forgotten once one has r
   expect(startFailureOf(machine(undefined, before), instance('Scheduled', passed('Pending')), chance)).toEqual(
     before.startFailure,
   );
-  expect(startFailureOf(machine(undefined, before), instance('Running', passed('Pending', 'Running')), chance)).toBeUndefined();
+  expect(
+    startFailureOf(machine(undefined, before), instance('Running', passed('Pending', 'Running')), chance),
+  ).toBeUndefined();
 });
 
 test('an end after having run is no failed start, and some strategies never count', () => {
@@ -53,6 +59,8 @@ test('the KubeVirt object can shorten the wait', () => {
   const kubevirt = { metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/backoff-factor': '0.1' } } };
   expect(backoffFactorOf(kubevirt)).toBe(0.1);
   expect(backoffFactorOf(undefined)).toBe(1);
-  expect(backoffFactorOf({ metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/backoff-factor': 'soon' } } })).toBe(1);
+  expect(
+    backoffFactorOf({ metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/backoff-factor': 'soon' } } }),
+  ).toBe(1);
   expect(startFailureOf(machine(), failed, { ...chance, backoffFactor: 0.1 })?.retryAfterTimestamp).toBe(at(1));
 });

@@ -61,7 +61,10 @@ describe('printableStatus', () => {
     ['Terminating', { instance: instance('Running', ready, leaving), machine: machine(undefined, {}, leaving) }],
     ['CrashLoopBackOff', { instance: instance('Failed', passed('Pending')) }],
     ['CrashLoopBackOff', { machine: machine({ runStrategy: 'Once' }, { startFailure: failure }) }],
-    ['Starting', { machine: machine(undefined, { startFailure: failure }), instance: instance('Pending', {}, { uid: 'next' }) }],
+    [
+      'Starting',
+      { machine: machine(undefined, { startFailure: failure }), instance: instance('Pending', {}, { uid: 'next' }) },
+    ],
     ['Stopped', { machine: machine({ runStrategy: 'Manual' }, { startFailure: failure }) }],
     ['Stopped', { instance: instance('Succeeded', passed('Running', 'Succeeded')) }],
   ] as [string, Partial<Seen>][])('%s', (expected, some) => {
@@ -87,7 +90,11 @@ describe('conditions', () => {
   });
 
   test("the instance's conditions are the VM's", () => {
-    const conditions = [condition('Ready', 'True'), condition('LiveMigratable', 'True'), condition('RestartRequired', 'True')];
+    const conditions = [
+      condition('Ready', 'True'),
+      condition('LiveMigratable', 'True'),
+      condition('RestartRequired', 'True'),
+    ];
     const status = machineStatus(seen({ instance: instance('Running', { ...ready, conditions }) }));
     expect(status.ready).toBe(true);
     expect(status.conditions).toEqual(conditions.slice(0, 2));
@@ -109,7 +116,9 @@ describe('conditions', () => {
 
   test('those that came from an instance stay as long as there is none', () => {
     const migratable = condition('LiveMigratable', 'True');
-    const status = machineStatus(seen({ machine: machine(undefined, { conditions: [migratable, condition('Failure', 'True')] }) }));
+    const status = machineStatus(
+      seen({ machine: machine(undefined, { conditions: [migratable, condition('Failure', 'True')] }) }),
+    );
     expect(status.conditions?.map(({ type }) => type)).toEqual(['LiveMigratable', 'Ready']);
   });
 
@@ -133,8 +142,12 @@ describe('conditions', () => {
   ])('RestartRequired %s', (_what, restartRequired, message, lastTransitionTime) => {
     const before = machineStatus(seen({ instance: instance('Running', ready), restartRequired: { why: 'why' } }));
     for (const guest of [instance('Running', ready), undefined]) {
-      const after = machineStatus(seen({ machine: machine(undefined, before), instance: guest, restartRequired, now: NOW + 60_000 }));
-      expect(after.conditions).toContainEqual(expect.objectContaining({ type: 'RestartRequired', message, lastTransitionTime }));
+      const after = machineStatus(
+        seen({ machine: machine(undefined, before), instance: guest, restartRequired, now: NOW + 60_000 }),
+      );
+      expect(after.conditions).toContainEqual(
+        expect.objectContaining({ type: 'RestartRequired', message, lastTransitionTime }),
+      );
     }
   });
 

@@ -3,18 +3,34 @@ import { sourcesOf } from '../../../simulator/vm/volumes.ts';
 import { guestSpec } from '../simulated.ts';
 
 const namesOf = (...volumes: object[]): string[] =>
-  sourcesOf(guestSpec({ volumes: volumes.map((volume, index) => ({ name: `v${index}`, ...volume })) })).map(({ kind, name }) => `${kind}/${name}`);
+  sourcesOf(guestSpec({ volumes: volumes.map((volume, index) => ({ name: `v${index}`, ...volume })) })).map(
+    ({ kind, name }) => `${kind}/${name}`,
+  );
 
 test('a guest needs the Secrets and ConfigMaps that its volumes name', () => {
-  expect(namesOf({ secret: { secretName: 'key' } }, { configMap: { name: 'motd' } })).toEqual(['Secret/key', 'ConfigMap/motd']);
-  expect(namesOf({ cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } })).toEqual(['Secret/user', 'Secret/net']);
-  expect(namesOf({ cloudInitConfigDrive: { secretRef: { name: 'user' } } }, { sysprep: { configMap: { name: 'answers' } } })).toEqual([
-    'Secret/user',
-    'ConfigMap/answers',
+  expect(namesOf({ secret: { secretName: 'key' } }, { configMap: { name: 'motd' } })).toEqual([
+    'Secret/key',
+    'ConfigMap/motd',
   ]);
+  expect(namesOf({ cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } })).toEqual(
+    ['Secret/user', 'Secret/net'],
+  );
+  expect(
+    namesOf({ cloudInitConfigDrive: { secretRef: { name: 'user' } } }, { sysprep: { configMap: { name: 'answers' } } }),
+  ).toEqual(['Secret/user', 'ConfigMap/answers']);
 });
 
 test('what is optional, written out, or of another kind is not waited for', () => {
-  const others = [{ cloudInitNoCloud: { userData: '#cloud-config' } }, { dataVolume: { name: 'disk' } }, { containerDisk: { image: 'i' } }];
-  expect(namesOf({ secret: { secretName: 'key', optional: true } }, { configMap: { name: 'motd', optional: true } }, ...others)).toEqual([]);
+  const others = [
+    { cloudInitNoCloud: { userData: '#cloud-config' } },
+    { dataVolume: { name: 'disk' } },
+    { containerDisk: { image: 'i' } },
+  ];
+  expect(
+    namesOf(
+      { secret: { secretName: 'key', optional: true } },
+      { configMap: { name: 'motd', optional: true } },
+      ...others,
+    ),
+  ).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
 import { defaultMachineType, resolveMachineType } from '../../../simulator/vm/machine-type.ts';
+import { instanceOf } from '../../../simulator/vmi/from-template.ts';
 import { at, guestSpec, machine, NOW } from '../simulated.ts';
 
 describe('machine types', () => {
@@ -20,14 +20,19 @@ describe('machine types', () => {
 });
 
 test('a VMI is made from its VM: name, owner, labels, annotations, finalizers', () => {
-  const template = { metadata: { labels: { app: 'web' }, annotations: { note: 'kept' } }, spec: guestSpec({ hostname: 'web' }) };
+  const template = {
+    metadata: { labels: { app: 'web' }, annotations: { note: 'kept' } },
+    spec: guestSpec({ hostname: 'web' }),
+  };
   const made = instanceOf(machine({ runStrategy: 'Always', template }), undefined, NOW);
   expect(made.metadata).toMatchObject({
     name: 'web-1',
     namespace: 'default',
     labels: { app: 'web' },
     annotations: { note: 'kept', 'kubevirt.io/vm-generation': '3' },
-    ownerReferences: [{ kind: 'VirtualMachine', name: 'web-1', uid: 'vm-uid', controller: true, blockOwnerDeletion: true }],
+    ownerReferences: [
+      { kind: 'VirtualMachine', name: 'web-1', uid: 'vm-uid', controller: true, blockOwnerDeletion: true },
+    ],
     finalizers: ['kubevirt.io/virtualMachineControllerFinalize', 'kubevirt.io/foregroundDeleteVirtualMachine'],
   });
   expect(made.spec).toMatchObject({ hostname: 'web', domain: { firmware: { uuid: 'f-1' } } });

@@ -1,15 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
 import type { InstanceStatus } from '../../../simulator/types.ts';
+import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
 import { around, at, condition, instance, NOW, passed } from '../simulated.ts';
 
 const notReady = { conditions: [condition('Ready', 'False', 'GuestNotRunning')] };
 const both = ['kubevirt.io/virtualMachineControllerFinalize', 'kubevirt.io/foregroundDeleteVirtualMachine'];
-const leaving = (annotations: Record<string, string> = {}) => ({ deletionTimestamp: at(0), finalizers: both, annotations });
+const leaving = (annotations: Record<string, string> = {}) => ({
+  deletionTimestamp: at(0),
+  finalizers: both,
+  annotations,
+});
 const annotated = (annotations: Record<string, string>) => ({ annotations });
 const conditionsOf = ({ status }: { status?: InstanceStatus }) =>
   Object.fromEntries(
-    (status?.conditions ?? []).map(({ type, status, reason }) => [type, reason === undefined ? status : `${status} ${reason}`]),
+    (status?.conditions ?? []).map(({ type, status, reason }) => [
+      type,
+      reason === undefined ? status : `${status} ${reason}`,
+    ]),
   );
 const running = {
   ...passed('Pending', 'Running'),
@@ -28,14 +35,21 @@ describe('on the way up', () => {
     const { instance: next } = nextMove(instance('Pending', { ...passed('Pending'), ...notReady }), around());
     expect(next.status).toMatchObject({ phase: 'Scheduled', nodeName: 'sim-node-1' });
     expect(next.metadata.labels).toEqual({ 'kubevirt.io/nodeName': 'sim-node-1' });
-    expect(next.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual(['Pending', 'Scheduling', 'Scheduled']);
+    expect(next.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual([
+      'Pending',
+      'Scheduling',
+      'Scheduled',
+    ]);
   });
 
   test('it waits for a claim that is missing', () => {
     const pending = instance('Pending', notReady);
     const { instance: next } = nextMove(pending, around({ missingClaim: 'disk' }));
     expect(next.status?.phase).toBe('Pending');
-    expect(conditionsOf(next)).toMatchObject({ Synchronized: 'False FailedPvcNotFound', PodScheduled: 'False Unschedulable' });
+    expect(conditionsOf(next)).toMatchObject({
+      Synchronized: 'False FailedPvcNotFound',
+      PodScheduled: 'False Unschedulable',
+    });
     expect(nextMove(next, around({ missingClaim: 'disk' })).instance).toBe(next);
     const { instance: found } = nextMove(next, around());
     expect(found.status?.phase).toBe('Scheduled');
@@ -50,7 +64,9 @@ describe('on the way up', () => {
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning', PodScheduled: 'False Unschedulable' });
     expect(nextMove(next, around(some)).instance).toBe(next);
-    expect(nextMove({ ...next, metadata: instance('Scheduling').metadata }, around()).instance.status?.phase).toBe('Scheduled');
+    expect(nextMove({ ...next, metadata: instance('Scheduling').metadata }, around()).instance.status?.phase).toBe(
+      'Scheduled',
+    );
   });
 
   test('it stays without a guest for as long as its pod has nothing to mount for a Secret or ConfigMap', () => {
@@ -98,7 +114,10 @@ describe('on the way up', () => {
   });
 
   test('one that is asked to start paused does', () => {
-    const { instance: next } = nextMove(instance('Scheduled', notReady, {}, { startStrategy: 'Paused' }), around({ since: 0 }));
+    const { instance: next } = nextMove(
+      instance('Scheduled', notReady, {}, { startStrategy: 'Paused' }),
+      around({ since: 0 }),
+    );
     expect(conditionsOf(next)).toMatchObject({ Paused: 'True PausedByUser', Ready: 'False ReadinessGatesNotReady' });
   });
 });
@@ -108,7 +127,9 @@ describe('while it runs', () => {
     const unready = instance('Running', running, annotated({ 'sim.drover.dev/never-ready': 'true' }));
     const { instance: next } = nextMove(unready, around());
     expect(conditionsOf(next)['Ready']).toBe('False ContainersNotReady');
-    expect(conditionsOf(nextMove({ ...next, metadata: instance('Running').metadata }, around()).instance)['Ready']).toBe('True');
+    expect(
+      conditionsOf(nextMove({ ...next, metadata: instance('Running').metadata }, around()).instance)['Ready'],
+    ).toBe('True');
   });
 
   test('on a lost node nothing is known of it, until the node is back', () => {
@@ -130,9 +151,14 @@ describe('while it runs', () => {
   });
 
   test('without its pod it is Failed, and KubeVirt does not say since when', () => {
-    const { instance: next } = nextMove(instance('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })), around());
+    const { instance: next } = nextMove(
+      instance('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })),
+      around(),
+    );
     expect(next.status?.phase).toBe('Failed');
-    expect(next.status?.phaseTransitionTimestamps).toEqual(instance('Running', running).status?.phaseTransitionTimestamps);
+    expect(next.status?.phaseTransitionTimestamps).toEqual(
+      instance('Running', running).status?.phaseTransitionTimestamps,
+    );
     expect(conditionsOf(next)['Ready']).toBe('False PodNotExists');
   });
 
@@ -150,9 +176,9 @@ describe('while it runs', () => {
   });
 
   test('disks that are not shared keep it where it is', () => {
-    expect(conditionsOf(nextMove(instance('Running', running), around({ migratable: false })).instance)['LiveMigratable']).toBe(
-      'False DisksNotLiveMigratable',
-    );
+    expect(
+      conditionsOf(nextMove(instance('Running', running), around({ migratable: false })).instance)['LiveMigratable'],
+    ).toBe('False DisksNotLiveMigratable');
   });
 });
 
@@ -191,7 +217,9 @@ describe('on the way down', () => {
     const failed = instance('Failed', passed('Running', 'Failed'), { finalizers: both });
     expect(nextMove(failed, around())).toEqual({ instance: failed });
     const deleted = { ...failed, metadata: { ...failed.metadata, deletionTimestamp: at(0) } };
-    expect(nextMove(deleted, around()).instance.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
+    expect(nextMove(deleted, around()).instance.metadata.finalizers).toEqual([
+      'kubevirt.io/virtualMachineControllerFinalize',
+    ]);
   });
 
   test.each(['Scheduled', 'Running'] as const)('on a lost node it stays, %s', (phase) => {

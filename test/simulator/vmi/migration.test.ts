@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import { isToMigrate, mostAtOnce } from '../../../simulator/controllers/workload-updates.ts';
+import type { Migration } from '../../../simulator/types.ts';
 import { withPlugs } from '../../../simulator/vm/hotplug.ts';
 import { begun, ended, migrationStep } from '../../../simulator/vmi/migration.ts';
-import type { Migration } from '../../../simulator/types.ts';
-import { isToMigrate, mostAtOnce } from '../../../simulator/controllers/workload-updates.ts';
-import type { Stored } from '../../../api/objects.ts';
 import { condition, instance, machine, NOW } from '../simulated.ts';
 
 const asked = (metadata = {}): Stored<Migration> => ({
@@ -41,10 +41,23 @@ describe('migrations', () => {
   test('bring sockets and memory that were plugged in', () => {
     const guest = withPlugs({
       ...moving,
-      spec: { domain: { cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 4 }, memory: { guest: '4Gi', maxGuest: '8Gi' } } },
-      status: { ...moving.status, currentCPUTopology: { sockets: 1, cores: 1, threads: 1 }, memory: { guestAtBoot: '2Gi', guestCurrent: '2Gi', guestRequested: '2Gi' } },
+      spec: {
+        domain: { cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 4 }, memory: { guest: '4Gi', maxGuest: '8Gi' } },
+      },
+      status: {
+        ...moving.status,
+        currentCPUTopology: { sockets: 1, cores: 1, threads: 1 },
+        memory: { guestAtBoot: '2Gi', guestCurrent: '2Gi', guestRequested: '2Gi' },
+      },
     });
-    expect(guest.status?.conditions).toEqual(['HotVCPUChange', 'HotMemoryChange'].map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: null })));
+    expect(guest.status?.conditions).toEqual(
+      ['HotVCPUChange', 'HotMemoryChange'].map((type) => ({
+        type,
+        status: 'True',
+        lastProbeTime: null,
+        lastTransitionTime: null,
+      })),
+    );
     expect(withPlugs(guest)).toBe(guest);
     expect(ended(guest, false, NOW).status?.conditions).toHaveLength(2);
     expect(ended(guest, true, NOW).status).toMatchObject({
@@ -56,10 +69,16 @@ describe('migrations', () => {
 });
 
 test('a guest is migrated for its plugs where it runs, can, and does not already', () => {
-  const waiting = instance('Running', { conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')] });
+  const waiting = instance('Running', {
+    conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')],
+  });
   expect(isToMigrate(waiting)).toBe(true);
-  expect(isToMigrate({ ...waiting, status: { ...waiting.status, conditions: [condition('HotVCPUChange', 'True')] } })).toBe(false);
-  expect(isToMigrate({ ...waiting, metadata: { ...waiting.metadata, deletionTimestamp: '2026-05-04T10:00:00Z' } })).toBe(false);
+  expect(
+    isToMigrate({ ...waiting, status: { ...waiting.status, conditions: [condition('HotVCPUChange', 'True')] } }),
+  ).toBe(false);
+  expect(
+    isToMigrate({ ...waiting, metadata: { ...waiting.metadata, deletionTimestamp: '2026-05-04T10:00:00Z' } }),
+  ).toBe(false);
   expect(isToMigrate(begun(waiting, asked(), 'n2', NOW))).toBe(false);
   expect(isToMigrate(instance('Running', { conditions: [condition('LiveMigratable', 'True')] }))).toBe(false);
   expect(mostAtOnce(undefined)).toBe(5);

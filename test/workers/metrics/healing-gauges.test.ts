@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { HealingGauges } from '../../../workers/metrics/healing-gauges.ts';
 import { condition, cycle, healingPool, spent, type Said } from '../../clients/heal/pools.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const metricsOf = (...looks: Said[][]): Promise<string> => {
   const registry = new Registry();
@@ -16,7 +16,10 @@ const OF_POOL = 'namespace="default",pool="web"';
 test('cycles by their phase, VMs that were given up, and why a pool heals none', async () => {
   const told = await metricsOf([
     {
-      healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' }), cycle({ vm: 'web-3', phase: 'Waiting' })], spent: [spent(), spent({ vm: 'web-4', end: 'GivenUp' })] },
+      healing: {
+        cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' }), cycle({ vm: 'web-3', phase: 'Waiting' })],
+        spent: [spent(), spent({ vm: 'web-4', end: 'GivenUp' })],
+      },
       conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy')],
     },
   ]);
@@ -36,4 +39,6 @@ test('a pool that heals, and has nothing to heal, has zeros, and is not suspende
 test.each<[string, Said[]]>([
   ['that does not heal', [{}]],
   ['that is gone', []],
-])('nothing of a pool %s', async (_what, pools) => expect(await metricsOf([{ healing: {} }], pools)).not.toContain(OF_POOL));
+])('nothing of a pool %s', async (_what, pools) =>
+  expect(await metricsOf([{ healing: {} }], pools)).not.toContain(OF_POOL),
+);

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { PoolGauges } from '../../../workers/metrics/pool-gauges.ts';
 import { VmMetrics } from '../../../workers/metrics/vm-metrics.ts';
 import { aPool, aVm, aVmi } from '../../decisions/model/fleets.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
 
 const OF_POOL = 'namespace="shop",pool="web"';
 
@@ -29,13 +29,18 @@ class Watched {
 }
 
 const booted = (watched: Watched, uid = 'one'): Watched =>
-  watched.is({ uid, phase: 'Pending', phaseSince: 1_000 }).is({ uid, phase: 'Scheduling', phaseSince: 3_000 }).is({ uid, phase: 'Running', phaseSince: 8_000 });
+  watched
+    .is({ uid, phase: 'Pending', phaseSince: 1_000 })
+    .is({ uid, phase: 'Scheduling', phaseSince: 3_000 })
+    .is({ uid, phase: 'Running', phaseSince: 8_000 });
 
 describe('a VM of a pool', () => {
   test('that boots is one start, with the time of each phase', async () => {
     const text = await booted(new Watched()).text();
     expect(text).toContain(`drover_vm_starts_total{${OF_POOL}} 1`);
-    expect(text).toContain(`drover_vmi_phase_transition_seconds_sum{${OF_POOL},last_phase="Scheduling",phase="Running"} 5`);
+    expect(text).toContain(
+      `drover_vmi_phase_transition_seconds_sum{${OF_POOL},last_phase="Scheduling",phase="Running"} 5`,
+    );
     expect(text).toContain(`drover_vmi_phase_transition_from_creation_seconds_sum{${OF_POOL},phase="Running"} 8`);
     expect(text).not.toContain('drover_vm_stops_total{');
   });
@@ -64,7 +69,7 @@ describe('a VM of a pool', () => {
     expect(text).toContain(`drover_vm_stops_total{${OF_POOL}} 1`);
   });
 
-  test('is still counted as its pool\'s when it is gone before its VMI', async () => {
+  test("is still counted as its pool's when it is gone before its VMI", async () => {
     const watched = booted(new Watched());
     watched.pool = null;
     expect(await watched.is({ uid: 'one', phase: 'Failed' }).text()).toContain(`drover_vm_stops_total{${OF_POOL}} 1`);
@@ -85,14 +90,27 @@ test('a pool is told of by its spec and its status, and no longer once it is gon
     readyReplicas: 3,
     updatedReplicas: 1,
     conditions: [
-      { type: 'Progressing', status: 'True', reason: 'RollingOut', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
-      { type: 'Stalled', status: 'True', reason: 'SpecRefused', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      {
+        type: 'Progressing',
+        status: 'True',
+        reason: 'RollingOut',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+      {
+        type: 'Stalled',
+        status: 'True',
+        reason: 'SpecRefused',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
     ],
   };
   const pool: StoredPool = { ...aPool({ replicas: 5 }), status };
   gauges.look([pool]);
   const text = await registry.metrics();
-  for (const [name, count] of Object.entries({ desired: 5, current: 4, ready: 3, updated: 1, unavailable: 2 })) expect(text).toContain(`drover_pool_${name}_vms{${OF_POOL}} ${count}`);
+  for (const [name, count] of Object.entries({ desired: 5, current: 4, ready: 3, updated: 1, unavailable: 2 }))
+    expect(text).toContain(`drover_pool_${name}_vms{${OF_POOL}} ${count}`);
   expect(text).toContain(`drover_pool_rollout{${OF_POOL},state="RollingOut"} 1`);
   expect(text).toContain(`drover_pool_stalled{${OF_POOL},reason="SpecRefused"} 1`);
   gauges.look([]);

@@ -3,12 +3,12 @@ import { expect, test, vi } from 'vitest';
 import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
+import { vmName } from '../../../decisions/pool/vm-names.ts';
 import { healHold, healNow, healVmIdOf } from '../../../workflows/messages.ts';
 import { aVmi } from '../../decisions/model/fleets.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool, HOUR, MINUTE, type TimedPool } from '../timed-pool.ts';
-import { vmName } from '../../../decisions/pool/vm-names.ts';
 
 const server = aTimeSkippingServer();
 
@@ -73,14 +73,19 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
 }
 
 /** From the deletion of each VM to the creation of the next, in seconds; the last may have none yet. */
-const delays = ({ cluster, removals }: SickPool): number[] => cluster.times('create').map((at, index) => Math.round((at - removals[index]!) / 1000));
+const delays = ({ cluster, removals }: SickPool): number[] =>
+  cluster.times('create').map((at, index) => Math.round((at - removals[index]!) / 1000));
 
 const healing = ({ cluster }: SickPool) => cluster.pool.status?.healing;
 
 test('a VM that never works is replaced for a week, each delay twice the last up to the longest; then it works', async () => {
   const pool = await aSickPool(BACKOFF);
   await pool.breakDown('web-4', true);
-  await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ vm: 'web-4', phase: 'Waiting', nextAt: expect.any(String) as string }]));
+  await soon(() =>
+    expect(healing(pool)?.cycles).toMatchObject([
+      { vm: 'web-4', phase: 'Waiting', nextAt: expect.any(String) as string },
+    ]),
+  );
   const begun = pool.removals[0]!;
   // In steps: what one replacement brings about takes the workflows a moment, which no skipped time may overtake.
   while ((await server().now()) < begun + 7 * DAY) {
@@ -89,10 +94,14 @@ test('a VM that never works is replaced for a week, each delay twice the last up
     await server().pass(Math.max(nextAt - (await server().now()) + 1_000, 1_000));
     await soon(() => {
       expect(pool.removals).toHaveLength(attempts + 1);
-      expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', attempt: attempts + 1, nextAt: expect.any(String) as string }]);
+      expect(healing(pool)?.cycles).toMatchObject([
+        { phase: 'Waiting', attempt: attempts + 1, nextAt: expect.any(String) as string },
+      ]);
     });
   }
-  const expected = Array.from({ length: pool.cluster.times('create').length }, (_, index) => Math.min(10 * 2 ** index, 12 * 3600));
+  const expected = Array.from({ length: pool.cluster.times('create').length }, (_, index) =>
+    Math.min(10 * 2 ** index, 12 * 3600),
+  );
   const waited = delays(pool);
   expect(waited.length).toBeGreaterThan(20);
   for (const [index, seconds] of expected.entries()) {
@@ -102,20 +111,29 @@ test('a VM that never works is replaced for a week, each delay twice the last up
   pool.mend();
   await server().pass('12h');
   await server().pass('1m');
-  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ vm: 'web-4', end: 'Healed', attempts: pool.removals.length }] }));
+  await soon(() =>
+    expect(healing(pool)).toMatchObject({
+      cycles: [],
+      spent: [{ vm: 'web-4', end: 'Healed', attempts: pool.removals.length }],
+    }),
+  );
 });
 
 test('a delay outlives the run of the pool that it began under', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '3h' });
   await pool.breakDown('web-4', false);
-  await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
+  await soon(() =>
+    expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
+  );
   const run = await pool.runId();
   await pool.fillHistory();
   await pool.continued(run);
   await server().pass('2h');
   expect(pool.cluster.times('create')).toEqual([]);
   const passing = server().pass('61m');
-  await server().orphanEnded(server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4')));
+  await server().orphanEnded(
+    server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4')),
+  );
   await passing;
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed', attempts: 1 }] }));
   expect(pool.cluster.times('create')).toHaveLength(1);
@@ -125,9 +143,15 @@ test('a cycle soon after another goes on where that was, and one after a quiet t
   const pool = await aSickPool({ ...BACKOFF, max: '10m' });
   for (const [index, attempt] of [1, 2, 1].entries()) {
     await pool.breakDown('web-4', false);
-    await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', attempt, nextAt: expect.any(String) as string }]));
+    await soon(() =>
+      expect(healing(pool)?.cycles).toMatchObject([
+        { phase: 'Waiting', attempt, nextAt: expect.any(String) as string },
+      ]),
+    );
     await server().pass('1m');
-    await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed', attempts: attempt }] }));
+    await soon(() =>
+      expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed', attempts: attempt }] }),
+    );
     expect(pool.cluster.times('create')).toHaveLength(index + 1);
     await server().pass(attempt === 1 ? '30m' : '61m');
   }
@@ -136,7 +160,9 @@ test('a cycle soon after another goes on where that was, and one after a quiet t
 test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of %s', async (initial) => {
   const pool = await aSickPool({ ...BACKOFF, initial, max: initial });
   await pool.breakDown('web-4', false);
-  await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
+  await soon(() =>
+    expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
+  );
   await server().pass('24h');
   expect(pool.cluster.times('create')).toEqual([]);
   await pool.workflow.signal(healNow, { vm: 'web-4', by: 'kim' });
@@ -147,7 +173,9 @@ test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of 
 test('a delay that nobody can read, in a pool that was stored before such were refused, is the one by default', async () => {
   const pool = await aSickPool({ initial: '1d', jitter: 0 });
   await pool.breakDown('web-4', false);
-  await soon(() => expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]));
+  await soon(() =>
+    expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
+  );
   await server().pass('12s');
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
 });
@@ -159,13 +187,19 @@ test('a VM that is sick again while its last cycle closes is healed anew right a
   await pool.breakDown('web-4', false);
   await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1), { timeout: 30_000 });
   await pool.breakDown('web-4', false);
-  const cycle = server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4'));
+  const cycle = server().client.workflow.getHandle(
+    healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4'),
+  );
   await soon(async () => {
     const { events } = await cycle.fetchHistory();
-    expect(events!.filter(({ workflowExecutionSignaledEventAttributes: told }) => told?.signalName === healHold.name)).toHaveLength(1);
+    expect(
+      events!.filter(({ workflowExecutionSignaledEventAttributes: told }) => told?.signalName === healHold.name),
+    ).toHaveLength(1);
   });
   expect(pool.removals).toHaveLength(1);
   held.resolve();
-  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }));
+  await soon(() =>
+    expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }),
+  );
   expect(pool.removals).toHaveLength(2);
 });

@@ -6,7 +6,15 @@ const progress: TransitionProgress = {
   id: '0a1b2c3d',
   phase: 'Changing',
   transition: {
-    scope: { glob: '*rhel8.*', namespaces: null, labelSelector: null, names: [], exclude: [], only: null, undoes: null },
+    scope: {
+      glob: '*rhel8.*',
+      namespaces: null,
+      labelSelector: null,
+      names: [],
+      exclude: [],
+      only: null,
+      undoes: null,
+    },
     to: null,
     restartNow: true,
     maxRestarts: '5%',
@@ -17,7 +25,17 @@ const progress: TransitionProgress = {
     askedBy: 'ada',
     reason: 'rhel8 goes',
   },
-  results: [{ from: 'pc-q35-rhel8.6.0', wanted: null, architecture: 'amd64', preference: null, to: 'q35', vms: 12, fault: null }],
+  results: [
+    {
+      from: 'pc-q35-rhel8.6.0',
+      wanted: null,
+      architecture: 'amd64',
+      preference: null,
+      to: 'q35',
+      vms: 12,
+      fault: null,
+    },
+  ],
   counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, parked: 5, restarting: 6, left: 7, done: 8 },
   patched: 30,
   restarted: 9,
@@ -34,13 +52,17 @@ const progress: TransitionProgress = {
 
 test('what the Web UI shows: the counts first, who asked, and what went wrong before what is only waited for', () => {
   const text = transitionDetails(progress);
-  expect(text).toContain("**Changing**: machine types like `*rhel8.*`, to the cluster's default; 30 VMs changed and 9 restarted by drover");
+  expect(text).toContain(
+    "**Changing**: machine types like `*rhel8.*`, to the cluster's default; 30 VMs changed and 9 restarted by drover",
+  );
   expect(text).toContain('| 1 | 2 | 6 | 3 | 4 | 5 | 7 | 8 |');
   expect(text).toContain('Asked for by ada: rhel8 goes; restarts, 2 at a time');
   expect(text).toContain('Aborted by eve');
   expect(text).toContain('- put off: shop/vm-7 and 4 more: it is paused');
   expect(text).toContain('- pc-q35-rhel8.6.0 becomes q35 (12 VMs)');
-  expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(text.indexOf('In progress: shop/vm-1, shop/vm-2'));
+  expect(text.indexOf('- failed: shop/web: not ready in time')).toBeLessThan(
+    text.indexOf('In progress: shop/vm-1, shop/vm-2'),
+  );
 });
 
 test('one that too many failures have ended says so, and one with nothing left to be done does not', () => {
@@ -53,7 +75,10 @@ test('one that too many failures have ended says so, and one with nothing left t
 });
 
 test('it stays short, whatever the number of kinds of VMs', () => {
-  const results = Array.from({ length: 300 }, (_, index) => ({ ...progress.results[0]!, preference: `VirtualMachinePreference/shop/${index}` }));
+  const results = Array.from({ length: 300 }, (_, index) => ({
+    ...progress.results[0]!,
+    preference: `VirtualMachinePreference/shop/${index}`,
+  }));
   const text = transitionDetails({ ...progress, results });
   expect(text.match(/becomes q35/g)).toHaveLength(20);
   expect(text).toContain('300 kinds of VMs in all');
@@ -61,7 +86,10 @@ test('it stays short, whatever the number of kinds of VMs', () => {
 
 test('an undo says what it undoes, and restarts that are left to the owners are called so', () => {
   const { transition } = progress;
-  const text = transitionDetails({ ...progress, transition: { ...transition, restartNow: false, scope: { ...transition.scope, undoes: '4e5f6071' } } });
+  const text = transitionDetails({
+    ...progress,
+    transition: { ...transition, restartNow: false, scope: { ...transition.scope, undoes: '4e5f6071' } },
+  });
   expect(text).toContain('undoes 4e5f6071');
   expect(text).toContain('restarts are left to the owners');
 });
@@ -69,8 +97,14 @@ test('an undo says what it undoes, and restarts that are left to the owners are 
 test('what people and servers say is read as they have written it, and no Markdown', () => {
   const { transition } = progress;
   const reason = 'a | b\n# Head `x` *y* [l](http://z) <b>';
-  const passedOver = [{ why: 'it still matches *rhel8.*: a preference brings it back', isWish: true, count: 1, vms: ['shop/vm-7'] }];
-  const text = transitionDetails({ ...progress, passedOver, transition: { ...transition, reason, scope: { ...transition.scope, glob: 'a`b*' } } });
+  const passedOver = [
+    { why: 'it still matches *rhel8.*: a preference brings it back', isWish: true, count: 1, vms: ['shop/vm-7'] },
+  ];
+  const text = transitionDetails({
+    ...progress,
+    passedOver,
+    transition: { ...transition, reason, scope: { ...transition.scope, glob: 'a`b*' } },
+  });
   expect(text).toContain(String.raw`Asked for by ada: a \| b \# Head \`x\` \*y\* \[l\](http://z) \<b\>; restarts`);
   expect(text).toContain(String.raw`it still matches \*rhel8.\*: a preference`);
   expect(text).toContain(String.raw`machine types like a\`b\*, to`);
@@ -79,5 +113,7 @@ test('what people and servers say is read as they have written it, and no Markdo
 test('what it waits for is a restart only where others restart', () => {
   const { transition } = progress;
   expect(transitionDetails(progress)).toContain('| wait until they run |');
-  expect(transitionDetails({ ...progress, transition: { ...transition, restartNow: false } })).toContain('| wait for a restart |');
+  expect(transitionDetails({ ...progress, transition: { ...transition, restartNow: false } })).toContain(
+    '| wait for a restart |',
+  );
 });

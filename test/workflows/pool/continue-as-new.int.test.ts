@@ -22,7 +22,9 @@ test('the next run knows how the rollout stands, which batch is under way, and t
   // The batch tells its end to the run that there is now.
   batch.goOn();
   await server().orphanEnded(batch.workflow);
-  await soon(async () => expect(await pool.progress()).toMatchObject({ updating: [], rollout: { step: 0, batches: 1, failures: [] } }));
+  await soon(async () =>
+    expect(await pool.progress()).toMatchObject({ updating: [], rollout: { step: 0, batches: 1, failures: [] } }),
+  );
   await server().pass('1h');
   expect(pool.cluster.acts).toHaveLength(1);
   await pool.workflow.signal(resume);
@@ -59,7 +61,9 @@ test('no signal is lost that comes while a run gives way to the next', async () 
   batch.goOn();
   await filled;
   await pool.continued(runId);
-  await soon(async () => expect(await pool.progress()).toMatchObject({ updating: [], rollout: { paused: { by: String(count) } } }));
+  await soon(async () =>
+    expect(await pool.progress()).toMatchObject({ updating: [], rollout: { paused: { by: String(count) } } }),
+  );
 });
 
 test('a run gives way after a hundred turns, long before Temporal would have it', async () => {

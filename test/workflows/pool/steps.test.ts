@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
-import { UnderWay } from '../../../workflows/pool/in-flight.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { UnderWay } from '../../../workflows/pool/in-flight.ts';
+import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
 
 /** Activities that were begun: none of them ends. */
 const { begun, proxyActivities } = vi.hoisted(() => {
@@ -26,7 +26,14 @@ const notes: Record<string, PoolStep> = {
   unmarkDisks: { kind: 'unmark', claims: [], reason },
 };
 const steps = { ...revisions, ...notes };
-const bothWays = (one: string) => Object.keys(notes).flatMap((other) => [[one, other], [other, one]] as const);
+const bothWays = (one: string) =>
+  Object.keys(notes).flatMap(
+    (other) =>
+      [
+        [one, other],
+        [other, one],
+      ] as const,
+  );
 
 test.each(Object.keys(revisions).flatMap(bothWays))('while %s hangs, %s is begun all the same', (one, other) => {
   const context = { key: { namespace: 'shop', name: 'web', uid: 'web-uid' }, underWay: new UnderWay() } as StepContext;

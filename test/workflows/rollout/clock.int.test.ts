@@ -2,11 +2,11 @@
 import { Context } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import { beating } from '../../../activities/lib/heartbeat.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
-import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import { aTimedPool, HOUR, MINUTE, ref, template } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
@@ -36,7 +36,11 @@ test('a rollout waits three days for its maintenance window, and goes on in it',
   const cron = `${at.getUTCMinutes()} ${at.getUTCHours()} ${at.getUTCDate()} ${at.getUTCMonth() + 1} *`;
   const pool = await aTimedPool(server(), { rollout: { windows: [{ cron, duration: '1h' }] } });
   await pool.change({ template: template('two') });
-  await soon(() => expect(pool.cluster.pool.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Progressing', reason: 'WaitingForWindow' })));
+  await soon(() =>
+    expect(pool.cluster.pool.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Progressing', reason: 'WaitingForWindow' }),
+    ),
+  );
 
   await server().pass(3 * 24 * HOUR - 2 * MINUTE);
   expect(pool.cluster.times('update')).toEqual([]);
@@ -84,7 +88,9 @@ test('a status that could not be written is written once it can be, though nothi
   let isAway = true;
   const pool = await aTimedPool(server(), {}, (cluster) => ({
     writeStatus: (...args: Parameters<typeof cluster.activities.writeStatus>) =>
-      isAway && cluster.pool.spec.replicas === 5 ? Promise.reject(new Error('the API server is away')) : cluster.activities.writeStatus(...args),
+      isAway && cluster.pool.spec.replicas === 5
+        ? Promise.reject(new Error('the API server is away'))
+        : cluster.activities.writeStatus(...args),
   }));
   await pool.change({ replicas: 5 });
   await server().pass('3m');
@@ -160,7 +166,8 @@ test('a batch that could not be begun is tried again after 1 s, then after twice
   const next = template('two');
   // Somebody has taken the ids of the first four.
   const taken = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
-  for (const workflowId of taken) await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
+  for (const workflowId of taken)
+    await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
   await pool.change({ template: next });
   const begunAt = await server().now();
   await server().pass('20s');
@@ -203,7 +210,8 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
 
 test('a batch that is given up is asked to end, before others take its VMs', async () => {
   let isAway = true;
-  const updateVms: UpdateActivities['updateVms'] = (request) => (isAway ? Promise.reject(new Error('the API server is away')) : cluster!.activities.updateVms(request));
+  const updateVms: UpdateActivities['updateVms'] = (request) =>
+    isAway ? Promise.reject(new Error('the API server is away')) : cluster!.activities.updateVms(request);
   let cluster: FakeCluster | undefined;
   const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 60 } }, (its) => {
     cluster = its;

@@ -7,7 +7,9 @@ const kept = {
   metadata: {
     name: 'web-a',
     labels: { 'drover.dev/revision': hashOf(2) },
-    ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'u', controller: true }],
+    ownerReferences: [
+      { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'u', controller: true },
+    ],
   },
   revision: 7,
   data: { template: templateOf(2) },

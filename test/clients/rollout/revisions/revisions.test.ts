@@ -1,20 +1,23 @@
-import { applyPatch } from 'diff';
 import { stripVTControlCharacters } from 'node:util';
+import { applyPatch } from 'diff';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { VmTemplate } from '../../../../api/pool/pool.ts';
 import { effortInWords } from '../../../../clients/rollout/effort.ts';
+import { restarted } from '../../../../clients/rollout/restart.ts';
 import { sidesOf, templateDiff } from '../../../../clients/rollout/revisions/diff.ts';
 import { history, historyTable } from '../../../../clients/rollout/revisions/history.ts';
-import { restarted } from '../../../../clients/rollout/restart.ts';
 import { findRevision } from '../../../../clients/rollout/revisions/revisions.ts';
 import { undoneInWords, undoTarget } from '../../../../clients/rollout/revisions/undo.ts';
 import { hashOf, poolWith, revisionWith, templateOf } from '../pools.ts';
 
 const revisions = [revisionWith(1, 8), revisionWith(3, 1), revisionWith(4, 2)];
 const sorted = (cores: number): string => stringify(templateOf(cores), { sortMapEntries: true });
-const titles = (from?: string, to?: string): string[] => sidesOf(poolWith(), revisions, { from, to }).map(({ title }) => title);
-const sockets = (count: number): VmTemplate => ({ spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { sockets: count }, devices: {} } } } } });
+const titles = (from?: string, to?: string): string[] =>
+  sidesOf(poolWith(), revisions, { from, to }).map(({ title }) => title);
+const sockets = (count: number): VmTemplate => ({
+  spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { sockets: count }, devices: {} } } } },
+});
 
 describe('a revision', () => {
   test('is found by its number or hash', () => {
@@ -45,7 +48,9 @@ describe('an undo', () => {
     expect(undoTarget(poolWith(), revisions, '4')).toBe(revisions[2]));
 
   test('tells where it goes, and the number that this has from then on', () => {
-    expect(undoneInWords(revisions[0]!, revisions)).toBe(`has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`);
+    expect(undoneInWords(revisions[0]!, revisions)).toBe(
+      `has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`,
+    );
     expect(undoneInWords(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
   });
 
@@ -71,7 +76,10 @@ describe('a difference', () => {
   test('is one that patch(1) would take', () => {
     const [from, to] = sidesOf(poolWith(), revisions, {});
     const lines = templateDiff(from, to).map(stripVTControlCharacters);
-    expect(lines.slice(0, 2)).toEqual([`--- revision 3 (${hashOf(1)})`, `+++ the template now, revision 4 (${hashOf(2)})`]);
+    expect(lines.slice(0, 2)).toEqual([
+      `--- revision 3 (${hashOf(1)})`,
+      `+++ the template now, revision 4 (${hashOf(2)})`,
+    ]);
     expect(lines).toContain('-          cores: 1');
     expect(lines).toContain('+          cores: 2');
     expect(applyPatch(sorted(1), lines.join('\n'))).toBe(sorted(2));
@@ -97,7 +105,9 @@ describe('what a change takes', () => {
     ['LiveUpdate', 'Live: guests take it while they run'],
     ['Stage', 'Restart: guests are restarted'],
     [null, 'Live: guests take it while they run, or under vmRolloutStrategy Stage Restart: guests are restarted'],
-  ] as const)('under %s is told', (strategy, words) => expect(effortInWords(poolWith(), sockets(1), sockets(2), strategy)).toBe(words));
+  ] as const)('under %s is told', (strategy, words) =>
+    expect(effortInWords(poolWith(), sockets(1), sockets(2), strategy)).toBe(words),
+  );
 
   test('is told with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
@@ -105,7 +115,9 @@ describe('what a change takes', () => {
       'Restart: guests are restarted, but the pool allows no more than Live',
     );
     const lazy = poolWith({ spec: { updateStrategy: { opportunistic: {} } } });
-    expect(effortInWords(lazy, templateOf(1), templateOf(2), null)).toMatch(/^Restart: .*, once they stop by themselves/);
+    expect(effortInWords(lazy, templateOf(1), templateOf(2), null)).toMatch(
+      /^Restart: .*, once they stop by themselves/,
+    );
   });
 
   test('may be a start or a stop', () =>
@@ -120,7 +132,12 @@ describe('the history', () => {
     [hashOf(2), 3],
     ['lost', 1],
   ]);
-  const entries = history(poolWith(), [revisions[1]!, revisionWith(4, 2, { askedBy: 'ada@desk', changeCause: 'more cores' })], vms, new Map([[hashOf(1), 6]]));
+  const entries = history(
+    poolWith(),
+    [revisions[1]!, revisionWith(4, 2, { askedBy: 'ada@desk', changeCause: 'more cores' })],
+    vms,
+    new Map([[hashOf(1), 6]]),
+  );
 
   test('says who has what, also of what is not kept any more', () =>
     expect(entries).toMatchObject([
@@ -132,11 +149,20 @@ describe('the history', () => {
   test('has the template that no batch has begun to bring', () => {
     const pool = poolWith();
     pool.metadata.annotations = { 'drover.dev/asked-by': `ada@desk ${hashOf(2)}` };
-    expect(history(pool, [revisions[1]!], new Map(), new Map()).at(-1)).toMatchObject({ number: null, hash: hashOf(2), isTarget: true, askedBy: 'ada@desk' });
+    expect(history(pool, [revisions[1]!], new Map(), new Map()).at(-1)).toMatchObject({
+      number: null,
+      hash: hashOf(2),
+      isTarget: true,
+      askedBy: 'ada@desk',
+    });
   });
 
   test('is a table for people', () =>
-    expect(historyTable(entries, Date.parse('2026-01-01T01:00:00Z')).map((line) => stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '))).toEqual([
+    expect(
+      historyTable(entries, Date.parse('2026-01-01T01:00:00Z')).map((line) =>
+        stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '),
+      ),
+    ).toEqual([
       'REVISION | HASH | FIRST USED | VMS | GUESTS | STATE | ASKED BY | CHANGE CAUSE',
       '<gone> | lost | <unknown> | 1 | 0 | <unknown> | <none>',
       `3 | ${hashOf(1)} | 60m ago | 7 | 6 | current | <unknown> | <none>`,

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 /**
- * `npm test`: types, lint, and every test on the real servers. It ends with the files that took longest; its last line says
- * how many tests passed and failed.
+ * `npm test`: types, lint, format, and every test on the real servers. It ends with the files that took longest; its last line
+ * says how many tests passed and failed.
  */
 
 /** As vitest writes it; times in milliseconds since the epoch. */
@@ -37,8 +37,19 @@ function slowest({ testResults }: Report): string[] {
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-report-'));
 const report = join(folder, 'report.json');
-const checks = [await run('tsc', '-p', '.'), await run('oxlint', '--type-aware', '--deny-warnings')];
-const passed = await run('vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...process.argv.slice(2));
+const checks = [
+  await run('tsc', '-p', '.'),
+  await run('oxlint', '--type-aware', '--deny-warnings'),
+  await run('oxfmt', '--check'),
+];
+const passed = await run(
+  'vitest',
+  'run',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${report}`,
+  ...process.argv.slice(2),
+);
 
 let tests: Report = { numPassedTests: 0, numFailedTests: 0, testResults: [] };
 try {

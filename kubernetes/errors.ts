@@ -35,7 +35,7 @@ export const isConflict = (error: unknown): error is KubeError =>
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
 /** What the call brings; undefined where the object is not there. */
-export const orNothing = <T>(call: Promise<T>): Promise<T | undefined> =>
+export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {
     if (isNotFound(error)) return undefined;
     throw error;

@@ -1,10 +1,10 @@
-import type { Fleet } from '../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { Places } from '../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
-import { ChosenGuests } from '../activities/restarts/chosen-vmis.ts';
+import { ChosenVmis } from '../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
@@ -18,24 +18,24 @@ import { nudgePool, tellGone } from './watch/signal-pool.ts';
 export interface ActivitiesOptions {
   config: WorkerConfig;
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   metrics: Metrics;
   /** Aborted when the worker is asked to end. */
   stopping: AbortSignal;
 }
 
 /** All activities, by the task queue on which they are served: those that work, those that only wait, and the watch. */
-export function createActivities({ config, client, fleet, metrics, stopping }: ActivitiesOptions) {
+export function createActivities({ config, client, cache, metrics, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const common = {
     client,
-    fleet,
-    places: new Places(client, fleet),
-    revisions: new Revisions({ client, fleet }),
+    cache,
+    places: new Places(client, cache),
+    revisions: new Revisions({ client, cache }),
     concurrency,
     stopping,
   };
-  const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenGuests: new ChosenGuests() });
+  const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenGuests: new ChosenVmis() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
     patchConcurrency: config.connections,
@@ -60,7 +60,7 @@ export function createActivities({ config, client, fleet, metrics, stopping }: A
     waiting: withFailures({ ...createAwaitActivities(common), awaitRestarts, awaitTransition }),
     watching: withFailures(
       createWatchActivities({
-        fleet,
+        cache,
         burst,
         nudgePool,
         tellGone,

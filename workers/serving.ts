@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
-import type { Fleet } from '../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 
 const LOOK_MS = 250;
 const CREATE_AGAIN_MS = 1_000;
@@ -8,7 +8,7 @@ const CREATE_AGAIN_MS = 1_000;
 export interface ServingOptions {
   /** Workers of this process, one for each of its task queues. */
   create: () => Promise<Worker>[];
-  fleet: Pick<Fleet, 'lost'>;
+  cache: Pick<ClusterCache, 'lost'>;
   /** Aborted when the process is asked to end. */
   stop: AbortSignal;
   onServing: () => void;
@@ -32,7 +32,7 @@ export class Serving {
     return (
       this.#workers.length > 0 &&
       this.#workers.every((worker) => worker.getState() === 'RUNNING') &&
-      !this.#options.fleet.lost.aborted
+      !this.#options.cache.lost.aborted
     );
   }
 
@@ -43,9 +43,9 @@ export class Serving {
 
   /** Resolves when the process is asked to end and all that was begun has ended. */
   async run(): Promise<void> {
-    const { fleet, stop, onServing } = this.#options;
+    const { cache, stop, onServing } = this.#options;
     while (!stop.aborted) {
-      const { lost } = fleet;
+      const { lost } = cache;
       const workers = await this.#create();
       if (workers === null) continue;
       this.#workers = workers;
@@ -63,7 +63,7 @@ export class Serving {
         await Promise.allSettled(runs);
       }
       if (!lost.aborted) return;
-      while (fleet.lost.aborted && !stop.aborted) await sleep(LOOK_MS);
+      while (cache.lost.aborted && !stop.aborted) await sleep(LOOK_MS);
     }
   }
 

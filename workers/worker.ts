@@ -10,7 +10,7 @@ import {
   type Logger,
   type NativeConnectionOptions,
 } from '@temporalio/worker';
-import { Fleet } from '../activities/cache/cluster-cache.ts';
+import { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
 import { VirtualMachinePools } from '../api/resources.ts';
 import type { VmiView } from '../decisions/views/vmi.ts';
@@ -63,14 +63,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     userAgent: 'drover-worker',
     beforeWrite: ensureCurrentAttempt,
   });
-  const fleet = createFleet(client, logger, metrics);
+  const cache = createFleet(client, logger, metrics);
   let serving: Serving | undefined;
   const health: Health = {
-    isReady: () => serving?.isServing === true && Object.values(fleet.caches).every(({ synced }) => synced),
+    isReady: () => serving?.isServing === true && Object.values(cache.caches).every(({ synced }) => synced),
     metrics: () => {
-      for (const [resource, { size }] of Object.entries(fleet.caches)) metrics.objects.set({ resource }, size);
-      metrics.pools.look(fleet.pools.values());
-      metrics.healing.look(fleet.pools.values());
+      for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
+      metrics.pools.look(cache.pools.values());
+      metrics.healing.look(cache.pools.values());
       return metrics.registry.metrics();
     },
   };
@@ -80,12 +80,12 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const { connectionOptions, namespace } = loadClientConnectConfig();
     connection = await connect(connectionOptions, logger, stop);
     // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
-    await untilAborted(fleet.start(), stop);
+    await untilAborted(cache.start(), stop);
     const bundle =
       config.workflowBundle === null
         ? await bundleWorkflowCode({ workflowsPath, logger })
         : { codePath: config.workflowBundle };
-    const activities = createActivities({ config, client, fleet, metrics, stopping: stop });
+    const activities = createActivities({ config, client, cache, metrics, stopping: stop });
     const temporal = {
       connection,
       namespace: namespace ?? 'default',
@@ -129,19 +129,19 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       logger.info('worker ready', {
         cluster: config.cluster,
         server: client.server,
-        pools: fleet.pools.size,
-        vms: fleet.vms.size,
+        pools: cache.pools.size,
+        vms: cache.vms.size,
       });
     const refused = new Trouble((error) =>
       logger.warn('Temporal does not take this worker, and is tried again', { error }),
     );
     const onTrouble = ({ message }: Error): void => refused.lasts(message);
-    serving = new Serving({ create, fleet, stop, onServing, onTrouble });
+    serving = new Serving({ create, cache, stop, onServing, onTrouble });
     await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
   } finally {
-    await fleet.stop();
+    await cache.stop();
     // What ended the worker must not be hidden by what is left of it.
     await connection
       ?.close()
@@ -194,8 +194,8 @@ function stopOnSignals(): AbortController {
 const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
 
-function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Fleet {
-  const fleet = new Fleet({
+function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): ClusterCache {
+  const cache = new ClusterCache({
     client,
     onError: (resource, error) => {
       metrics.watchErrors.inc({ resource });
@@ -212,14 +212,14 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Flee
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onGuestFailed: ({ namespace }) => metrics.failedGuests.inc({ namespace }),
   });
-  fleet.subscribe((change) => {
-    if (change.kind === 'vmi') metrics.vms.change(change, (vmi) => poolOf(vmi, fleet), fleet.vmis.synced);
+  cache.subscribe((change) => {
+    if (change.kind === 'vmi') metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced);
   });
-  return fleet;
+  return cache;
 }
 
-function poolOf(vmi: VmiView, fleet: Fleet): { namespace: string; pool: string } | null {
-  const vm = fleet.vms.get(`${vmi.namespace}/${vmi.name}`);
+function poolOf(vmi: VmiView, cache: ClusterCache): { namespace: string; pool: string } | null {
+  const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
   return vm?.owner?.kind === VirtualMachinePools.kind && vm.uid === vmi.vmUid
     ? { namespace: vm.namespace, pool: vm.owner.name }
     : null;

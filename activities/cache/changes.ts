@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { serverLost, workerStopping } from '../lib/shutdown.ts';
-import type { Fleet, FleetChange } from './cluster-cache.ts';
+import type { ClusterCache, CacheChange } from './cluster-cache.ts';
 
 /** An object that has changed. */
 export interface Changed {
@@ -9,21 +9,21 @@ export interface Changed {
   namespace: string;
   name: string;
   /** What it was and is. */
-  change: Extract<FleetChange, { kind: Changed['kind'] }>;
+  change: Extract<CacheChange, { kind: Changed['kind'] }>;
 }
 
-/** Changes in a fleet that an activity waits for. */
+/** Changes in the cluster that an activity waits for. */
 export class Changes {
-  readonly #fleet: Fleet;
+  readonly #cache: ClusterCache;
   readonly #stopping: AbortSignal;
   readonly #unsubscribe: () => void;
   #changed = Promise.withResolvers<void>();
 
   /** `stopping` is aborted when the worker is asked to end: its waits move to another worker at once. */
-  constructor(fleet: Fleet, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
-    this.#fleet = fleet;
+  constructor(cache: ClusterCache, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
+    this.#cache = cache;
     this.#stopping = stopping;
-    this.#unsubscribe = fleet.subscribe((change) => {
+    this.#unsubscribe = cache.subscribe((change) => {
       if (change.kind === 'strategy' || change.kind === 'node' || change.kind === 'disk') return;
       const { kind } = change;
       const { namespace, name } =
@@ -38,7 +38,7 @@ export class Changes {
    */
   async next(timeoutMs: number, settleMs: number): Promise<void> {
     const over = new AbortController();
-    const { lost } = this.#fleet;
+    const { lost } = this.#cache;
     const signal = AbortSignal.any([over.signal, cancellationSignal(), this.#stopping, lost]);
     try {
       const changed = this.#changed.promise.then(() => sleep(settleMs));

@@ -32,9 +32,9 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
-import { isNotFound, orNothing } from '../../kubernetes/errors.ts';
+import { isNotFound, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
-import { FailedGuests } from './failed-vmis.ts';
+import { FailedVmis } from './failed-vmis.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { Witnesses } from './witnesses.ts';
 
@@ -52,7 +52,7 @@ export interface FleetOptions {
   onGuestFailed?: (guest: VmiView) => void;
 }
 
-export type FleetChange =
+export type CacheChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
   | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
@@ -72,7 +72,7 @@ const CONFIRMED_AT_ONCE = 16;
  * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
  * of the templates that the pools had, and of what KubeVirt does with a change.
  */
-export class Fleet {
+export class ClusterCache {
   readonly pools: ListWatch<KubeObject, StoredPool>;
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
@@ -82,12 +82,12 @@ export class Fleet {
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
   readonly #client: KubeClient;
   readonly #contact: Contact;
-  readonly #failedGuests = new FailedGuests();
+  readonly #failedGuests = new FailedVmis();
   readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
-  readonly #listeners = new Set<(change: FleetChange) => void>();
+  readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
   readonly #noKubeVirt = Promise.withResolvers<void>();
   #strategy: VmRolloutStrategy = strategyOf(undefined);
@@ -226,7 +226,7 @@ export class Fleet {
         const kinds = [VirtualMachines, VirtualMachineInstances];
         const [vm, vmi] = await Promise.all(
           kinds.map((kind) =>
-            orNothing(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS })),
+            ignoreNotFound(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS })),
           ),
         );
         seen = laterSeen(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
@@ -270,7 +270,7 @@ export class Fleet {
   }
 
   /** Guests of the VM of this UID that ran and then failed, oldest first, as far as this worker has seen them. */
-  failedGuestsOf(vmUid: string): readonly VmiView[] {
+  failedVmisOf(vmUid: string): readonly VmiView[] {
     return this.#failedGuests.of(vmUid);
   }
 
@@ -321,7 +321,7 @@ export class Fleet {
     return this.versionsOf('pools', 'vms', 'vmis');
   }
 
-  subscribe(listener: (change: FleetChange) => void): () => void {
+  subscribe(listener: (change: CacheChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -338,7 +338,7 @@ export class Fleet {
     if (this.#strategy !== before) this.#tell({ kind: 'strategy', before, after: this.#strategy });
   }
 
-  #tell(change: FleetChange): void {
+  #tell(change: CacheChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

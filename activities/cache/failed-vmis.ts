@@ -7,7 +7,7 @@ const KEPT = 20;
  * Guests that ran and then failed, as they were last seen. KubeVirt deletes such a VMI at once and starts the next, so
  * that a later look at the cluster finds nothing of it.
  */
-export class FailedGuests {
+export class FailedVmis {
   readonly #byVm = new Map<string, VmiView[]>();
   readonly #troubles = new Map<string, string>();
 

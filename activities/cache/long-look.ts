@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { Changes, type Changed } from './changes.ts';
-import type { Fleet } from './cluster-cache.ts';
+import type { ClusterCache } from './cluster-cache.ts';
 
 /**
  * Events that come together are looked at together; of many thousand VMs, not more often than this times their number.
@@ -14,7 +14,7 @@ const LOOK_AGAIN_MS = 30_000;
 /** What is only to be told is told after so long. */
 const TELL_MS = 5_000;
 
-/** What one look at the fleet has found. */
+/** What one look at the cluster has found. */
 export interface Look<T> {
   /** What a wait that ends with this look resolves to. */
   found: T;
@@ -32,7 +32,7 @@ export interface Look<T> {
 }
 
 export interface LongLookOptions {
-  fleet: Fleet;
+  cache: ClusterCache;
   /** Aborted when the worker is asked to end. */
   stopping: AbortSignal;
   /** No look is at anything older. */
@@ -45,7 +45,7 @@ export interface LongLookOptions {
 }
 
 /**
- * Looks at the fleet, and again whenever something has changed that concerns it or a time has come, until what it finds
+ * Looks at the cluster, and again whenever something has changed that concerns it or a time has come, until what it finds
  * is worth a turn of the workflow. For an activity that heartbeats meanwhile. No VM is taken for late on the word of
  * the caches alone.
  */
@@ -53,17 +53,17 @@ export async function longLook<T>(
   options: LongLookOptions,
   look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
 ): Promise<T> {
-  const { fleet, stopping, seen, concerns, settleMs = () => 0, gatherMs = 0 } = options;
-  await fleet.catchUp(seen);
-  const changes = new Changes(fleet, stopping, concerns);
+  const { cache, stopping, seen, concerns, settleMs = () => 0, gatherMs = 0 } = options;
+  await cache.catchUp(seen);
+  const changes = new Changes(cache, stopping, concerns);
   try {
     const began = Date.now();
     let foundAt: number | null = null;
     for (;;) {
       cancellationSignal().throwIfAborted();
-      if (fleet.lost.aborted) throw serverLost();
+      if (cache.lost.aborted) throw serverLost();
       const now = Date.now();
-      const { found, worth, isNews, times } = await confirmed(fleet, now, look);
+      const { found, worth, isNews, times } = await confirmed(cache, now, look);
       foundAt = worth === 'nothing' ? null : (foundAt ?? now);
       const dueAt = Math.min(
         worth === 'enough' ? now : Infinity,
@@ -80,12 +80,12 @@ export async function longLook<T>(
 }
 
 async function confirmed<T>(
-  fleet: Fleet,
+  cache: ClusterCache,
   now: number,
   look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
 ): Promise<Look<T>> {
   const first = await look(now, false);
   if (first.late === undefined || first.late.length === 0) return first;
-  await fleet.confirm(first.late);
+  await cache.confirm(first.late);
   return look(now, true);
 }

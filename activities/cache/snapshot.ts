@@ -1,17 +1,17 @@
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { Fleet } from './cluster-cache.ts';
+import type { ClusterCache } from './cluster-cache.ts';
 
 /** All that a plan reads of the cluster, from this worker's caches. */
-export function pictureOf(
-  fleet: Fleet,
+export function snapshotOf(
+  cache: ClusterCache,
   pool: StoredPool,
 ): Pick<
   PoolPlanInput,
   | 'pool'
   | 'vms'
   | 'vmiOf'
-  | 'failedGuestsOf'
+  | 'failedVmisOf'
   | 'lastTroubleOf'
   | 'witnessOf'
   | 'isHeldByOther'
@@ -22,14 +22,14 @@ export function pictureOf(
   const { namespace, uid } = pool.metadata;
   return {
     pool,
-    vms: fleet.ownedBy(uid),
-    vmiOf: (vm) => fleet.vmiOf(vm),
-    failedGuestsOf: (vm) => fleet.failedGuestsOf(vm.uid),
-    lastTroubleOf: (vm) => fleet.lastTroubleOf(vm.uid),
-    witnessOf: (vm) => fleet.witnessOf(vm.uid),
-    isHeldByOther: (name) => fleet.isHeldByOther(namespace, name, uid),
-    revisions: fleet.revisionsOf(uid),
-    keptClaims: fleet.keptClaimsOf(uid),
-    strategy: fleet.rolloutStrategy(),
+    vms: cache.ownedBy(uid),
+    vmiOf: (vm) => cache.vmiOf(vm),
+    failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
+    lastTroubleOf: (vm) => cache.lastTroubleOf(vm.uid),
+    witnessOf: (vm) => cache.witnessOf(vm.uid),
+    isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
+    revisions: cache.revisionsOf(uid),
+    keptClaims: cache.keptClaimsOf(uid),
+    strategy: cache.rolloutStrategy(),
   };
 }

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
-import type { Fleet } from './cluster-cache.ts';
+import type { ClusterCache } from './cluster-cache.ts';
 
 /** Resolves once the cache holds none of these VMs any more, each by its UID; rejects when `signal` is aborted. */
 export async function untilGone(
-  fleet: Fleet,
+  cache: ClusterCache,
   namespace: string,
   vms: readonly { name: string; uid: string }[],
   signal: AbortSignal,
 ): Promise<void> {
-  const isGone = (): boolean => vms.every(({ name, uid }) => fleet.vms.get(`${namespace}/${name}`)?.uid !== uid);
+  const isGone = (): boolean => vms.every(({ name, uid }) => cache.vms.get(`${namespace}/${name}`)?.uid !== uid);
   if (isGone()) return;
   const gone = Promise.withResolvers<void>();
-  const unsubscribe = fleet.subscribe(() => {
+  const unsubscribe = cache.subscribe(() => {
     if (isGone()) gone.resolve();
   });
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../../decisions/pool/steps.ts';
-import type { Fleet } from './cluster-cache.ts';
+import type { ClusterCache } from './cluster-cache.ts';
 
 const PATIENCE_MS = 5_000;
 
@@ -8,17 +8,21 @@ const PATIENCE_MS = 5_000;
  * Resolves once the cache shows each of these VMs as going or gone. The answer to a DELETE carries no resource version
  * where the object went at once, so only the cache can say that a later plan will not count it.
  */
-export async function untilLeft(fleet: Fleet, namespace: string, vms: readonly Target[]): Promise<void> {
+export async function waitForTermination(
+  cache: ClusterCache,
+  namespace: string,
+  vms: readonly Target[],
+): Promise<void> {
   const remaining = new Map(vms.map((vm) => [vm.name, vm.uid]));
   const strike = (name: string): void => {
-    const view = fleet.vms.get(`${namespace}/${name}`);
+    const view = cache.vms.get(`${namespace}/${name}`);
     if (view === undefined || view.deleting || view.uid !== remaining.get(name)) remaining.delete(name);
   };
   for (const name of remaining.keys()) strike(name);
   if (remaining.size === 0) return;
 
   const left = Promise.withResolvers<void>();
-  const unsubscribe = fleet.subscribe((change) => {
+  const unsubscribe = cache.subscribe((change) => {
     const view = change.kind === 'vm' ? (change.after ?? change.before) : undefined;
     if (view?.namespace === namespace && remaining.has(view.name)) strike(view.name);
     if (remaining.size === 0) left.resolve();
@@ -26,7 +30,7 @@ export async function untilLeft(fleet: Fleet, namespace: string, vms: readonly T
   const patience = new AbortController();
   try {
     const late = sleep(PATIENCE_MS, 'late', { signal: patience.signal }).catch(() => undefined);
-    if ((await Promise.race([left.promise, late])) === 'late') await fleet.vms.relist();
+    if ((await Promise.race([left.promise, late])) === 'late') await cache.vms.relist();
   } finally {
     patience.abort();
     unsubscribe();

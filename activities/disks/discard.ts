@@ -4,7 +4,7 @@ import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 export interface ClaimTarget {
@@ -20,8 +20,8 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
   const signal = cancellationSignal();
   const at = { namespace: key.namespace, name };
   const [claim, volume] = await Promise.all([
-    orNothing(client.get(PersistentVolumeClaims, at, { signal })),
-    orNothing(client.get(DataVolumes, at, { signal })),
+    ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
+    ignoreNotFound(client.get(DataVolumes, at, { signal })),
   ]);
   const kept = claim && keptDiskOf(claim.metadata);
   if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return false;
@@ -30,7 +30,7 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
   );
   if (owners.length > 0) return false;
   if (
-    (await orNothing(
+    (await ignoreNotFound(
       client.get(VirtualMachines, { namespace: key.namespace, name: vmName(key.name, kept.number) }, { signal }),
     )) !== undefined
   )
@@ -38,9 +38,9 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
-      await orNothing(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, signal }));
+      await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, signal }));
     }
-    await orNothing(client.delete(PersistentVolumeClaims, at, { uid, signal }));
+    await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid, signal }));
     return true;
   } catch (error) {
     // Somebody has taken it up at this moment.
@@ -58,10 +58,10 @@ export async function unmarkDisk(
   const at = { namespace, name };
   const signal = cancellationSignal();
   // Without it, and without an owner, nobody could say any more whose disk it is.
-  const volume = await orNothing(client.get(DataVolumes, at, { signal }));
+  const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return;
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };
-  await orNothing(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal })).catch((error: unknown) => {
+  await ignoreNotFound(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal })).catch((error: unknown) => {
     if (!isConflict(error)) throw error;
   });
 }

@@ -6,8 +6,8 @@ import type { NewVirtualMachine } from '../../decisions/pool/vm-from-template.ts
 import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /**
  * Throws where the VM of this number would run on a disk that is not its own: KubeVirt takes whatever has the name. Of
@@ -16,17 +16,17 @@ import type { Fleet } from '../cache/cluster-cache.ts';
  */
 export async function ensureDisksAreFree(
   client: KubeClient,
-  fleet: Fleet,
+  cache: ClusterCache,
   pool: StoredPool,
   vm: NewVirtualMachine,
   number: number,
 ): Promise<void> {
   const { namespace, name } = vm.metadata;
-  const rivals = poolsOfSameDisks(pool, fleet.pools.values());
+  const rivals = poolsOfSameDisks(pool, cache.pools.values());
   const rival = rivals.find(
     (other) =>
       isOlder(other, pool) ||
-      fleet.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`)?.owner?.uid === other.metadata.uid,
+      cache.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`)?.owner?.uid === other.metadata.uid,
   );
   if (rival !== undefined) {
     throw held(
@@ -38,8 +38,8 @@ export async function ensureDisksAreFree(
   for (const disk of diskTemplates(vm.spec).keys()) {
     const at = { namespace, name: disk };
     const [dataVolume, claim] = await Promise.all([
-      orNothing(client.get(DataVolumes, at, { signal })),
-      orNothing(client.get(PersistentVolumeClaims, at, { signal })),
+      ignoreNotFound(client.get(DataVolumes, at, { signal })),
+      ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
     ]);
     const why = whyDiskIsHeld({ name: disk, vm: name, number, poolUid: pool.metadata.uid, dataVolume, claim });
     if (why !== null) throw held(name, why);

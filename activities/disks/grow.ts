@@ -3,7 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, KubeError, orNothing } from '../../kubernetes/errors.ts';
+import { isConflict, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
 
 type Claim = KubeObject & GrowingClaim;
 
@@ -62,7 +62,7 @@ async function ask(
 ): Promise<Stored<Claim> | undefined> {
   const key = { namespace, name: disk.name };
   for (let tries = 1; ; tries++) {
-    const claim = await orNothing(client.get<Claim>(PersistentVolumeClaims, key, { signal }));
+    const claim = await ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, key, { signal }));
     const storage = claim && requestFor(claim, disk.from, disk.to);
     if (claim === undefined || storage === null) return claim;
     const { uid, resourceVersion } = claim.metadata;
@@ -103,7 +103,7 @@ async function nextOf(
     if (type === 'ERROR') break;
   }
   if (Date.now() < deadline) await sleep(PAUSE_MS, undefined, { signal });
-  return orNothing(client.get<Claim>(PersistentVolumeClaims, { namespace, name }, { signal }));
+  return ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, { namespace, name }, { signal }));
 }
 
 const refusal = ({ name, to }: DiskGrowth, why: string): KubeError =>

@@ -8,7 +8,7 @@ import { field, isObject } from '../../decisions/lib/json.ts';
 import { numberOf } from '../../decisions/pool/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { Acted, OwnedVm } from '../lib/while-ours.ts';
 import type { PoolKey } from '../pool/types.ts';
 
@@ -31,7 +31,7 @@ export async function deleteKeepingDisks(
   isWanted: () => Promise<boolean>,
 ): Promise<Acted> {
   const at = { namespace: key.namespace, name };
-  const vm = await orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
+  const vm = await ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
   if (vm.metadata.deletionTimestamp === undefined) {
     const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
@@ -79,14 +79,14 @@ async function unheld(
 ): Promise<string | undefined> {
   const at = { namespace, name };
   for (let tries = 1; ; tries++) {
-    const vm = await orNothing(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
+    const vm = await ignoreNotFound(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
     const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
     if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
     const patch = {
       metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
     };
     try {
-      return (await orNothing(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
+      return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
         ?.metadata.resourceVersion;
     } catch (error) {
       // KubeVirt writes to a VM that is going.
@@ -117,7 +117,7 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
     // A disk that is still to be made has no claim, and goes with the VM. One of somebody else's is none of the VM's.
     const isOwn = async (claim: Stored): Promise<boolean> =>
       isOwnedBy(claim, uid) ||
-      isOwnedBy(await orNothing(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
+      isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
     if (await disown(client, PersistentVolumeClaims, at, uid, async (claim) => ((await isOwn(claim)) ? mark : null))) {
       await disown(client, DataVolumes, at, uid, (volume) => Promise.resolve(isOwnedBy(volume, uid) ? {} : null));
     }
@@ -133,7 +133,7 @@ async function disown(
   change: (object: Stored) => Promise<object | null>,
 ): Promise<boolean> {
   for (let tries = 1; ; tries++) {
-    const object = await orNothing(client.get(resource, at, { signal: cancellationSignal() }));
+    const object = await ignoreNotFound(client.get(resource, at, { signal: cancellationSignal() }));
     const more = object === undefined ? null : await change(object);
     if (object === undefined || more === null) return false;
     const { uid, resourceVersion, ownerReferences = [] } = object.metadata;

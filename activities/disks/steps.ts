@@ -1,8 +1,8 @@
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordEvent } from '../lib/events.ts';
-import { beating } from '../lib/heartbeat.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { Done, PoolKey } from '../pool/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
@@ -21,14 +21,14 @@ export function createDiskActivities({ client, poolOf, each }: DiskStepOptions) 
   return {
     /** Deletes kept disks of the pool that are still kept; says so on the pool. */
     discardDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         const gone: string[] = [];
         const { count, refused } = await each(claims, async (claim) => {
           if (await discardDisk(client, key, claim)) gone.push(claim.name);
         });
         const pool = await poolOf(key);
         if (pool !== undefined && gone.length > 0) {
-          const note = `Deleted kept disks ${namesInWords(gone)}: the pool keeps none any more, and their VMs come back`;
+          const note = `Deleted kept disks ${formatNames(gone)}: the pool keeps none any more, and their VMs come back`;
           await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
         }
         return { count, taken: [], notWanted: [], refused, seen: {} };
@@ -36,6 +36,6 @@ export function createDiskActivities({ client, poolOf, each }: DiskStepOptions) 
 
     /** Takes the marks off claims whose VMs are back. */
     unmarkDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
-      beating(async () => void (await each(claims, (claim) => unmarkDisk(client, key.namespace, claim)))),
+      withHeartbeat(async () => void (await each(claims, (claim) => unmarkDisk(client, key.namespace, claim)))),
   };
 }

@@ -17,8 +17,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { ObservedClaims } from './observed.ts';
 
@@ -59,16 +59,16 @@ interface Queue {
  */
 export class Places {
   readonly #client: KubeClient;
-  readonly #fleet: Fleet;
+  readonly #cache: ClusterCache;
   readonly #observed = new ObservedClaims();
   readonly #queues = new Map<string, Queue>();
   /** A write is for all who ask: the end of one's activity is not that of the others. */
   readonly #ofNobody = new AsyncResource('Places');
 
-  constructor(client: KubeClient, fleet: Fleet) {
+  constructor(client: KubeClient, cache: ClusterCache) {
     this.#client = client;
-    this.#fleet = fleet;
-    fleet.subscribe((change) => {
+    this.#cache = cache;
+    cache.subscribe((change) => {
       if (change.kind !== 'pool') return;
       const { before, after } = change;
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid)
@@ -122,7 +122,9 @@ export class Places {
   async #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
     for (let tries = 1; ; tries++) {
       const since = performance.now();
-      const pool = (await orNothing(this.#client.get<KubeObject>(VirtualMachinePools, key))) as StoredPool | undefined;
+      const pool = (await ignoreNotFound(this.#client.get<KubeObject>(VirtualMachinePools, key))) as
+        | StoredPool
+        | undefined;
       if (pool === undefined || pool.metadata.uid !== key.uid) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const standing = await this.#standing(pool, spent);
       const at = new Date().toISOString();
@@ -149,7 +151,7 @@ export class Places {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
     this.#observed.note(uid, claims);
-    await this.#fleet.catchUp(seenOf(claims));
+    await this.#cache.catchUp(seenOf(claims));
     const isSpent = (claim: DisruptedVm): boolean =>
       spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
     const standing = standingClaims(this.#scene(pool), isSpent);
@@ -165,20 +167,20 @@ export class Places {
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
     const [stored, vmi] = await Promise.all([
-      orNothing(this.#client.get<VirtualMachine>(VirtualMachines, at)),
-      orNothing(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, at)),
+      ignoreNotFound(this.#client.get<VirtualMachine>(VirtualMachines, at)),
+      ignoreNotFound(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, at)),
     ]);
     const vm = stored && vmView(stored);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === vm?.uid ? vmiView(vmi) : undefined;
-    const others = this.#fleet.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
+    const others = this.#cache.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
     const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
-    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? own : this.#fleet.vmiOf(one));
+    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? own : this.#cache.vmiOf(one));
     const scene: ClaimScene = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
     return standingClaims(scene, () => false).some(({ state }) => state === 'used');
   }
 
   #scene(pool: StoredPool): ClaimScene {
-    return { pool, vms: this.#fleet.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#fleet.vmiOf(vm) };
+    return { pool, vms: this.#cache.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
   }
 
   #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): Place {

@@ -13,11 +13,11 @@ import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-objec
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isNotFound, isRefusal, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isConflict, isNotFound, isRefusal, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { inBurst } from '../lib/slow-start.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { slowStart } from '../lib/slow-start.ts';
 import { whileOurs } from '../lib/while-ours.ts';
 import { knownPool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
@@ -42,14 +42,14 @@ export type Removal =
 
 export interface HealActivityOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
   /** A sick VM of this pool is being taken down, to be made anew. */
   onReplaced?: (pool: PoolKey) => void;
 }
 
-export function createHealActivities({ client, fleet, concurrency, onReplaced }: HealActivityOptions) {
+export function createHealActivities({ client, cache, concurrency, onReplaced }: HealActivityOptions) {
   return {
     /**
      * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after
@@ -58,7 +58,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
      * the epoch.
      */
     removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> =>
-      beating(() => removeSickVm(key, sick, at)),
+      withHeartbeat(() => removeSickVm(key, sick, at)),
 
     /**
      * Notes on VMs of the pool that they have run well, or which of their starts have come to nothing. What is refused
@@ -69,7 +69,9 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
         const address = { namespace: key.namespace, name: vm.name };
         const write = async (resourceVersion: string): Promise<void> => {
           const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
-          await orNothing(client.patch(VirtualMachines, address, 'merge', patch, { signal: cancellationSignal() }));
+          await ignoreNotFound(
+            client.patch(VirtualMachines, address, 'merge', patch, { signal: cancellationSignal() }),
+          );
         };
         try {
           await whileOurs(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
@@ -81,7 +83,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
           });
         }
       };
-      await beating(() => inBurst(notes, note, { most: concurrency, signal: cancellationSignal() }));
+      await withHeartbeat(() => slowStart(notes, note, { most: concurrency, signal: cancellationSignal() }));
     },
 
     /** Says on the pool how its healing goes. */
@@ -95,7 +97,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     const { name, uid } = sick;
     const address = { namespace: key.namespace, name };
     for (let tries = 1; ; tries++) {
-      const vm = await orNothing(
+      const vm = await ignoreNotFound(
         client.get<VirtualMachine>(VirtualMachines, address, { signal: cancellationSignal() }),
       );
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
@@ -124,7 +126,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   }
 
   function poolOf(key: PoolKey): Promise<StoredPool | undefined> {
-    return knownPool(client, fleet, key, cancellationSignal());
+    return knownPool(client, cache, key, cancellationSignal());
   }
 
   /** Looks once more, right before the act: what was seen when it was planned may be long ago. */
@@ -141,11 +143,11 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
     if (spec === null || rules === null) return { do: 'keep', why: 'the pool heals no more' };
-    const stored = await orNothing(
+    const stored = await ignoreNotFound(
       client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );
     const guest = stored && vmiView(stored);
-    const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: fleet.isLost(guest.node) } : undefined;
+    const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: cache.isLost(guest.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
     // Not before it was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
@@ -174,7 +176,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
    * its VM says so.
    */
   async function isAsJudged(address: { namespace: string; name: string }, { guestVersion }: Doomed): Promise<boolean> {
-    const guest = await orNothing(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
+    const guest = await ignoreNotFound(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
     return guest?.metadata.resourceVersion === guestVersion;
   }
 
@@ -200,7 +202,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   async function hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
     const view = vmView(vm);
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-      const proof = proofOf({ vm: view, vmi, witness: fleet.witnessOf(view.uid), minReadyMs, now: Date.now() });
+      const proof = proofOf({ vm: view, vmi, witness: cache.witnessOf(view.uid), minReadyMs, now: Date.now() });
       if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'proven';
       await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
     }
@@ -213,7 +215,7 @@ export function createHealActivities({ client, fleet, concurrency, onReplaced }:
   }: Stored<VirtualMachine>): Promise<boolean> {
     for (const { metadata } of spec?.dataVolumeTemplates ?? []) {
       if (metadata?.name === undefined) continue;
-      const claim = await orNothing(
+      const claim = await ignoreNotFound(
         client.get<KubeObject>(
           PersistentVolumeClaims,
           { namespace, name: metadata.name },

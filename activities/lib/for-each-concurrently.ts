@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { inBurst } from './slow-start.ts';
+import { slowStart } from './slow-start.ts';
 
 /** Takes something in hand; the outcome is null where it is waited for. */
 interface Hand<T, O> {
@@ -8,9 +8,9 @@ interface Hand<T, O> {
 
 /**
  * The outcomes of all that are not waited for. It begins with `concurrency` of them at once, and goes up to `most`
- * while all goes well. Throws as `inBurst` does.
+ * while all goes well. Throws as `slowStart` does.
  */
-export async function takeEach<T, O>(
+export async function forEachConcurrently<T, O>(
   hand: Hand<T, O>,
   items: readonly T[],
   concurrency: number,
@@ -21,6 +21,6 @@ export async function takeEach<T, O>(
     const outcome = await hand.take(item);
     if (outcome !== null) outcomes.push(outcome);
   };
-  await inBurst(items, act, { most, atFirst: concurrency, signal: cancellationSignal() });
+  await slowStart(items, act, { most, atFirst: concurrency, signal: cancellationSignal() });
   return outcomes;
 }

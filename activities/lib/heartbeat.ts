@@ -7,7 +7,7 @@ const HEARTBEAT_MS = 2_000;
  * that dies Temporal then hears within the activity's heartbeat timeout, and need not wait until its whole time is
  * over.
  */
-export async function beating<T>(act: () => Promise<T>): Promise<T> {
+export async function withHeartbeat<T>(act: () => Promise<T>): Promise<T> {
   const { heartbeat } = Context.current();
   const beat = setInterval(() => heartbeat(), HEARTBEAT_MS);
   try {

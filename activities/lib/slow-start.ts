@@ -19,7 +19,7 @@ export interface BurstOptions {
  * An item that met a passing fault is tried again, `TRIES` times at most. Ends at the first refusal (quota, permission,
  * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.
  */
-export async function inBurst<T>(
+export async function slowStart<T>(
   items: readonly T[],
   act: (item: T) => Promise<void>,
   options: BurstOptions,

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 /** KubeVirt writes to a VM that starts or stops several times a second. */
@@ -48,7 +48,7 @@ export async function whileOurs(
       if (!(await isWanted())) return 'spared';
       if (await isDone(act(version))) return 'done';
     }
-    const now = await orNothing(
+    const now = await ignoreNotFound(
       client.get(VirtualMachines, { namespace: key.namespace, name: vm.name }, { signal: cancellationSignal() }),
     );
     version = now?.metadata.resourceVersion;

@@ -5,10 +5,10 @@ import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decis
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { digestOf } from '../cache/digest.ts';
 import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
-import { beating } from '../lib/heartbeat.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lateOf } from '../restarts/restarts.ts';
 import { sceneOf, type TransitionRequest } from './context.ts';
 import type { OtherTransitions } from './other-transitions.ts';
@@ -40,7 +40,7 @@ export interface TransitionLook extends Omit<TransitionPlan, 'wakeAt'> {
 }
 
 export interface AwaitTransitionOptions {
-  fleet: Fleet;
+  cache: ClusterCache;
   others: OtherTransitions;
   /** Aborted when the worker is asked to end. */
   stopping: AbortSignal;
@@ -52,28 +52,28 @@ export interface AwaitTransitionOptions {
  * nothing but this worker's caches, and only when something has changed that concerns it.
  */
 export function awaitTransition(
-  { fleet, others, stopping, onLook }: AwaitTransitionOptions,
+  { cache, others, stopping, onLook }: AwaitTransitionOptions,
   request: AwaitTransitionRequest,
 ): Promise<TransitionLook> {
   const { ref, seen, inHand, failed, maxRestarts, takes, isEnding, notBefore } = request;
   let concerns: ((changed: Changed) => boolean) | undefined;
   let isFirst = true;
   const options = {
-    fleet,
+    cache,
     stopping,
     seen,
     concerns: (changed: Changed) => concerns?.(changed) ?? true,
-    settleMs: () => fleet.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
+    settleMs: () => cache.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
     gatherMs: GATHER_MS,
   };
-  return beating(() =>
+  return withHeartbeat(() =>
     longLook<TransitionLook>(options, async (now) => {
-      const { rules, picture } = await sceneOf(fleet, others, request);
-      concerns = concernsTransition(fleet, rules);
+      const { rules, picture } = await sceneOf(cache, others, request);
+      concerns = concernsTransition(cache, rules);
       const whole = planTransition({
         rules,
-        vms: fleet.vms.values(),
-        pools: ownersOf(fleet),
+        vms: cache.vms.values(),
+        pools: ownersOf(cache),
         picture,
         inHand,
         failed,
@@ -91,7 +91,7 @@ export function awaitTransition(
       isFirst = false;
       const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
       return {
-        found: { ...plan, told, seen: fleet.versionsOf('pools', 'vms', 'vmis') },
+        found: { ...plan, told, seen: cache.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
         isNews: told !== request.told,
         late: lateOf(plan.settled),
@@ -115,6 +115,6 @@ function isPlenty(
   return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inHand.length);
 }
 
-function* ownersOf(fleet: Fleet): Iterable<OwningPool> {
-  for (const pool of fleet.pools.values()) yield { pool, vms: () => fleet.ownedBy(pool.metadata.uid) };
+function* ownersOf(cache: ClusterCache): Iterable<OwningPool> {
+  for (const pool of cache.pools.values()) yield { pool, vms: () => cache.ownedBy(pool.metadata.uid) };
 }

@@ -3,13 +3,13 @@ import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
 import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
-import { poolStand } from '../../decisions/machine-types/pool-state.ts';
+import { poolTransitionState } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { sceneOf, type Scene, type TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
@@ -18,7 +18,7 @@ import { missingRights, rightsFor } from './rights.ts';
 
 export interface CheckOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   others: OtherTransitions;
 }
 
@@ -51,27 +51,27 @@ export async function preflight(options: CheckOptions, request: PreflightRequest
 }
 
 async function checkAll(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
-  const { client, fleet, others } = options;
+  const { client, cache, others } = options;
   const { transition } = request;
   // What was made a moment before it was asked for is in scope too.
-  if (request.seen !== undefined) await fleet.catchUp(request.seen);
-  else await Promise.all([fleet.pools, fleet.vms, fleet.vmis].map((cache) => cache.relist()));
-  const scene = await sceneOf(fleet, others, { ...request, results: [] }, 0);
+  if (request.seen !== undefined) await cache.catchUp(request.seen);
+  else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
+  const scene = await sceneOf(cache, others, { ...request, results: [] }, 0);
   const missing = await missingRights(
     client,
-    rightsFor({ restarts: transition.restartNow, pools: changesPools(fleet, scene) }),
+    rightsFor({ restarts: transition.restartNow, pools: changesPools(cache, scene) }),
     transition.scope.namespaces,
   );
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
   const { results, seen } = await checkTypes(
     options,
     scene,
-    wantedResults(scene.rules, fleet.vms.values(), scene.picture),
+    wantedResults(scene.rules, cache.vms.values(), scene.picture),
   );
   const faults = results.filter(({ fault }) => fault !== null);
   if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
-  const maxRestarts = countOf(transition.maxRestarts, restartable(scene.rules, fleet.vms.values(), scene.picture), 1);
-  return { results, maxRestarts, seen: laterSeen(fleet.versionsOf('pools', 'vms', 'vmis'), seen) };
+  const maxRestarts = countOf(transition.maxRestarts, restartable(scene.rules, cache.vms.values(), scene.picture), 1);
+  return { results, maxRestarts, seen: laterSeen(cache.versionsOf('pools', 'vms', 'vmis'), seen) };
 }
 
 /**
@@ -79,7 +79,7 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
  * left out.
  */
 export async function checkTypes(
-  { client, fleet }: CheckOptions,
+  { client, cache }: CheckOptions,
   { rules }: Scene,
   wanted: readonly WantedResult[],
 ): Promise<Checked> {
@@ -87,16 +87,16 @@ export async function checkTypes(
   let vms: string | undefined;
   for (const { group, vms: count, sample } of wanted) {
     cancellationSignal().throwIfAborted();
-    const vm = fleet.vms.get(sample);
+    const vm = cache.vms.get(sample);
     if (vm === undefined || vm.machineType !== group.from) continue;
     try {
       const to = (await resultingType(client, vm, group.wanted)) ?? '';
-      results.push({ ...group, to, vms: count, fault: faultOf(rules, to, fleet.nodes.values()) });
+      results.push({ ...group, to, vms: count, fault: faultOf(rules, to, cache.nodes.values()) });
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // Where it was deleted, or somebody has changed it meanwhile, another one of its group is asked next time.
       const live = await liveVm(client, vm);
-      if (live === undefined) await fleet.vms.relist();
+      if (live === undefined) await cache.vms.relist();
       else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;
       results.push({
@@ -110,9 +110,9 @@ export async function checkTypes(
   return { results, seen: { vms } };
 }
 
-function changesPools(fleet: Fleet, { rules, picture }: Scene): boolean {
-  for (const pool of fleet.pools.values()) {
-    const { stand } = poolStand(rules, { pool, vms: () => fleet.ownedBy(pool.metadata.uid) }, picture);
+function changesPools(cache: ClusterCache, { rules, picture }: Scene): boolean {
+  for (const pool of cache.pools.values()) {
+    const { stand } = poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, picture);
     if (stand === 'change' || stand === 'check') return true;
   }
   return false;

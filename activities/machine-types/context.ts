@@ -4,7 +4,7 @@ import { transitionRules, type TransitionRules } from '../../decisions/machine-t
 import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { pictureOfVms } from '../restarts/vm-restarter.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
@@ -25,23 +25,23 @@ export interface Scene {
 
 /** With `ageMs` what is known of other transitions is no older. */
 export async function sceneOf(
-  fleet: Fleet,
+  cache: ClusterCache,
   others: OtherTransitions,
   request: Omit<TransitionRequest, 'seen'>,
   ageMs?: number,
 ): Promise<Scene> {
   const { ref, transition, results } = request;
-  const ids = otherIds(fleet, ref.id);
+  const ids = otherIds(cache, ref.id);
   await others.refresh(ids, ageMs);
   // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that
   // it runs.
   const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
-  return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(fleet) };
+  return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(cache) };
 }
 
 /** Of all that have left something on a VM or a pool, be they over. */
-function otherIds(fleet: Fleet, own: string): string[] {
-  const ids = othersOf(fleet.vms.values(), own);
-  for (const { metadata } of fleet.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
+function otherIds(cache: ClusterCache, own: string): string[] {
+  const ids = othersOf(cache.vms.values(), own);
+  for (const { metadata } of cache.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);
   return [...ids].filter((id) => isTransitionId(id) && id !== own);
 }

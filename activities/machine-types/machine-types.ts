@@ -2,10 +2,10 @@ import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
-import { takeEach } from '../lib/for-each-concurrently.ts';
-import { beating } from '../lib/heartbeat.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { BegunRestarts } from '../restarts/restarts.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
@@ -33,7 +33,7 @@ export interface PatchedVms {
 
 export interface MachineTypeActivityOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   /** Calls to the API server at once, for one activity; of short patches, which nothing else waits for, more. */
   concurrency: number;
@@ -47,42 +47,42 @@ export interface MachineTypeActivityOptions {
 }
 
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
-  const { client, fleet, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
+  const { client, cache, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
   const others = new OtherTransitions();
   const sceneAt = async (request: TransitionRequest) => {
-    await fleet.catchUp(request.seen);
-    return sceneOf(fleet, others, request);
+    await cache.catchUp(request.seen);
+    return sceneOf(cache, others, request);
   };
 
   return {
     preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
-      beating(() => preflight({ client, fleet, others }, request)),
+      withHeartbeat(() => preflight({ client, cache, others }, request)),
 
     awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> =>
-      awaitTransition({ fleet, others, stopping, onLook }, request),
+      awaitTransition({ cache, others, stopping, onLook }, request),
 
     /** What becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
-      beating(async () => checkTypes({ client, fleet, others }, await sceneAt(request), request.wanted)),
+      withHeartbeat(async () => checkTypes({ client, cache, others }, await sceneAt(request), request.wanted)),
 
     /** Changes the types of VMs, or marks those whose guests alone are old. May be run again at any point. */
     patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
-      beating(async () => {
-        const hand = new PatchHand({ client, fleet, scene: await sceneAt(request) });
-        const outcomes = await takeEach(hand, request.vms, concurrency, patchConcurrency);
+      withHeartbeat(async () => {
+        const hand = new PatchHand({ client, cache, scene: await sceneAt(request) });
+        const outcomes = await forEachConcurrently(hand, request.vms, concurrency, patchConcurrency);
         onPatched?.(hand.patched);
         return { patched: hand.patched, outcomes, seen: hand.seen };
       }),
 
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      beating(async () => changePools(client, fleet, await sceneAt(request), request.pools)),
+      withHeartbeat(async () => changePools(client, cache, await sceneAt(request), request.pools)),
 
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
-      beating(() => clearMarks({ client, fleet, others, concurrency }, request)),
+      withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
-      beating(async () => {
-        const begun = await beginRestarts({ client, fleet, places, concurrency }, await sceneAt(request), request);
+      withHeartbeat(async () => {
+        const begun = await beginRestarts({ client, cache, places, concurrency }, await sceneAt(request), request);
         onRestarted?.(request.vms.length - begun.outcomes.length);
         return begun;
       }),

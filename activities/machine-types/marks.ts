@@ -6,8 +6,8 @@ import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { inBurst } from '../lib/slow-start.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { slowStart } from '../lib/slow-start.ts';
 import { liveVm } from './live-vm.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
@@ -29,7 +29,7 @@ export interface ClearedMarks {
 
 export interface ClearMarksOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   others: OtherTransitions;
   concurrency: number;
 }
@@ -39,11 +39,11 @@ export interface ClearMarksOptions {
  * others stay.
  */
 export async function clearMarks(
-  { client, fleet, others, concurrency }: ClearMarksOptions,
+  { client, cache, others, concurrency }: ClearMarksOptions,
   { id, vms, seen }: ClearMarksRequest,
 ): Promise<ClearedMarks> {
-  await fleet.catchUp(seen);
-  const all = vms === null ? [...fleet.vms.values()] : vms.flatMap((key) => fleet.vms.get(key) ?? []);
+  await cache.catchUp(seen);
+  const all = vms === null ? [...cache.vms.values()] : vms.flatMap((key) => cache.vms.get(key) ?? []);
   const marks = new Set(
     vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
   );
@@ -77,6 +77,6 @@ export async function clearMarks(
     }
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));
-  await inBurst(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
+  await slowStart(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
   return { kept, seen: { vms: newest } };
 }

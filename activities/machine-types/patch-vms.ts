@@ -19,7 +19,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-objec
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Scene } from './context.ts';
 import { recordTypeChange } from './events.ts';
 import { liveVm } from './live-vm.ts';
@@ -48,7 +48,7 @@ export interface Unpatched {
 
 export interface PatchHandOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   scene: Scene;
 }
 
@@ -70,8 +70,8 @@ export class PatchHand {
 
   /** Null where it is done, or there is nothing to do it to. Throws what may pass, for the caller to try again. */
   async take(key: string): Promise<Unpatched | null> {
-    const { client, fleet } = this.#in;
-    let vm = fleet.vms.get(key);
+    const { client, cache } = this.#in;
+    let vm = cache.vms.get(key);
     const first = vm;
     let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {

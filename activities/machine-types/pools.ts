@@ -5,7 +5,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
-import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
+import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import {
@@ -20,8 +20,8 @@ import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, type KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isRefusal, type KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import type { Scene } from './context.ts';
 import type { Unpatched } from './patch-vms.ts';
@@ -38,15 +38,15 @@ export interface ChangedPools {
  */
 export async function changePools(
   client: KubeClient,
-  fleet: Fleet,
+  cache: ClusterCache,
   { rules, picture }: Scene,
   keys: readonly string[],
 ): Promise<ChangedPools> {
   const outcomes: Unpatched[] = [];
   let newest: string | undefined;
   for (const key of keys) {
-    const pool = fleet.pools.get(key);
-    const stand = pool && poolStand(rules, { pool, vms: () => fleet.ownedBy(pool.metadata.uid) }, picture);
+    const pool = cache.pools.get(key);
+    const stand = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, picture);
     if (pool === undefined || stand?.stand !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {
@@ -125,7 +125,7 @@ function outcomeOf(
 }
 
 const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<StoredPool | undefined> =>
-  (await orNothing(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as
+  (await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as
     | StoredPool
     | undefined;
 

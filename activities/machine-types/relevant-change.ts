@@ -5,12 +5,12 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { Changed } from '../cache/changes.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../watch/affected-pools.ts';
 
 /** Whether a change has to do with the transition. It looks at what has changed, and not at all the other VMs. */
 export function concernsTransition(
-  fleet: Fleet,
+  cache: ClusterCache,
   { ref, transition, scope }: TransitionRules,
 ): (changed: Changed) => boolean {
   const { undoes } = transition.scope;
@@ -26,7 +26,7 @@ export function concernsTransition(
   const concernsPool = (pool: StoredPool): boolean =>
     isOurs(recordOf(pool.metadata.annotations)?.id) ||
     scope.isOld(templateTypeOf(pool)) ||
-    fleet.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, fleet.vmiOf(vm)));
+    cache.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, cache.vmiOf(vm)));
   return ({ namespace, name, change }) => {
     switch (change.kind) {
       case 'pool':
@@ -34,10 +34,10 @@ export function concernsTransition(
       case 'vm':
         return (
           !looksTheSame(change.before, change.after) &&
-          [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, fleet.vmiOf(vm)))
+          [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, cache.vmiOf(vm)))
         );
       case 'vmi': {
-        const vm = fleet.vms.get(`${namespace}/${name}`);
+        const vm = cache.vms.get(`${namespace}/${name}`);
         return (
           vm !== undefined &&
           !looksTheSame(change.before, change.after) &&

@@ -1,8 +1,8 @@
 import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/limit.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
-import { takeEach } from '../lib/for-each-concurrently.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import type { BegunRestarts } from '../restarts/restarts.ts';
 import { RestartHand } from '../restarts/vm-restarter.ts';
 import type { Scene, TransitionRequest } from './context.ts';
@@ -17,7 +17,7 @@ export interface BeginTransitionRestartsRequest extends TransitionRequest {
 
 export interface BeginRestartsOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   concurrency: number;
 }
@@ -31,15 +31,15 @@ export async function beginRestarts(
   scene: Scene,
   request: BeginTransitionRestartsRequest,
 ): Promise<BegunRestarts> {
-  const { client, fleet, places, concurrency } = options;
+  const { client, cache, places, concurrency } = options;
   const { vms, inHand, transition, maxRestarts } = request;
   const { askedBy, reason } = transition;
   const chosen = new Map(inHand.map(({ vm, guest }) => [vm, guest]));
   const acting = new Set(vms);
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-  const counted = countedVms(scene.rules, fleet.vms.values(), scene.picture, request);
-  const hand = new RestartHand({ client, fleet, places, chosen, counted, maxUnavailable: maxRestarts, others, note });
-  const outcomes = await takeEach(hand, vms, concurrency);
+  const counted = countedVms(scene.rules, cache.vms.values(), scene.picture, request);
+  const hand = new RestartHand({ client, cache, places, chosen, counted, maxUnavailable: maxRestarts, others, note });
+  const outcomes = await forEachConcurrently(hand, vms, concurrency);
   return { outcomes, seen: hand.seen };
 }

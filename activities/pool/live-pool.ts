@@ -2,8 +2,8 @@ import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from './types.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function livePool(
   { namespace, name, uid }: PoolKey,
   signal?: AbortSignal,
 ): Promise<StoredPool | undefined> {
-  const pool = await orNothing(client.get<KubeObject>(VirtualMachinePools, { namespace, name }, { signal }));
+  const pool = await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, { namespace, name }, { signal }));
   return pool?.metadata.uid === uid ? (pool as unknown as StoredPool) : undefined;
 }
 
@@ -28,14 +28,14 @@ type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
  */
 export async function knownPool(
   client: KubeClient,
-  fleet: Fleet,
+  cache: ClusterCache,
   meant: Meant,
   signal?: AbortSignal,
 ): Promise<StoredPool | undefined> {
   const isMeant = (pool: StoredPool): boolean => meant.uid === undefined || pool.metadata.uid === meant.uid;
-  const cached = fleet.pools.get(`${meant.namespace}/${meant.name}`);
+  const cached = cache.pools.get(`${meant.namespace}/${meant.name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
-  const live = (await orNothing(client.get<KubeObject>(VirtualMachinePools, meant, { signal }))) as
+  const live = (await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, meant, { signal }))) as
     | StoredPool
     | undefined;
   return live !== undefined && isMeant(live) ? live : undefined;

@@ -4,7 +4,7 @@ import { controllerOf } from '../../api/objects.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import { whyNotMake } from '../../decisions/pool/departure.ts';
@@ -14,18 +14,18 @@ import { vmName } from '../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { pictureOf } from '../cache/snapshot.ts';
+import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { snapshotOf } from '../cache/snapshot.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
 import { createDiskActivities } from '../disks/steps.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { recordEvent } from '../lib/events.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { orChanged } from '../lib/or-changed.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { ignoreStale } from '../lib/or-changed.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import { inBurst } from '../lib/slow-start.ts';
+import { slowStart } from '../lib/slow-start.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { knownPool, livePool } from './live-pool.ts';
 import { createRemovalActivities } from './remove-vms.ts';
@@ -33,13 +33,13 @@ import { writePoolStatus, type WrittenStatus } from './status.ts';
 import type { PoolKey, PlanRequest, Planned, Done, HowToCreate } from './types.ts';
 
 /** Calls that may meet a quota which has just filled up. */
-const BREADTH = 16;
+const INITIAL_CONCURRENCY = 16;
 /** So many refusals in a row, of one VM each, are taken for one of all. */
 const REFUSALS = 3;
 
 export interface PoolActivityOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   revisions: Revisions;
   /** VMs of a pool in flight at once, creations and deletions each. */
@@ -52,14 +52,14 @@ export interface PoolActivityOptions {
 
 export function createPoolActivities({
   client,
-  fleet,
+  cache,
   places,
   revisions,
   burst,
   concurrency,
   onPlanFailed,
 }: PoolActivityOptions) {
-  const poolOf = (key: PoolKey): Promise<StoredPool | undefined> => knownPool(client, fleet, key);
+  const poolOf = (key: PoolKey): Promise<StoredPool | undefined> => knownPool(client, cache, key);
 
   /**
    * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go
@@ -93,7 +93,7 @@ export function createPoolActivities({
       isGeneral,
     });
     try {
-      await inBurst(items, counted, { most: concurrency, atFirst, signal: cancellationSignal() });
+      await slowStart(items, counted, { most: concurrency, atFirst, signal: cancellationSignal() });
       return { count, refused: first === null ? null : refusedBy(first, false) };
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
@@ -107,14 +107,14 @@ export function createPoolActivities({
      * nothing.
      */
     async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
-      if (fleet.lost.aborted) throw serverLost();
-      if (inDoubt) await fleet.vms.relist();
-      const reached = await fleet.catchUp(seen);
-      const pool = await knownPool(client, fleet, { namespace, name });
+      if (cache.lost.aborted) throw serverLost();
+      if (inDoubt) await cache.vms.relist();
+      const reached = await cache.catchUp(seen);
+      const pool = await knownPool(client, cache, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       const { plan, error } = containedPlan({
-        ...pictureOf(fleet, pool),
+        ...snapshotOf(cache, pool),
         ...asked,
         burst,
         allowance: allowance ?? burst,
@@ -149,8 +149,8 @@ export function createPoolActivities({
       seen: Seen,
       { generation, atBreadth = false, halted = [] }: HowToCreate,
     ): Promise<Done> =>
-      beating(async () => {
-        await fleet.catchUp({ pools: seen.pools });
+      withHeartbeat(async () => {
+        await cache.catchUp({ pools: seen.pools });
         const notMade = { ...nothingDone, notWanted: numbers.map((number) => vmName(key.name, number)) };
         const pool = await poolOf(key);
         if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return notMade;
@@ -172,10 +172,10 @@ export function createPoolActivities({
             const vm = vmFromTemplate(pool, template, number);
             const now = await poolNow();
             poolVersion = later(poolVersion, now?.metadata.resourceVersion);
-            const vms = generation === undefined ? fleet.ownedBy(key.uid) : [];
+            const vms = generation === undefined ? cache.ownedBy(key.uid) : [];
             if (whyNotMake({ generation, pool: now, vms, name, made }) !== null) return void notWanted.push(name);
             made.add(name);
-            await ensureDisksAreFree(client, fleet, pool, vm, number).catch((error: unknown) => {
+            await ensureDisksAreFree(client, cache, pool, vm, number).catch((error: unknown) => {
               made.delete(name);
               throw error;
             });
@@ -187,18 +187,18 @@ export function createPoolActivities({
             } catch (error) {
               made.delete(name);
               if (!isAlreadyExists(error)) throw error;
-              const other = await orNothing(client.get(VirtualMachines, vm.metadata));
+              const other = await ignoreNotFound(client.get(VirtualMachines, vm.metadata));
               version = later(version, other?.metadata.resourceVersion);
               if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
             }
           },
-          atBreadth ? BREADTH : 1,
+          atBreadth ? INITIAL_CONCURRENCY : 1,
         );
-        const note = `Created ${namesInWords(created)}`;
+        const note = `Created ${formatNames(created)}`;
         if (created.length > 0)
           await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulCreate', action: 'ScaleOut', note });
         if (refused !== null) {
-          const why = `${numbers.length - count} of ${namesInWords(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
+          const why = `${numbers.length - count} of ${formatNames(numbers.map((number) => vmName(key.name, number)))} not created: ${refused.message}`;
           await recordEvent(client, pool, { type: 'Warning', reason: 'FailedCreate', action: 'ScaleOut', note: why });
         }
         if (taken.length > 0) log.info("names are held by VMs that are not the pool's, and are skipped", { taken });
@@ -213,12 +213,12 @@ export function createPoolActivities({
       }),
 
     ...createDiskActivities({ client, poolOf, each }),
-    ...createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }),
+    ...createRemovalActivities({ client, cache, places, concurrency, poolOf, each }),
 
     /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
       for (;;) {
-        const pool = await orNothing(client.get(VirtualMachinePools, key));
+        const pool = await ignoreNotFound(client.get(VirtualMachinePools, key));
         if (pool === undefined || pool.metadata.uid !== key.uid) return {};
         const { resourceVersion, finalizers: current = [], deletionTimestamp } = pool.metadata;
         if (current.includes(POOL_FINALIZER) === held || (held && deletionTimestamp !== undefined))
@@ -227,7 +227,7 @@ export function createPoolActivities({
           ? [...current, POOL_FINALIZER]
           : current.filter((finalizer) => finalizer !== POOL_FINALIZER);
         const patch = { metadata: { resourceVersion, finalizers } };
-        const patched = await orChanged(
+        const patched = await ignoreStale(
           client.patch(VirtualMachinePools, key, 'merge', patch, { signal: cancellationSignal() }),
         );
         if (patched !== undefined) return { pools: patched.metadata.resourceVersion };
@@ -246,7 +246,7 @@ export function createPoolActivities({
     },
 
     writeStatus: (key: PoolKey, status: PoolStatus): Promise<WrittenStatus> =>
-      beating(() => writePoolStatus(client, fleet, key, status)),
+      withHeartbeat(() => writePoolStatus(client, cache, key, status)),
   };
 }
 

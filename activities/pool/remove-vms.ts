@@ -2,22 +2,22 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { whyStay, type Departure } from '../../decisions/pool/departure.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { untilGone } from '../cache/wait-for-deletion.ts';
-import { untilLeft } from '../cache/wait-for-termination.ts';
+import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { recordEvent } from '../lib/events.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { orChanged } from '../lib/or-changed.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { ignoreStale } from '../lib/or-changed.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from '../lib/while-ours.ts';
 import { livePool } from './live-pool.ts';
@@ -25,7 +25,7 @@ import type { Done, PoolKey } from './types.ts';
 
 export interface RemovalOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
@@ -48,7 +48,7 @@ export interface Removed {
 }
 
 /** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
-export function createRemovalActivities({ client, fleet, places, concurrency, poolOf, each }: RemovalOptions) {
+export function createRemovalActivities({ client, cache, places, concurrency, poolOf, each }: RemovalOptions) {
   return {
     /**
      * Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows
@@ -61,7 +61,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
       departure: Departure,
       planned: Seen = {},
     ): Promise<Done> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         const going: Target[] = [];
         const spared: string[] = [];
         let version: string | undefined;
@@ -79,8 +79,11 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           },
           concurrency,
         );
-        await Promise.all([reportRemoval(key, 'Delete', vms, going, refused), untilLeft(fleet, key.namespace, going)]);
-        const seen = laterSeen({ pools: asked.version(), vms: version }, fleet.versionsOf('vms'));
+        await Promise.all([
+          reportRemoval(key, 'Delete', vms, going, refused),
+          waitForTermination(cache, key.namespace, going),
+        ]);
+        const seen = laterSeen({ pools: asked.version(), vms: version }, cache.versionsOf('vms'));
         return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen };
       }),
 
@@ -89,7 +92,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
      * once their guests have stopped.
      */
     haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: Seen = {}): Promise<Done> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         let version: string | undefined;
         const stopping: Target[] = [];
         const spared: string[] = [];
@@ -101,7 +104,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
               spec: { running: null, runStrategy: 'Halted' },
             };
             const options = { signal: cancellationSignal() };
-            const halted = await orNothing(
+            const halted = await ignoreNotFound(
               client.patch(VirtualMachines, { namespace: key.namespace, name: target.name }, 'merge', patch, options),
             );
             version = later(version, halted?.metadata.resourceVersion);
@@ -131,19 +134,19 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
      * mark of that: a pool that takes the VM in later would delete it for the mark.
      */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         let version: string | undefined;
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const { count, refused } = await each(vms, async ({ name, uid }) => {
           if ((await poolNow())?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
-          const vm = await orNothing(client.get(VirtualMachines, { namespace: key.namespace, name }));
+          const vm = await ignoreNotFound(client.get(VirtualMachines, { namespace: key.namespace, name }));
           const owners = vm?.metadata.ownerReferences ?? [];
           const ownerReferences = owners.filter((owner) => owner.uid !== key.uid);
           const isReleased = ownerReferences.length === owners.length;
           if (vm === undefined || vm.metadata.uid !== uid || (isReleased && !isMarked(vm))) return;
           const annotations = { [REMOVING_ANNOTATION]: null };
           const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, annotations, ownerReferences } };
-          const released = await orChanged(
+          const released = await ignoreStale(
             client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch),
           );
           version = later(version, released?.metadata.resourceVersion);
@@ -159,7 +162,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
      * VM for which the budget has no room by now.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         const going: typeof vms = [];
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const isWanted = async (): Promise<boolean> => {
@@ -186,8 +189,8 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
           // Of one that is gone the cache may not know yet.
           if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
         }
-        await untilGone(fleet, key.namespace, going, cancellationSignal());
-        return { refused, deferred, seen: fleet.versionsOf('vms') };
+        await untilGone(cache, key.namespace, going, cancellationSignal());
+        return { refused, deferred, seen: cache.versionsOf('vms') };
       }),
   };
 
@@ -206,10 +209,10 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
     const isToLeave = sharedCall(async (): Promise<boolean> => {
       const pool = await livePool(client, key, cancellationSignal());
       version = later(version, pool?.metadata.resourceVersion);
-      const why = (): string | null => whyStay({ departure, pool, vms: fleet.ownedBy(key.uid), leaving });
+      const why = (): string | null => whyStay({ departure, pool, vms: cache.ownedBy(key.uid), leaving });
       // This worker's view may be older than the plan.
       if (why() !== null && !hasCaughtUp) {
-        await fleet.catchUp({ vms: planned.vms });
+        await cache.catchUp({ vms: planned.vms });
         hasCaughtUp = true;
       }
       const reason = why();
@@ -224,9 +227,9 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
    * by now.
    */
   async function whyNoPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<string | null> {
-    const vm = fleet.vms.get(`${key.namespace}/${name}`);
+    const vm = cache.vms.get(`${key.namespace}/${name}`);
     if (vm === undefined || vm.uid !== uid || vm.deleting) return null;
-    const place = await placeFor(places, key, vm, fleet.vmiOf(vm));
+    const place = await placeFor(places, key, vm, cache.vmiOf(vm));
     return typeof place === 'string' ? place : null;
   }
 
@@ -238,7 +241,7 @@ export function createRemovalActivities({ client, fleet, places, concurrency, po
   ): Promise<Acted> {
     const remove = async (resourceVersion: string): Promise<void> => {
       const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
-      await orNothing(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
+      await ignoreNotFound(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
     };
     return whileOurs(client, key, vm, remove, how);
   }
@@ -270,4 +273,4 @@ const nothingDone: Done = { count: 0, taken: [], notWanted: [], refused: null, s
 
 const isMarked = (vm: Stored): boolean => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 
-const wordsOf = (vms: readonly Target[]): string => namesInWords(vms.map((vm) => vm.name));
+const wordsOf = (vms: readonly Target[]): string => formatNames(vms.map((vm) => vm.name));

@@ -6,8 +6,8 @@ import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isConflict, isNotFound, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from './types.ts';
 
 /** Written by whoever disrupts the pool's VMs. */
@@ -25,11 +25,11 @@ type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'r
  */
 export async function writePoolStatus(
   client: KubeClient,
-  fleet: Fleet,
+  cache: ClusterCache,
   key: PoolKey,
   status: PoolStatus,
 ): Promise<WrittenStatus> {
-  const cached = fleet.pools.get(`${key.namespace}/${key.name}`);
+  const cached = cache.pools.get(`${key.namespace}/${key.name}`);
   const write = (before: PoolStatus | undefined, spent?: unknown): Promise<Stored | undefined> => {
     const path = `/status/${CLAIMS}`;
     const forgets: Operation[] =
@@ -46,13 +46,13 @@ export async function writePoolStatus(
     });
   };
   try {
-    const written = await write(cached?.status, cached && spentClaims(fleet, cached));
+    const written = await write(cached?.status, cached && spentClaims(cache, cached));
     return { pools: written?.metadata.resourceVersion };
   } catch (error) {
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
     // The cache may be behind, or the status be another's by now.
-    const live = (await orNothing(
+    const live = (await ignoreNotFound(
       client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }),
     )) as StoredPool | undefined;
     if (live === undefined || live.metadata.uid !== key.uid) return {};
@@ -82,7 +82,7 @@ function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[
   return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...fields];
 }
 
-function spentClaims(fleet: Fleet, pool: StoredPool): unknown {
-  const scene = { pool, vms: fleet.ownedBy(pool.metadata.uid), vmiOf: fleet.vmiOf.bind(fleet) };
+function spentClaims(cache: ClusterCache, pool: StoredPool): unknown {
+  const scene = { pool, vms: cache.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
   return hasSpentClaimsAlone(scene, Date.now()) ? pool.status?.disruptedVMs : undefined;
 }

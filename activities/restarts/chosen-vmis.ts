@@ -12,7 +12,7 @@ const RUNS_KEPT = 8;
  * Thousands of names with every call would fill its history, so they are read from its input, once for each run and
  * worker.
  */
-export class ChosenGuests {
+export class ChosenVmis {
   readonly #byRun = new Map<string, Promise<Chosen>>();
 
   /** Of the run that the current activity works for. */

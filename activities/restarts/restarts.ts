@@ -7,13 +7,13 @@ import {
 } from '../../decisions/restarts/plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { digestOf } from '../cache/digest.ts';
 import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
 import type { Places } from '../disruption-budget/places.ts';
-import { takeEach } from '../lib/for-each-concurrently.ts';
-import { beating } from '../lib/heartbeat.ts';
-import type { ChosenGuests } from './chosen-vmis.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import type { ChosenVmis } from './chosen-vmis.ts';
 import { pictureOfVms, RestartHand } from './vm-restarter.ts';
 
 /** Freed budget is gathered for so long, unless a quarter of it has come together before. */
@@ -62,9 +62,9 @@ export interface BegunRestarts {
 
 export interface RestartActivityOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
-  chosenGuests: ChosenGuests;
+  chosenGuests: ChosenVmis;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
   /** Aborted when the worker is asked to end. */
@@ -73,13 +73,13 @@ export interface RestartActivityOptions {
 
 export function createRestartActivities({
   client,
-  fleet,
+  cache,
   places,
   chosenGuests,
   concurrency,
   stopping,
 }: RestartActivityOptions) {
-  const picture = pictureOfVms(fleet);
+  const picture = pictureOfVms(cache);
 
   return {
     /**
@@ -87,21 +87,21 @@ export function createRestartActivities({
      * says which. It reads nothing but this worker's caches.
      */
     awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         const chosen = await chosenGuests.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
         const concerns = ({ namespace }: Changed): boolean => namespaces.has(namespace);
         const failed = new Set(request.failed);
         const { seen, notBefore, quietSince, deadlineMs } = request;
         const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
-        return longLook<RestartLook>({ fleet, stopping, seen, concerns, settleMs, gatherMs: GATHER_MS }, (now) => {
+        return longLook<RestartLook>({ cache, stopping, seen, concerns, settleMs, gatherMs: GATHER_MS }, (now) => {
           const takes = request.takes && now >= notBefore;
           const { wakeAt, ...plan } = planRestarts({ ...request, chosen, picture, failed, takes, now });
           const isOver = isOverAt(now, plan, request);
           const told = digestOf([plan.passedOver, plan.full]);
           const isEnough = isOver || request.told === null || isPlenty(plan, request);
           return {
-            found: { ...plan, isOver, told, seen: fleet.versionsOf('vms', 'vmis') },
+            found: { ...plan, isOver, told, seen: cache.versionsOf('vms', 'vmis') },
             worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
             isNews: told !== request.told,
             late: lateOf(plan.settled),
@@ -122,13 +122,13 @@ export function createRestartActivities({
       reason,
       seen,
     }: BeginRestartsRequest): Promise<BegunRestarts> =>
-      beating(async () => {
+      withHeartbeat(async () => {
         const chosen = await chosenGuests.ofThisRun();
-        await fleet.catchUp(seen);
+        await cache.catchUp(seen);
         const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-        const hand = new RestartHand({ client, fleet, places, chosen, maxUnavailable, others, note });
-        const outcomes = await takeEach(hand, vms, concurrency);
+        const hand = new RestartHand({ client, cache, places, chosen, maxUnavailable, others, note });
+        const outcomes = await forEachConcurrently(hand, vms, concurrency);
         return { outcomes, seen: hand.seen };
       }),
   };

@@ -17,8 +17,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import { isConflict, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
@@ -32,22 +32,22 @@ const TRIES = 8;
 const TRY_AGAIN_MS = 100;
 
 /** VMs of any owner as this worker's caches have them. */
-export const pictureOfVms = (fleet: Fleet): RestartPicture => ({
-  vmOf: (key) => fleet.vms.get(key),
-  vmiOf: (vm) => fleet.vmiOf(vm),
+export const pictureOfVms = (cache: ClusterCache): RestartPicture => ({
+  vmOf: (key) => cache.vms.get(key),
+  vmiOf: (vm) => cache.vmiOf(vm),
   poolOf: (vm) =>
-    ownerOf(fleet, vm, vm.owner === null ? undefined : fleet.pools.get(`${vm.namespace}/${vm.owner.name}`)),
+    ownerOf(cache, vm, vm.owner === null ? undefined : cache.pools.get(`${vm.namespace}/${vm.owner.name}`)),
 });
 
-function ownerOf(fleet: Fleet, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
+function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
   if (pool === undefined || pool.metadata.uid !== owner?.uid) return undefined;
-  const vms = (): VmView[] => fleet.ownedBy(pool.metadata.uid);
-  return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => fleet.vmiOf(vm) }, Date.now()) };
+  const vms = (): VmView[] => cache.ownedBy(pool.metadata.uid);
+  return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
 }
 
 export interface RestartHandOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   chosen: Chosen;
   /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
@@ -131,22 +131,22 @@ export class RestartHand {
 
   /** As the API server has them in this moment. */
   async #read(key: string): Promise<{ vm?: VmView; vmi?: VmiView; owner?: OwningPool | undefined }> {
-    const { client, fleet } = this.#in;
+    const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
     const [stored, vmi] = await Promise.all([
-      orNothing(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal })),
-      orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
+      ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal })),
+      ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
     ]);
     if (stored === undefined) return {};
     const vm = vmView(stored);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === vm.uid ? { vmi: vmiView(vmi) } : {};
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
     // KubeVirt's own pools are of the same kind by name: the UID tells.
-    const pool = await orNothing(
+    const pool = await ignoreNotFound(
       client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }),
     );
-    return { vm, ...own, owner: ownerOf(fleet, vm, pool as StoredPool | undefined) };
+    return { vm, ...own, owner: ownerOf(cache, vm, pool as StoredPool | undefined) };
   }
 
   /** Null for a VM that is in no pool; a sentence where its pool's budget is full. */
@@ -157,8 +157,8 @@ export class RestartHand {
   }
 
   #whyNoRoom(vm: VmView): string | null {
-    const { fleet, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
-    const picture = { ...pictureOfVms(fleet), poolOf: () => undefined };
+    const { cache, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
+    const picture = { ...pictureOfVms(cache), poolOf: () => undefined };
     return new RestartBudget({ counted, picture, inHand: this.#acting, maxUnavailable }).whyNot(vm);
   }
 }

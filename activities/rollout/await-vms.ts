@@ -3,15 +3,15 @@ import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { standingOf, type Standing } from '../../decisions/vm-update/progress.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { longLook } from '../cache/long-look.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { orChanged } from '../lib/or-changed.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { ignoreStale } from '../lib/or-changed.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
@@ -20,7 +20,7 @@ import { guestMetadataPatch } from './vmi-metadata.ts';
 export interface AwaitRequest {
   key: PoolKey;
   revision: string;
-  vms: HeldVm[];
+  vms: BatchVm[];
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   deadline: number;
@@ -29,13 +29,13 @@ export interface AwaitRequest {
 
 export interface AwaitOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   revisions: Revisions;
   /** Aborted when the worker is asked to end. */
   stopping: AbortSignal;
 }
 
-export function createAwaitActivities({ client, fleet, revisions, stopping }: AwaitOptions) {
+export function createAwaitActivities({ client, cache, revisions, stopping }: AwaitOptions) {
   return {
     /**
      * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads
@@ -50,8 +50,8 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
       deadline,
       seen,
     }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
-      beating(async () => {
-        await fleet.catchUp(seen);
+      withHeartbeat(async () => {
+        await cache.catchUp(seen);
         const template = await revisions.find(key, revision);
         if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
         const pending = new Map(vms.map((vm) => [vm.name, vm]));
@@ -59,7 +59,7 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
         const concerns = ({ kind, namespace, name }: Changed): boolean =>
           kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
-        const awaited = await longLook({ fleet, stopping, seen, concerns }, async (now, isConfirmed) => {
+        const awaited = await longLook({ cache, stopping, seen, concerns }, async (now, isConfirmed) => {
           const times = [deadline];
           const late: string[] = [];
           for (const held of pending.values()) {
@@ -69,7 +69,7 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
               revision,
               template,
               vm,
-              vmiOf: (one) => fleet.vmiOf(one),
+              vmiOf: (one) => cache.vmiOf(one),
               minReadyMs,
               now,
             });
@@ -81,27 +81,27 @@ export function createAwaitActivities({ client, fleet, revisions, stopping }: Aw
               pending.delete(held.name);
             } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
-          const found = { outcomes, seen: fleet.versionsOf('vms', 'vmis') };
+          const found = { outcomes, seen: cache.versionsOf('vms', 'vmis') };
           return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times, late };
         });
-        const pool = fleet.pools.get(`${key.namespace}/${key.name}`);
+        const pool = cache.pools.get(`${key.namespace}/${key.name}`);
         if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
         return awaited;
       }),
   };
 
   function ownedVm({ namespace, uid }: PoolKey, name: string): VmView | undefined {
-    const vm = fleet.vms.get(`${namespace}/${name}`);
+    const vm = cache.vms.get(`${namespace}/${name}`);
     return vm?.owner?.uid === uid ? vm : undefined;
   }
 
   /** Says on the VMI which revision its guest now runs; one that is another by now is left alone. */
   async function label(key: PoolKey, vm: VmView, to: VmTemplate): Promise<void> {
-    const guest = liveVmi(fleet.vmiOf(vm));
+    const guest = liveVmi(cache.vmiOf(vm));
     const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);
     if (guest === undefined) return;
     const patch = { metadata: { uid: guest.uid, ...guestMetadataPatch(key.name, from ?? to, to) } };
-    await orChanged(client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() }));
+    await ignoreStale(client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() }));
   }
 }
 
@@ -109,7 +109,7 @@ export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
 
 const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
 
-function outcomeOf({ name: vm }: HeldVm, standing: Standing, isLate: boolean): UpdateOutcome | null {
+function outcomeOf({ name: vm }: BatchVm, standing: Standing, isLate: boolean): UpdateOutcome | null {
   switch (standing.state) {
     case 'well':
       return { vm, end: 'Updated' };

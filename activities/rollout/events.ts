@@ -1,4 +1,4 @@
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -18,7 +18,7 @@ export async function recordUpdates(
       type: 'Normal',
       reason: 'SuccessfulUpdate',
       action,
-      note: `Brought ${namesInWords(updated)} to revision ${revision}`,
+      note: `Brought ${formatNames(updated)} to revision ${revision}`,
     });
   }
   const failed = outcomes.filter(({ end }) => end === 'Failed');

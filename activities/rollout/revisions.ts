@@ -15,7 +15,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
 
 /** Another worker's hand in the same object: then what is there is looked at anew. */
@@ -31,11 +31,11 @@ interface Key {
 /** Each template that a pool has and had, kept in the cluster as a ControllerRevision that the pool owns. */
 export class Revisions {
   readonly #client: KubeClient;
-  readonly #fleet: Fleet;
+  readonly #cache: ClusterCache;
 
-  constructor({ client, fleet }: { client: KubeClient; fleet: Fleet }) {
+  constructor({ client, cache }: { client: KubeClient; cache: ClusterCache }) {
     this.#client = client;
-    this.#fleet = fleet;
+    this.#cache = cache;
   }
 
   /**
@@ -45,7 +45,7 @@ export class Revisions {
    */
   async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(poolTemplate(pool.spec));
-    const known = this.#fleet.revisionsOf(pool.metadata.uid);
+    const known = this.#cache.revisionsOf(pool.metadata.uid);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
     for (let tries = 1; ; tries++) {
@@ -66,9 +66,9 @@ export class Revisions {
    * pool's.
    */
   async find(key: Key, revision: string): Promise<PoolTemplate | undefined> {
-    const cached = this.#fleet.revisionsOf(key.uid).find((one) => one.revision === revision);
+    const cached = this.#cache.revisionsOf(key.uid).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
-    const pool = this.#fleet.pools.get(`${key.namespace}/${key.name}`);
+    const pool = this.#cache.pools.get(`${key.namespace}/${key.name}`);
     if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision)
       return poolTemplate(pool.spec);
     const live = await this.#get(key.namespace, nameOf(key.name, revision));
@@ -77,7 +77,7 @@ export class Revisions {
 
   /** Deletes the pool's revisions of these names; one that has changed since the cache saw it stays. */
   async prune(key: Key, names: readonly string[]): Promise<void> {
-    const surplus = this.#fleet.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
+    const surplus = this.#cache.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made it the newest again.
       await this.#client

@@ -9,24 +9,24 @@ import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.t
 import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
 import { numberOf } from '../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { effortBetween } from '../../decisions/vm-update/disruption.ts';
-import { takeVm, type Take } from '../../decisions/vm-update/recheck.ts';
+import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
+import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError, orNothing } from '../../kubernetes/errors.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { untilSpecSeen } from '../cache/wait-for-observed-generation.ts';
+import { isConflict, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
-import { takeEach } from '../lib/for-each-concurrently.ts';
-import { beating } from '../lib/heartbeat.ts';
-import { orChanged } from '../lib/or-changed.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { ignoreStale } from '../lib/or-changed.ts';
 import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { restartVm } from '../restarts/restart-vm.ts';
@@ -44,7 +44,7 @@ export interface UpdateRequest {
   revision: string;
   /** The revision that is rolled out: another in an undo. */
   rollout: string;
-  vms: HeldVm[];
+  vms: BatchVm[];
   /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
   seen: Seen;
@@ -58,14 +58,14 @@ export interface Updated {
 
 export interface UpdateActivityOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   revisions: Revisions;
   /** Calls to the API server at once, for one activity. */
   concurrency: number;
 }
 
-export function createUpdateActivities({ client, fleet, places, revisions, concurrency }: UpdateActivityOptions) {
+export function createUpdateActivities({ client, cache, places, revisions, concurrency }: UpdateActivityOptions) {
   return {
     /**
      * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of
@@ -74,8 +74,8 @@ export function createUpdateActivities({ client, fleet, places, revisions, concu
      * it too.
      */
     updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
-      beating(async () => {
-        await fleet.catchUp(seen);
+      withHeartbeat(async () => {
+        await cache.catchUp(seen);
         const pool = await livePool(client, key, cancellationSignal());
         if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
         if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
@@ -91,8 +91,8 @@ export function createUpdateActivities({ client, fleet, places, revisions, concu
             seen: {},
           };
         }
-        const hand = new Hand({ client, fleet, places, revisions, key, revision, rollout, template, startedAt });
-        const outcomes = await takeEach(hand, vms, concurrency);
+        const hand = new Hand({ client, cache, places, revisions, key, revision, rollout, template, startedAt });
+        const outcomes = await forEachConcurrently(hand, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
         return { outcomes, seen: hand.seen };
       }),
@@ -103,7 +103,7 @@ export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
 
 interface HandOptions {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   places: Places;
   revisions: Revisions;
   key: PoolKey;
@@ -132,7 +132,7 @@ class Hand {
    * Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try
    * again.
    */
-  async take(held: HeldVm): Promise<UpdateOutcome | null> {
+  async take(held: BatchVm): Promise<UpdateOutcome | null> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#take(held);
@@ -145,14 +145,14 @@ class Hand {
     }
   }
 
-  async #take(held: HeldVm): Promise<UpdateOutcome | null> {
+  async #take(held: BatchVm): Promise<UpdateOutcome | null> {
     const { client, key } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
     const [pool, vm, vmi] = await Promise.all([
       livePool(client, key, signal),
-      orNothing(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
-      orNothing(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
+      ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
+      ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
     ]);
     const view = vm && vmView(vm);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
@@ -169,12 +169,12 @@ class Hand {
     const now = take.writes ? await this.#write(pool, vm) : view;
     if (take.restarts !== null) {
       // KubeVirt would start the next guest from the spec that it knows.
-      if (!(await untilSpecSeen(this.#in.fleet, now, SEEN_WITHIN_MS, signal))) {
+      if (!(await waitForObservedGeneration(this.#in.cache, now, SEEN_WITHIN_MS, signal))) {
         await this.#giveUp(held.name);
         return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
       }
       // It was down, which costs no place, and may have come up meanwhile: then it does.
-      if (!now.specSeen && liveVmi(own)?.ready !== true) {
+      if (!now.generationObserved && liveVmi(own)?.ready !== true) {
         await this.#giveUp(held.name);
         return this.#take(held);
       }
@@ -206,9 +206,9 @@ class Hand {
   }
 
   /** On the pool and the VM as they are in this moment. */
-  #decide(held: HeldVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Take {
+  #decide(held: BatchVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Recheck {
     const { revision, rollout, startedAt } = this.#in;
-    return takeVm({ held, revision, rollout, startedAt, vm, vmi, pool });
+    return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool });
   }
 
   /** The VM as it is from now on: its run strategy may be another. */
@@ -245,11 +245,11 @@ class Hand {
    * A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision.
    */
   async #label(from: string | null, name: string, uid: string): Promise<void> {
-    const { client, fleet, revisions, key, template } = this.#in;
+    const { client, cache, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);
-    if (before === undefined || effortBetween(before, template, fleet.rolloutStrategy()) !== 'None') return;
+    if (before === undefined || disruptionBetween(before, template, cache.rolloutStrategy()) !== 'None') return;
     const patch = { metadata: { uid, ...guestMetadataPatch(key.name, before, template) } };
-    const patched = await orChanged(
+    const patched = await ignoreStale(
       client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch),
     );
     this.#vmis = later(this.#vmis, patched?.metadata.resourceVersion);

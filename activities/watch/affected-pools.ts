@@ -2,12 +2,12 @@ import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { Fleet, FleetChange } from '../cache/cluster-cache.ts';
+import type { ClusterCache, CacheChange } from '../cache/cluster-cache.ts';
 
 export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
 
 /** The pools, as `namespace/name`, that a change concerns; none where nothing changed that a decision reads. */
-export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms' | 'vmis'>): string[] {
+export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
       return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
@@ -17,18 +17,18 @@ export function stirredBy(change: FleetChange, fleet: Pick<Fleet, 'pools' | 'vms
         : distinct([change.before, change.after].flatMap(poolOfVm));
     case 'vmi': {
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
-      return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, fleet))));
+      return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
     }
     case 'disk': {
       const { kept, namespace } = (change.after ?? change.before)!;
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
     }
     case 'node': {
-      const guests = [...fleet.vmis.values()].filter(({ node }) => node === change.before.name);
-      return distinct(guests.flatMap((vmi) => poolOfVm(vmOf(vmi, fleet))));
+      const guests = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
+      return distinct(guests.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     }
     case 'strategy':
-      return [...fleet.pools.values()].map(keyOfPool);
+      return [...cache.pools.values()].map(keyOfPool);
   }
 }
 
@@ -36,8 +36,8 @@ const poolOfVm = (vm: VmView | undefined): string[] =>
   vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
 
 /** None where the VM is not known yet, or no longer: its own coming and going stirs its pool. */
-function vmOf(vmi: VmiView, fleet: Pick<Fleet, 'vms'>): VmView | undefined {
-  const vm = fleet.vms.get(`${vmi.namespace}/${vmi.name}`);
+function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
+  const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
   return vm?.uid === vmi.vmUid ? vm : undefined;
 }
 

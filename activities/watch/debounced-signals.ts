@@ -15,7 +15,7 @@ const MOST_IN_FLIGHT = 50;
  * Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never
  * lost.
  */
-export class Nudges {
+export class DebouncedSignals {
   readonly #nudge: (key: string) => unknown;
   readonly #interval: (keys: number) => number;
   readonly #queued = new Set<string>();

@@ -3,16 +3,16 @@ import type { Client } from '@temporalio/client';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { Fleet } from '../cache/cluster-cache.ts';
-import { pictureOf } from '../cache/snapshot.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { snapshotOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
-import { keyOfPool, stirredBy } from './affected-pools.ts';
-import { nudgeInterval, Nudges } from './debounced-signals.ts';
+import { keyOfPool, affectedPools } from './affected-pools.ts';
+import { nudgeInterval, DebouncedSignals } from './debounced-signals.ts';
 
 type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
 
 export interface WatchActivityOptions {
-  fleet: Fleet;
+  cache: ClusterCache;
   burst: number;
   /** Sends `changed` to the workflow of a pool, and starts it where it doesn't run. */
   nudgePool: Nudge;
@@ -29,7 +29,7 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { fleet, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { cache, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
   /** What the pool's workflow would do now, were it asked. */
   const isSettled = (pool: StoredPool): boolean => {
@@ -42,7 +42,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       batchesNotBefore: 0,
     };
     const { steps, status, healing } = containedPlan({
-      ...pictureOf(fleet, pool),
+      ...snapshotOf(cache, pool),
       ...idle,
       burst,
       allowance: burst,
@@ -53,7 +53,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
   return {
     /**
-     * Runs until its worker ends or Temporal takes it away. Nudges each pool once at its start, then each to which
+     * Runs until its worker ends or Temporal takes it away. DebouncedSignals each pool once at its start, then each to which
      * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no
      * more.
      */
@@ -64,8 +64,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const failed = new Set<string>();
       const nudge = (key: string): Promise<void> => {
         const [namespace = '', name = ''] = key.split('/');
-        const seen = fleet.versionsOf('pools', 'vms', 'vmis');
-        const send = fleet.pools.get(key) === undefined ? tellGone : nudgePool;
+        const seen = cache.versionsOf('pools', 'vms', 'vmis');
+        const send = cache.pools.get(key) === undefined ? tellGone : nudgePool;
         return send(client, { cluster, namespace, name }, seen).then(
           () => void failed.delete(key),
           (error: unknown) => {
@@ -75,24 +75,24 @@ export function createWatchActivities(options: WatchActivityOptions) {
           },
         );
       };
-      const nudges = new Nudges(nudge, nudgeInterval);
-      const unsubscribe = fleet.subscribe((change) => {
-        for (const key of stirredBy(change, fleet)) {
+      const nudges = new DebouncedSignals(nudge, nudgeInterval);
+      const unsubscribe = cache.subscribe((change) => {
+        for (const key of affectedPools(change, cache)) {
           if (change.kind === 'pool') nudges.atOnce(key);
           else nudges.for(key);
         }
       });
-      for (const pool of fleet.pools.values()) nudges.for(keyOfPool(pool));
+      for (const pool of cache.pools.values()) nudges.for(keyOfPool(pool));
       const beat = setInterval(() => {
         context.heartbeat();
         for (const key of failed) nudges.for(key);
       }, HEARTBEAT_MS);
       const resync = setInterval(() => {
-        for (const pool of fleet.pools.values()) if (!isSettled(pool)) nudges.for(keyOfPool(pool));
+        for (const pool of cache.pools.values()) if (!isSettled(pool)) nudges.for(keyOfPool(pool));
       }, resyncMs);
-      log.info('watching', { cluster, pools: fleet.pools.size, vms: fleet.vms.size, attempt: info.attempt });
+      log.info('watching', { cluster, pools: cache.pools.size, vms: cache.vms.size, attempt: info.attempt });
       try {
-        await Promise.race([context.cancelled, untilStopping(stopping), untilLost(fleet.lost)]);
+        await Promise.race([context.cancelled, untilStopping(stopping), untilLost(cache.lost)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);

@@ -2,7 +2,7 @@ import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, orNothing } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { KeptClaim } from './kept.ts';
 
 /** Which kept disks; each condition narrows it further. */
@@ -40,9 +40,9 @@ export async function deleteKept(
   const { namespace, name, uid } = claim.metadata;
   const at = { namespace, name };
   const [now, volume, vm] = await Promise.all([
-    orNothing(kube.get(PersistentVolumeClaims, at)),
-    orNothing(kube.get(DataVolumes, at)),
-    orNothing(kube.get(VirtualMachines, { namespace, name: vmName(kept.pool, kept.number) })),
+    ignoreNotFound(kube.get(PersistentVolumeClaims, at)),
+    ignoreNotFound(kube.get(DataVolumes, at)),
+    ignoreNotFound(kube.get(VirtualMachines, { namespace, name: vmName(kept.pool, kept.number) })),
   ]);
   if (now === undefined) return null;
   const owners = [...(volume?.metadata.ownerReferences ?? []), ...(now.metadata.ownerReferences ?? [])].filter(
@@ -54,9 +54,9 @@ export async function deleteKept(
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
-      await orNothing(kube.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, dryRun }));
+      await ignoreNotFound(kube.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, dryRun }));
     }
-    await orNothing(
+    await ignoreNotFound(
       kube.delete(PersistentVolumeClaims, at, {
         uid,
         ...(volume === undefined ? { resourceVersion: now.metadata.resourceVersion } : {}),

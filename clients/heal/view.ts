@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
-import { cycleNamed } from '../../decisions/healing/cycle-names.ts';
+import { cyclePrefix } from '../../decisions/healing/cycle-names.ts';
 import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
 import type { Pool } from '../pools/objects.ts';
 
@@ -61,6 +61,6 @@ function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | unde
 
 /** The condition's words tell the cycles as well, which a table shows better. */
 function waitsIn(message: string, cycles: Cycle[]): string[] {
-  const named = cycles.map(cycleNamed);
+  const named = cycles.map(cyclePrefix);
   return sentencesIn(message).filter((sentence) => !named.some((words) => sentence.includes(words)));
 }

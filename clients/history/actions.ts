@@ -29,7 +29,7 @@ export interface Action {
   to: string | null;
   /** `drover` if it does so of its own accord, to keep a pool as its spec says; null if nobody knows. */
   askedBy: string | null;
-  /** `UnderWay` until it is known; `Unknown` where it never will be. */
+  /** `InFlight` until it is known; `Unknown` where it never will be. */
   end: string;
   /** Why it ended so, or what a person said. */
   why: string | null;
@@ -194,7 +194,7 @@ function attemptOf(workflow: string, events: Event[]): Action[] {
   return [
     {
       time: timeOf(removal ?? events[0]!),
-      endedAt: how.end === 'UnderWay' ? null : timeOf(last),
+      endedAt: how.end === 'InFlight' ? null : timeOf(last),
       action: 'heal',
       vms: [name],
       from: null,

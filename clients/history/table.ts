@@ -1,4 +1,4 @@
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { table, type Cell } from '../cli/output.ts';
 import type { Action } from './actions.ts';
 
@@ -19,7 +19,7 @@ export function actionsTable(actions: Action[]): string[] {
   const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
     action,
-    vms.length === 0 ? '<pool>' : namesInWords(vms),
+    vms.length === 0 ? '<pool>' : formatNames(vms),
     from ?? '<none>',
     to ?? '<none>',
     askedBy ?? '<unknown>',

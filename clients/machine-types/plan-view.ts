@@ -1,5 +1,5 @@
 import { GROUP } from '../../api/names.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, plain, print, table, type Cell, type Style } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
@@ -89,7 +89,7 @@ export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[]
   if (pools.size === 0) return [];
   return [
     plain(
-      `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namesInWords([...pools])}`,
+      `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${formatNames([...pools])}`,
     ),
   ];
 }
@@ -102,7 +102,7 @@ export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): st
   const groups = Map.groupBy(passedOver, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
   return [...groups].map(([key, ofOne]) => {
     const [words, why] = key.split('\n') as [string, string];
-    return plain(`${words}: ${namesInWords(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${why}`);
+    return plain(`${words}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${why}`);
   });
 }
 

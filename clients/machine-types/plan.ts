@@ -4,7 +4,7 @@ import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
 import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { faultInWords } from '../../decisions/machine-types/fault.ts';
-import { poolStand, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
+import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
@@ -15,7 +15,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { byName } from '../pools/objects.ts';
 import type { OthersRunning } from './others.ts';
-import { pictureOf, type ReadFleet } from './read.ts';
+import { snapshotOf, type ReadFleet } from './read.ts';
 
 /** What is to be done to a VM, or to a pool. */
 export type PlannedNeed =
@@ -79,7 +79,7 @@ export async function planOf(
   transition: Transition,
   { asksServer, cluster, others }: PlanOptions,
 ): Promise<TransitionPlanned> {
-  const picture = pictureOf(fleet);
+  const picture = snapshotOf(fleet);
   const input = { ref: { cluster, id: '' }, transition, othersRunning: others.ids };
   const before = transitionRules({ ...input, results: [] });
   const asked = asksServer ? await askAll(kube, before, fleet, picture) : { results: [], unknown: [] };
@@ -156,7 +156,7 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
 function plannedVm(rules: TransitionRules, vm: VmView, picture: RestartPicture): PlannedItem | null {
   const owner = picture.poolOf(vm);
   const guest = liveVmi(picture.vmiOf(vm));
-  const isPools = owner !== undefined && poolStand(rules, owner, picture).stand !== 'apart';
+  const isPools = owner !== undefined && poolTransitionState(rules, owner, picture).stand !== 'apart';
   const found = needOf(transitionNeed(rules, vm, picture), {
     restartNow: rules.transition.restartNow,
     runs: guest !== undefined,
@@ -213,7 +213,7 @@ function needOf(
 
 /** Null for a pool whose template stays as it is, whatever its VMs need. */
 function plannedPool(rules: TransitionRules, owner: OwningPool, picture: RestartPicture): PlannedItem | null {
-  const stand = poolStand(rules, owner, picture);
+  const stand = poolTransitionState(rules, owner, picture);
   if (stand.stand === 'apart' || stand.stand === 'rolls') return null;
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);

@@ -1,4 +1,4 @@
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type {
   TransitionCounts,
   TransitionPhase,
@@ -51,11 +51,11 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
     ...(paused === null || isOver ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(isCutShort(progress) ? [paint('red', plain(`  ${tooMany(progress)}`))] : []),
-    ...(inHand.length === 0 ? [] : [plain(`  under way: ${namesInWords(inHand)}`)]),
+    ...(inHand.length === 0 ? [] : [plain(`  under way: ${formatNames(inHand)}`)]),
     ...(full.length === 0 || isOver ? [] : [plain(`  no further restart now: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms, isWish }) =>
       plain(
-        `  ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`,
+        `  ${isWish ? 'left alone' : 'put off'}: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`,
       ),
     ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
@@ -101,7 +101,7 @@ export const wishes = ({ passedOver }: TransitionProgress): string[] =>
   passedOver
     .filter(({ isWish }) => isWish)
     .map(({ vms, why, count }) =>
-      plain(`left alone: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+      plain(`left alone: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     );
 
 /** Ended, with VMs left, because of those that failed. */

@@ -92,12 +92,12 @@ export async function readFleet(kube: KubeClient, namespaces: readonly string[] 
   }
 }
 
-export interface FleetPicture extends RestartPicture {
+export interface FleetSnapshot extends RestartPicture {
   owners: OwningPool[];
 }
 
 /** What belongs to what in it. */
-export function pictureOf({ vms, vmis, pools }: ReadFleet): FleetPicture {
+export function snapshotOf({ vms, vmis, pools }: ReadFleet): FleetSnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   const owned = Map.groupBy(vms, ({ owner }) => owner?.uid);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { asCode, asWritten } from '../../decisions/lib/markdown.ts';
+import { inlineCode, escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf } from '../../workflows/messages.ts';
@@ -59,7 +59,7 @@ export async function startTransition(
     memo,
     // Markdown.
     staticSummary: summary(
-      `Machine types: ${aimInWords(transition, asCode)}; asked for by ${asWritten(askedBy)}${because(reason && asWritten(reason))}`,
+      `Machine types: ${aimInWords(transition, inlineCode)}; asked for by ${escapeMarkdown(askedBy)}${because(reason && escapeMarkdown(reason))}`,
     ),
   });
   return starting

@@ -4,7 +4,7 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 import type { Pool } from '../pools/objects.ts';
-import { effortInWords, rolloutStrategyOf } from './effort.ts';
+import { formatDisruption, rolloutStrategyOf } from './disruption.ts';
 import { rolloutView } from './view.ts';
 
 /** What a change of a pool would do to its VMs, a sentence each; none for a change that no VM would notice. */
@@ -16,8 +16,8 @@ export async function changeInWords(kube: KubeClient, before: Stored<Pool>, afte
   const [old, target] = [poolTemplate(from), poolTemplate(to)];
   if (revisionOf(old) !== revisionOf(target)) {
     const { replicas = 0 } = before.status ?? {};
-    const effort = effortInWords(after, old, target, await rolloutStrategyOf(kube, after));
-    sentences.push(`${name}: the template would be rolled out to ${count(replicas)}: ${effort}`);
+    const disruption = formatDisruption(after, old, target, await rolloutStrategyOf(kube, after));
+    sentences.push(`${name}: the template would be rolled out to ${count(replicas)}: ${disruption}`);
   }
   return sentences;
 }

@@ -1,4 +1,4 @@
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { RestartProgress } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/output.ts';
@@ -14,10 +14,10 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
     `${paint('bold', id)}  ${bar(restarted.length, chosen)} ${numbers.join(', ')}${phase === 'Restarting' ? '' : `: ${phase}`}`,
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
-    ...(inHand.length === 0 ? [] : [plain(`  restarting: ${namesInWords(inHand)}`)]),
+    ...(inHand.length === 0 ? [] : [plain(`  restarting: ${formatNames(inHand)}`)]),
     ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
     ...passedOver.map(({ why, count, vms }) =>
-      plain(`  passed over: ${namesInWords(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
+      plain(`  passed over: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     ),
     ...failed.slice(-FAILURES_SHOWN).map((failure) => paint('red', plain(`  ${failureInWords(failure)}`))),
   ];
@@ -52,14 +52,14 @@ export function shortfalls(
   function whyLeft(): string {
     if (aborted !== null) return `${id} was aborted by ${aborted.by}${because(aborted.why)}`;
     if (failed.filter(({ wasDown }) => !wasDown).length > maxFailures) return `more than ${maxFailures} have failed`;
-    const states = passedOver.filter(({ isWish }) => !isWish).map(({ why, vms }) => `${namesInWords(vms)}: ${why}`);
+    const states = passedOver.filter(({ isWish }) => !isWish).map(({ why, vms }) => `${formatNames(vms)}: ${why}`);
     return [...states, ...(full.length === 0 ? [] : [`no room: ${full.join(', ')}`])].join('; ');
   }
 }
 
 /** VMs that nobody may disrupt, in words; a line for each reason. */
 export const wishes = ({ passedOver }: RestartProgress): string[] =>
-  passedOver.filter(({ isWish }) => isWish).map(({ vms, why }) => `left alone: ${namesInWords(vms)}: ${why}`);
+  passedOver.filter(({ isWish }) => isWish).map(({ vms, why }) => `left alone: ${formatNames(vms)}: ${why}`);
 
 const leftInWords = (count: number): string =>
   count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`;

@@ -79,16 +79,16 @@ export function whyMadeAnew(from: DiskTemplate, to: DiskTemplate): string | null
 }
 
 /** What it takes of a VM to have the disks of another template. */
-export function diskEffort(from: VmTemplate, to: VmTemplate): Disruption {
+export function diskDisruption(from: VmTemplate, to: VmTemplate): Disruption {
   const [before, after] = [diskTemplates(from.spec), diskTemplates(to.spec)];
-  let effort: Disruption = 'None';
+  let disruption: Disruption = 'None';
   for (const [name, template] of after) {
     const old = before.get(name);
-    if (old === undefined) effort = 'Restart';
+    if (old === undefined) disruption = 'Restart';
     else if (whyMadeAnew(old, template) !== null) return 'Replace';
-    else if (effort === 'None' && isLarger(sizeOf(old), sizeOf(template))) effort = 'Live';
+    else if (disruption === 'None' && isLarger(sizeOf(old), sizeOf(template))) disruption = 'Live';
   }
-  return [...before.keys()].every((name) => after.has(name)) ? effort : 'Restart';
+  return [...before.keys()].every((name) => after.has(name)) ? disruption : 'Restart';
 }
 
 /** Which disks would have to be made anew for another template, and why, in words. */

@@ -1,6 +1,6 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { sameAmount } from '../lib/quantity.ts';
 import { withTime } from '../pool/conditions.ts';
 import type { PoolTemplate } from '../pool/template.ts';
@@ -91,7 +91,7 @@ export function keptCondition(
 ): Condition[] {
   if (byNumber.size === 0) return [];
   const nameOf = (number: number): string => (number === 0 ? 'other VMs' : vmName(pool.metadata.name, number));
-  const names = (numbers: number[]): string => namesInWords(numbers.map(nameOf));
+  const names = (numbers: number[]): string => formatNames(numbers.map(nameOf));
   const older = [...byNumber]
     .filter(([, claims]) => claims.some(({ kept }) => !fits(kept, newest)))
     .map(([number]) => number);

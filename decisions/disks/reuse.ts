@@ -1,4 +1,4 @@
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import type { ScaleStep } from '../pool/scale-plan.ts';
 import type { PoolStep } from '../pool/steps.ts';
 import type { PoolTemplate } from '../pool/template.ts';
@@ -35,11 +35,11 @@ export function createSteps(
     const older =
       of === revision
         ? ''
-        : `; ${namesInWords(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
+        : `; ${formatNames(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
     return { kind: 'create', numbers: some, revision: of, reason: `${reason}${older}` };
   });
   if (going.length === 0) return steps;
-  const names = namesInWords(going.map(({ name }) => name));
+  const names = formatNames(going.map(({ name }) => name));
   return [
     ...steps,
     {

@@ -48,7 +48,7 @@ const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== '
 /**
  * The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself.
  */
-export const runningGuest = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
+export const activeVmi = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
   isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined;
 
 /** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */

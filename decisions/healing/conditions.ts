@@ -2,7 +2,7 @@ import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.t
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { cyclesInWords } from './cycle-names.ts';
+import { formatCycles } from './cycle-names.ts';
 import type { HealingPlan } from './plan.ts';
 import { underWay } from './state.ts';
 
@@ -19,7 +19,7 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 's
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = underWay(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const message = inOneMessage([...cyclesInWords(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
+  const message = inOneMessage([...formatCycles(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
   const healing: Untimed =
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: told.waits.length === 0 ? 'NothingToHeal' : 'Waiting', message }

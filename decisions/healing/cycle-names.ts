@@ -1,15 +1,15 @@
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 
 /** With which the words about a healing cycle begin. */
-export const cycleNamed = ({ vm, attempt }: { vm: string; attempt: number }): string =>
+export const cyclePrefix = ({ vm, attempt }: { vm: string; attempt: number }): string =>
   `${vm} (replacement ${attempt}): `;
 
 /**
  * Healing cycles as the condition `Healing` begins with them, a sentence each: the names of all first, for whoever sees
  * only its beginning.
  */
-export function cyclesInWords(cycles: readonly { vm: string; attempt: number; why: string }[]): string[] {
-  const [first, ...rest] = cycles.map((cycle) => `${cycleNamed(cycle)}${cycle.why}`);
+export function formatCycles(cycles: readonly { vm: string; attempt: number; why: string }[]): string[] {
+  const [first, ...rest] = cycles.map((cycle) => `${cyclePrefix(cycle)}${cycle.why}`);
   if (first === undefined) return [];
-  return rest.length === 0 ? [first] : [`${namesInWords(cycles.map(({ vm }) => vm))}: ${first}`, ...rest];
+  return rest.length === 0 ? [first] : [`${formatNames(cycles.map(({ vm }) => vm))}: ${first}`, ...rest];
 }

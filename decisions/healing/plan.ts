@@ -198,13 +198,13 @@ function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
 
 /** Adds to what is known the guests that have ended since. */
 function earlyEndsOf(
-  { failedGuestsOf, vmiOf, rules, minReadyMs }: HealingView,
+  { failedVmisOf, vmiOf, rules, minReadyMs }: HealingView,
   vm: VmView,
   known: EarlyEnds | undefined,
 ): EarlyEnds {
   let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
   const guest = vmiOf(vm);
-  const guests = guest?.phase === 'Failed' ? [...failedGuestsOf(vm), guest] : failedGuestsOf(vm);
+  const guests = guest?.phase === 'Failed' ? [...failedVmisOf(vm), guest] : failedVmisOf(vm);
   for (const failed of guests) {
     const { uid, endedAt } = failed;
     if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;

@@ -12,7 +12,7 @@ export interface HealingInput {
   vms: readonly VmView[];
   vmiOf: VmiOf;
   /** Guests of a VM that ran and then failed, oldest first, as far as they are known. */
-  failedGuestsOf: (vm: VmView) => readonly VmiView[];
+  failedVmisOf: (vm: VmView) => readonly VmiView[];
   /** What was the matter with the last guest of a VM that failed; null where it is not known. */
   lastTroubleOf: (vm: VmView) => string | null;
   /** What has become of all guests of a VM; null where this worker has not followed them since the VM was made. */

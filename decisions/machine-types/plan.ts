@@ -7,7 +7,7 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isOldGuest, isSetBack, type TransitionRules } from './criteria.ts';
 import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './limit.ts';
-import { poolStand } from './pool-state.ts';
+import { poolTransitionState } from './pool-state.ts';
 import { Groups, type WantedResult } from './preflight.ts';
 import type { TransitionCounts } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
@@ -37,7 +37,7 @@ export interface TransitionPlanInput {
 export interface TransitionPlan {
   /** To be changed, or only marked, as `transitionNeed` says; at most `MOST_TO_CHANGE`. */
   patch: string[];
-  /** Whose templates are to be changed, as `poolStand` says. */
+  /** Whose templates are to be changed, as `poolTransitionState` says. */
   pools: string[];
   /** Groups of VMs that wait until a dry run has shown their resulting type, which then belongs to the `results`. */
   check: WantedResult[];
@@ -246,7 +246,10 @@ class Turn {
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
-      if (!this.#failedPools.has(poolInWords(owner.pool)) && poolStand(rules, owner, picture).stand === 'change')
+      if (
+        !this.#failedPools.has(poolInWords(owner.pool)) &&
+        poolTransitionState(rules, owner, picture).stand === 'change'
+      )
         names.push(key);
     }
     return names;

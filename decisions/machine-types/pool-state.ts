@@ -20,7 +20,7 @@ import { recordOf } from './record.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** How a transition stands with a pool of drover's. */
-export type PoolStand =
+export type PoolTransitionState =
   /** Its template has nothing to do with it: its VMs are like any others. */
   | { stand: 'apart' }
   /** Nobody knows yet what type its VMs would have: dry runs of these groups must show it first. */
@@ -38,10 +38,10 @@ export type PoolStand =
 type Picture = Pick<RestartPicture, 'vmiOf'>;
 
 /** A pool has many VMs, and each asks for it: found once for each set of rules. */
-const found = new WeakMap<TransitionRules, Map<string, PoolStand>>();
+const found = new WeakMap<TransitionRules, Map<string, PoolTransitionState>>();
 
-export function poolStand(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolStand {
-  const stands = found.get(rules) ?? new Map<string, PoolStand>();
+export function poolTransitionState(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolTransitionState {
+  const stands = found.get(rules) ?? new Map<string, PoolTransitionState>();
   found.set(rules, stands);
   const { uid } = owner.pool.metadata;
   const stand = stands.get(uid) ?? standOf(rules, owner, picture);
@@ -55,7 +55,7 @@ export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | nul
   return typeof type === 'string' && type !== '' ? type : null;
 }
 
-function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolStand {
+function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolTransitionState {
   const { pool } = owner;
   const { undoes } = rules.transition.scope;
   const words = `pool ${keyOf(pool.metadata)}`;
@@ -88,7 +88,7 @@ function standOfOld(
   rules: TransitionRules,
   owner: OwningPool,
   { wanted, isUnmanaged, holder, picture }: OldTemplate,
-): PoolStand {
+): PoolTransitionState {
   const { pool } = owner;
   const words = `pool ${keyOf(pool.metadata)}`;
   const vms = owner.vms().filter(isStaying);
@@ -107,7 +107,11 @@ function standOfOld(
 }
 
 /** What the types that its VMs would have say against it; undefined where they say nothing. */
-function standOfResults(rules: TransitionRules, vms: readonly VmView[], wanted: string | null): PoolStand | undefined {
+function standOfResults(
+  rules: TransitionRules,
+  vms: readonly VmView[],
+  wanted: string | null,
+): PoolTransitionState | undefined {
   const groups: TypeGroup[] = [];
   const isUndo = rules.transition.scope.undoes !== null;
   for (const vm of vms) {

@@ -3,7 +3,7 @@ import { keyOf, type RestartPicture } from '../disruption-budget/restart-budget.
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
-import { poolStand } from './pool-state.ts';
+import { poolTransitionState } from './pool-state.ts';
 import type { TypeGroup } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
@@ -58,7 +58,7 @@ export function restartable(
   let count = 0;
   for (const vm of vms) {
     const owner = picture.poolOf(vm);
-    const stand = owner === undefined ? 'apart' : poolStand(rules, owner, picture).stand;
+    const stand = owner === undefined ? 'apart' : poolTransitionState(rules, owner, picture).stand;
     if (stand !== 'apart' && stand !== 'rolls') continue;
     if (!STAYS.has(transitionNeed(rules, vm, picture).need) && liveVmi(picture.vmiOf(vm)) !== undefined) count++;
   }

@@ -19,7 +19,7 @@ import {
   type TransitionRules,
 } from './criteria.ts';
 import { isAlias } from './machine-type.ts';
-import { poolStand, type PoolStand } from './pool-state.ts';
+import { poolTransitionState, type PoolTransitionState } from './pool-state.ts';
 import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs of a transition. */
@@ -85,7 +85,7 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
     guest,
     owner: { pool },
   } = owned;
-  const stand = poolStand(rules, owned.owner, picture);
+  const stand = poolTransitionState(rules, owned.owner, picture);
   if (stand.stand === 'apart') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (guest !== undefined && isOldGuest(rules, vm, guest));
   const isMeant = isOld || rules.transition.scope.undoes !== null;
@@ -101,7 +101,7 @@ function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): Tra
   return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
 }
 
-type Rolling = Extract<PoolStand, { stand: 'rolls' }>;
+type Rolling = Extract<PoolTransitionState, { stand: 'rolls' }>;
 
 function needInRollout(
   rules: TransitionRules,

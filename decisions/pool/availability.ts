@@ -6,7 +6,7 @@ import {
   maxUnavailableOf,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
@@ -72,7 +72,7 @@ export function availableCondition(
   const words = [
     `${available} of ${replicas} VMs are available`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} not there`]),
-    ...(unavailable.length === 0 ? [] : [`not available: ${namesInWords(unavailable)}`]),
+    ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
   ];
   const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';
   const condition = {

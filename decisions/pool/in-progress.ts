@@ -1,5 +1,5 @@
 import type { Cycle } from '../healing/state.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import type { Batch } from '../rollout/batch.ts';
 
 export interface InProgressInput {
@@ -26,7 +26,7 @@ export function inProgress({ doing, batches, cycles, starting = 0 }: InProgressI
 }
 
 function batchSentence({ n, revision, vms }: InProgressInput['batches'][number]): string {
-  const names = namesInWords(vms.map(({ name }) => name));
+  const names = formatNames(vms.map(({ name }) => name));
   return `batch ${n}: bring ${names} to revision ${revision}, and wait until ${vms.length === 1 ? 'it is' : 'they are'} ready`;
 }
 

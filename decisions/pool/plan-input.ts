@@ -21,7 +21,7 @@ export interface PoolPlanInput {
   underWay: { creating: readonly string[]; deleting: readonly string[] };
   vmiOf: VmiOf;
   /** Guests of a VM that ran and then failed, oldest first; absent where nobody has seen any. */
-  failedGuestsOf?: (vm: VmView) => readonly VmiView[];
+  failedVmisOf?: (vm: VmView) => readonly VmiView[];
   /**
    * In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody
    * knows.

@@ -6,7 +6,7 @@ import { isReady, isStaying } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { heldBack, isGivenUp, noHealing, toBeMade, underWay as cyclesUnderWay } from '../healing/state.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { revisionsToPrune } from '../revisions/retained.ts';
@@ -74,7 +74,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     pool,
     vms,
     vmiOf,
-    failedGuestsOf: input.failedGuestsOf ?? (() => []),
+    failedVmisOf: input.failedVmisOf ?? (() => []),
     lastTroubleOf: input.lastTroubleOf ?? (() => null),
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
@@ -123,7 +123,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     steps.push({
       kind: 'mark',
       vms: mark,
-      reason: `note which of ${namesInWords(mark.map(({ name }) => name))} have run`,
+      reason: `note which of ${formatNames(mark.map(({ name }) => name))} have run`,
     });
   if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));

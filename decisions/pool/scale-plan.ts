@@ -1,7 +1,7 @@
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import { isAtRest } from '../disruption-budget/availability.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import type { Departure } from './departure.ts';
 import type { PoolPlanInput } from './plan-input.ts';
@@ -87,7 +87,7 @@ function scaleOut(
   );
   const numbers = refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
   if (numbers.length === 0) return [];
-  const names = namesInWords(numbers.map((number) => vmName(name, number)));
+  const names = formatNames(numbers.map((number) => vmName(name, number)));
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
 
@@ -212,4 +212,4 @@ const halting = (vms: readonly VmView[], because: Because, why: string): ScaleSt
 
 const targets = (vms: readonly VmView[]): Target[] =>
   vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
-const words = (vms: readonly VmView[]): string => namesInWords(vms.map((vm) => vm.name));
+const words = (vms: readonly VmView[]): string => formatNames(vms.map((vm) => vm.name));

@@ -6,7 +6,7 @@ import {
   type OwningPool,
   type RestartPicture,
 } from '../disruption-budget/restart-budget.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { inShort, PassedOverVms, type PassedOver } from '../runs/skipped.ts';
@@ -109,7 +109,7 @@ export function restartNeed(
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
   // The next guest would be of the spec that KubeVirt knows.
-  if (!vm.specSeen) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
+  if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
   return { need: 'restart', guest: live };
 }
 
@@ -163,7 +163,7 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
     } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
   }
   if (full.size > 0 && budget.downByThemselves.length > 0)
-    full.add(`${namesInWords(budget.downByThemselves)} not ready`);
+    full.add(`${formatNames(budget.downByThemselves)} not ready`);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
   return { settled, take, open, passedOver: inShort(apart.all), full: [...full], wakeAt };

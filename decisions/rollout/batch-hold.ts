@@ -1,5 +1,5 @@
 import type { VmView } from '../views/vm.ts';
-import type { Batch, HeldVm } from './batch.ts';
+import type { Batch, BatchVm } from './batch.ts';
 
 /** What batches have to do with the names of their pool. */
 export interface BatchHold {
@@ -35,5 +35,5 @@ export function batchHold(
  * Whether a batch is at this VM, or at the one whose place it takes; a later one of its name is none of the batch's
  * business.
  */
-const isHeld = (held: HeldVm, vm: VmView | undefined): boolean =>
+const isHeld = (held: BatchVm, vm: VmView | undefined): boolean =>
   vm !== undefined && (held.act === 'replace' || vm.uid === held.uid);

@@ -5,7 +5,7 @@
 export type UpdateAct = 'write' | 'live' | 'restart' | 'replace';
 
 /** One VM in the hand of a batch. */
-export interface HeldVm {
+export interface BatchVm {
   name: string;
   /** Of the VM that was meant: another of its name is left alone. */
   uid: string;
@@ -29,7 +29,7 @@ export interface Batch {
   revision: string;
   /** The revision that is rolled out, of which this is a part: another than its own in an undo. */
   rollout: string;
-  vms: HeldVm[];
+  vms: BatchVm[];
   /** Milliseconds since the epoch. */
   startedAt: number;
   /** Another revision has taken the place of its own: it waits for nothing more. */

@@ -1,12 +1,12 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 
 /**
  * When a rollout that VMs hold up by being down will have waited for `progressDeadlineSeconds`, in milliseconds since
  * the epoch. Null while something is in progress that may free the budget: a batch, a healing, a VM that is still to be
  * made.
  */
-export function blockedAt(scene: RolloutScene, names: ReadonlySet<string>, state: RolloutStatus): number | null {
+export function blockedAt(scene: RolloutContext, names: ReadonlySet<string>, state: RolloutStatus): number | null {
   const { batches, isHealed, busy } = scene.input;
   if (batches.length > 0 || names.size === 0) return null;
   const holding = scene.staying.filter(({ name }) => names.has(name));

@@ -1,11 +1,11 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
 import { updateNeed, type Goal } from '../vm-update/need.ts';
 import { batchHold } from './batch-hold.ts';
 import type { UpdateAct } from './batch.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 import { hasFailed } from './state.ts';
 
 /** One VM, with what an update would do to it. */
@@ -28,7 +28,7 @@ export interface RolloutNeeds {
 }
 
 /** What the VMs that nobody has in hand need to be of the goal's revision. */
-export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Goal): RolloutNeeds {
+export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: Goal): RolloutNeeds {
   const { vmiOf, busy, batches } = scene.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
@@ -56,14 +56,14 @@ export function rolloutNeeds(scene: RolloutScene, state: RolloutStatus, goal: Go
   }
   // The order of VMs in a picture says nothing, and must not change a word.
   for (const kind of ['Vms', 'Left'] as const) {
-    const sentences = [...apart[kind]].map(([why, names]) => `${namesInWords(names)}: ${why}`).sort();
+    const sentences = [...apart[kind]].map(([why, names]) => `${formatNames(names)}: ${why}`).sort();
     for (const words of sentences) scene.waits.for(kind, words);
   }
   return needs;
 }
 
-function unmanaged(scene: RolloutScene, { revision }: Goal): number {
+function unmanaged(scene: RolloutContext, { revision }: Goal): number {
   const others = scene.staying.filter((vm) => !scene.isOf(vm, revision));
-  if (others.length > 0) scene.waits.for('Left', `${namesInWords(others.map((vm) => vm.name))}: people update them`);
+  if (others.length > 0) scene.waits.for('Left', `${formatNames(others.map((vm) => vm.name))}: people update them`);
   return others.length;
 }

@@ -1,6 +1,6 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
@@ -80,7 +80,7 @@ function progressing({ phase, state, goal, waits, updated, present, notBack }: R
         ? { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` }
         : {
             reason: 'UndoFailed',
-            message: `not ready, or not back at revision ${goal}: ${namesInWords(notBack)}; undone because: ${state.halted?.why ?? ''}`,
+            message: `not ready, or not back at revision ${goal}: ${formatNames(notBack)}; undone because: ${state.halted?.why ?? ''}`,
           },
     Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
     Aborted: {

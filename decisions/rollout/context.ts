@@ -33,7 +33,7 @@ export interface RolloutInput {
 }
 
 /** What a rollout is planned from, and what the plan finds that it waits for. */
-export class RolloutScene {
+export class RolloutContext {
   readonly input: RolloutInput;
   readonly spec: CompletePoolSpec;
   /** VMs that nobody has deleted. */

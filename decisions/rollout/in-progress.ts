@@ -1,6 +1,6 @@
 import { poolTemplate } from '../pool/template.ts';
 import { standingOf } from '../vm-update/progress.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 
 /** VMs in the hand of batches, by name. */
 export interface InHand {
@@ -10,7 +10,7 @@ export interface InHand {
 }
 
 /** What batches have in hand and have not done with. */
-export function inHandOf(scene: RolloutScene): InHand {
+export function inHandOf(scene: RolloutContext): InHand {
   const { batches, vmiOf, now, pool, templateOf } = scene.input;
   const byName = new Map(scene.input.vms.map((vm) => [vm.name, vm]));
   const minReadyMs = scene.spec.rollout.minReadySeconds * 1000;

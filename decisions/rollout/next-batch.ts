@@ -1,16 +1,16 @@
 import { askerOf } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isMeantToRun, maxUnavailableOf, runningGuest, unavailability } from '../disruption-budget/availability.ts';
+import { isMeantToRun, maxUnavailableOf, activeVmi, unavailability } from '../disruption-budget/availability.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
-import { namesInWords } from '../lib/names.ts';
+import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../pool/selection-order.ts';
 import type { Goal } from '../vm-update/need.ts';
-import type { Batch, HeldVm } from './batch.ts';
+import type { Batch, BatchVm } from './batch.ts';
 import { blockedAt } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 import type { InHand } from './in-progress.ts';
 
 /** VMs of one batch at most: its acts are few enough to be over in a moment, and to be read by a person. */
@@ -43,7 +43,7 @@ interface Room {
  * are none, or it is too early.
  */
 export function nextVms(
-  scene: RolloutScene,
+  scene: RolloutContext,
   goal: Goal,
   free: readonly Candidate[],
   inHand: InHand,
@@ -90,7 +90,7 @@ export function nextVms(
   if (wanting > 0 && chosen.length === 0) {
     const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
     // Beside batches the names would change with every turn, and the status with them.
-    const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${namesInWords([...names])})`;
+    const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${formatNames([...names])})`;
     const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(scene, names, state);
     if (blocked !== null) waits.wake(blocked);
     const isBlocked = blocked !== null && blocked <= now;
@@ -112,16 +112,16 @@ export function nextVms(
 }
 
 /** The batch with these VMs. `n`: its number. */
-export function batchOf(scene: RolloutScene, goal: Goal, chosen: readonly Candidate[], n: number): PlannedBatch {
+export function batchOf(scene: RolloutContext, goal: Goal, chosen: readonly Candidate[], n: number): PlannedBatch {
   const { pool, vmiOf } = scene.input;
   const { minReadySeconds, progressDeadlineSeconds } = scene.spec.rollout;
-  const vms = chosen.map(({ vm, act, down }): HeldVm => ({
+  const vms = chosen.map(({ vm, act, down }): BatchVm => ({
     name: vm.name,
     uid: vm.uid,
     act,
     from: vm.revision,
     wasDown: down,
-    ...(act === 'write' && runningGuest(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
+    ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
     ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
   }));
   const what = [...new Set(vms.map(({ act }) => act))].join(', ');
@@ -133,19 +133,19 @@ export function batchOf(scene: RolloutScene, goal: Goal, chosen: readonly Candid
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,
-    reason: `update ${namesInWords(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
+    reason: `update ${formatNames(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
   };
 }
 
 /** Broken VMs first: they are counted already. */
-function inOrder({ spec }: RolloutScene, free: readonly Candidate[]): Candidate[] {
+function inOrder({ spec }: RolloutContext, free: readonly Candidate[]): Candidate[] {
   const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));
   const policy = spec.update.kind === 'proactive' ? spec.update.selectionPolicy : undefined;
   return updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
 }
 
 /** A batch that could begin has to wait for its time. */
-function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutScene): boolean {
+function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutContext): boolean {
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
     if (window.next !== null) waits.wake(window.next);

@@ -4,7 +4,7 @@ import { poolTemplate } from '../pool/template.ts';
 import type { Goal } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds } from './candidates.ts';
-import { RolloutScene, type RolloutInput } from './context.ts';
+import { RolloutContext, type RolloutInput } from './context.ts';
 import { inHandOf } from './in-progress.ts';
 import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
 import { withRegressions } from './regression.ts';
@@ -63,7 +63,7 @@ export interface RolloutPlan {
  * Where a rollout stands, and the batch that it may begin now: never more than the budget holds, none where it is held.
  */
 export function planRollout(input: RolloutInput): RolloutPlan {
-  const scene = new RolloutScene(input);
+  const scene = new RolloutContext(input);
   const { newest, waits } = scene;
   const { batches } = input;
   const known = tripped(scene, withRegressions(scene, taken(scene, input.state)));
@@ -105,13 +105,13 @@ export function planRollout(input: RolloutInput): RolloutPlan {
 }
 
 /** What is known of the rollout of the newest template. */
-function taken({ input, newest, now }: RolloutScene, state: RolloutStatus | null): RolloutStatus {
+function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
   const known = state ?? input.pool.status?.rollout;
   return known?.revision === newest ? known : begun(newest, now, known);
 }
 
 /** Too many failures end a rollout, or turn it back; of an undo, they end that. */
-function tripped({ input, spec, newest, current, now }: RolloutScene, state: RolloutStatus): RolloutStatus {
+function tripped({ input, spec, newest, current, now }: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { onFailure, maxFailures } = spec.rollout;
   const isUndo = state.halted?.kind === 'Undoing';
   const canGoBack = input.templateOf(current) !== undefined;
@@ -137,7 +137,7 @@ function tripped({ input, spec, newest, current, now }: RolloutScene, state: Rol
 }
 
 /** Null limit: only VMs that don't run may be touched. */
-function goalOf({ input, spec, newest, current }: RolloutScene, state: RolloutStatus): Goal {
+function goalOf({ input, spec, newest, current }: RolloutContext, state: RolloutStatus): Goal {
   const { templateOf, pool } = input;
   const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
@@ -159,7 +159,7 @@ function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutS
 
 /** New VMs get the newest revision once it has proven itself, and the last one that did until then. */
 function forNewVms(
-  scene: RolloutScene,
+  scene: RolloutContext,
   state: RolloutStatus,
   goal: Goal,
   isOver: boolean,
@@ -174,13 +174,13 @@ function forNewVms(
 }
 
 /** VMs that should run and are not ready, or have not got the revision that they should go back to. */
-const notBack = ({ staying, input: { vmiOf } }: RolloutScene, goal: Goal): string[] =>
+const notBack = ({ staying, input: { vmiOf } }: RolloutContext, goal: Goal): string[] =>
   staying
     .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision))
     .map(({ name }) => name);
 
 function phaseOf(
-  scene: RolloutScene,
+  scene: RolloutContext,
   state: RolloutStatus,
   isOver: boolean,
   { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean },
@@ -198,7 +198,7 @@ function phaseOf(
     : 'RollingOut';
 }
 
-function isLost({ spec, input }: RolloutScene, { startedAt }: Batch): boolean {
+function isLost({ spec, input }: RolloutContext, { startedAt }: Batch): boolean {
   const lostAt = startedAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS;
   return lostAt <= input.now;
 }

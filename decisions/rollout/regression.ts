@@ -4,7 +4,7 @@ import { isHeldUp } from '../healing/sickness.ts';
 import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
 import { batchHold } from './batch-hold.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 import { hasFailed, isGoingBack, withFailures } from './state.ts';
 
 /**
@@ -13,7 +13,7 @@ import { hasFailed, isGoingBack, withFailures } from './state.ts';
  * keep down, that a person works on or that another act has in hand say nothing of the revision, nor do VMs that were
  * down before it came. VMs that are healed come back, or are given up: only then are they the rollout's.
  */
-export function withRegressions(scene: RolloutScene, state: RolloutStatus): RolloutStatus {
+export function withRegressions(scene: RolloutContext, state: RolloutStatus): RolloutStatus {
   if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
   const revision = isGoingBack(state) ? scene.current : scene.newest;
   const { vms, vmiOf, batches, busy, isHealed, now } = scene.input;

@@ -5,7 +5,7 @@ import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruptio
 import type { VmView } from '../views/vm.ts';
 import type { Goal } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
-import type { RolloutScene } from './context.ts';
+import type { RolloutContext } from './context.ts';
 import type { InHand } from './in-progress.ts';
 import { hasFailed, promoted } from './state.ts';
 
@@ -21,7 +21,7 @@ export interface StepRoom {
  * not.
  */
 export function stepRoom(
-  scene: RolloutScene,
+  scene: RolloutContext,
   state: RolloutStatus,
   goal: Goal,
   needs: RolloutNeeds,
@@ -95,7 +95,7 @@ function unreached(state: RolloutStatus): RolloutStatus {
  * VMs that run, or should, and have the goal's spec, or that have been stopped by it. One that isn't ready counts too,
  * so that no other follows a guest that crashes at its step; only one that has failed is made up for.
  */
-function towards(scene: RolloutScene, state: RolloutStatus, goal: Goal): VmView[] {
+function towards(scene: RolloutContext, state: RolloutStatus, goal: Goal): VmView[] {
   const { vmiOf } = scene.input;
   const mayStop = !runsByItself(goal.template);
   return scene.staying.filter(

@@ -2,7 +2,7 @@ const MOST_KEPT = 1000;
 const kept = new Map<string, string>();
 
 /** The same text, once in memory for the thousands of objects that hold it. For what comes in few kinds. */
-export function sharedText(text: string): string {
+export function intern(text: string): string {
   const known = kept.get(text);
   if (known !== undefined) return known;
   if (kept.size >= MOST_KEPT) kept.clear();
@@ -10,5 +10,5 @@ export function sharedText(text: string): string {
   return text;
 }
 
-export const sharedOrNull = (text: string | undefined): string | null =>
-  text === undefined || text === '' ? null : sharedText(text);
+export const internOrNull = (text: string | undefined): string | null =>
+  text === undefined || text === '' ? null : intern(text);

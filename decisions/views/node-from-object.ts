@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { sharedText } from './intern.ts';
+import { intern } from './intern.ts';
 import type { NodeView } from './node.ts';
 
 /** KubeVirt's label of a machine type that a node's hypervisor knows; the type follows. */
@@ -15,7 +15,7 @@ export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node
   const ready =
     status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
   const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
-    label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? sharedText(label.slice(MACHINE_TYPE_LABEL.length)) : [],
+    label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? intern(label.slice(MACHINE_TYPE_LABEL.length)) : [],
   );
   return { name, ready, schedulable: ready && spec?.unschedulable !== true, machineTypes };
 }

@@ -9,7 +9,7 @@ import {
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { recordOf } from '../machine-types/record.ts';
 import { placementOf } from '../vm-update/live-update.ts';
-import { sharedOrNull, sharedText } from './intern.ts';
+import { internOrNull, intern } from './intern.ts';
 import { kindOf } from './owner-kind.ts';
 import type { VmView } from './vm.ts';
 
@@ -59,11 +59,11 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     annotated: metadata.annotations !== undefined,
     revision: ownLabels[REVISION_LABEL] ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
-    machineType: sharedOrNull(template?.spec?.domain?.machine?.type),
-    architecture: sharedOrNull(template?.spec?.architecture),
+    machineType: internOrNull(template?.spec?.domain?.machine?.type),
+    architecture: internOrNull(template?.spec?.architecture),
     preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),
-    transitionMark: sharedOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
     placement: placementOf(template?.spec),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
@@ -75,7 +75,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
-    specSeen: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
+    generationObserved: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }
@@ -94,7 +94,7 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
   const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
   const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
   const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
-  return sharedText(
+  return intern(
     `${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`,
   );
 }

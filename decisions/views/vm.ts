@@ -70,7 +70,7 @@ export interface VmView {
    * KubeVirt has taken notice of its spec: a guest that it starts from now on is of that. True too where KubeVirt
    * doesn't say.
    */
-  specSeen: boolean;
+  generationObserved: boolean;
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
 }

@@ -1,7 +1,7 @@
 import { REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { placementOf } from '../vm-update/live-update.ts';
-import { sharedOrNull } from './intern.ts';
+import { internOrNull } from './intern.ts';
 import type { VmiView } from './vmi.ts';
 
 type Quantity = string | number;
@@ -67,8 +67,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     node: status?.nodeName ?? null,
     // Its node tells, not the VMI: `Fleet.vmiOf` fills it in.
     nodeLost: false,
-    machineType: sharedOrNull(status?.machine?.type),
-    specMachineType: sharedOrNull(spec?.domain?.machine?.type),
+    machineType: internOrNull(status?.machine?.type),
+    specMachineType: internOrNull(spec?.domain?.machine?.type),
     cpu: {
       sockets: cpu?.sockets ?? null,
       maxSockets: cpu?.maxSockets ?? null,

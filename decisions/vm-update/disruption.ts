@@ -1,19 +1,17 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
-import { diskEffort } from '../disks/disk-template.ts';
+import { diskDisruption } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { amountOf } from '../lib/quantity.ts';
 import type { PoolTemplate } from '../pool/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 
-/** What a change does to a running guest, in the words that a pool's `disruption` limits it by. */
-export type Effort = Disruption;
-
 /** From the least disruption to the most. */
-export const EFFORTS: readonly Effort[] = ['None', 'Live', 'Restart', 'Replace'];
+export const DISRUPTIONS: readonly Disruption[] = ['None', 'Live', 'Restart', 'Replace'];
 
-export const exceeds = (effort: Effort, limit: Disruption): boolean => EFFORTS.indexOf(effort) > EFFORTS.indexOf(limit);
+export const exceeds = (disruption: Disruption, limit: Disruption): boolean =>
+  DISRUPTIONS.indexOf(disruption) > DISRUPTIONS.indexOf(limit);
 
 /** Fields of a VirtualMachine's spec that mean nothing to the guest that runs. */
 const BESIDE_THE_GUEST = new Set([
@@ -28,9 +26,9 @@ const BESIDE_THE_GUEST = new Set([
  * What a guest that was started from `from` needs to run `to`, under the cluster's rollout strategy.
  * How the VM is powered is no part of it: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
  */
-export function effortBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Effort {
+export function disruptionBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Disruption {
   const differs = (part: (template: PoolTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
-  const disks = diskEffort(from, to);
+  const disks = diskDisruption(from, to);
   if (disks === 'Replace') return 'Replace';
   if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
   // A claim grows under its guest whatever the strategy, which is about the guest's own template.
@@ -46,7 +44,7 @@ export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => 
  * restart, and contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
  */
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
-  effortBetween(from, to, strategy) === 'Restart' &&
+  disruptionBetween(from, to, strategy) === 'Restart' &&
   !startsOrStops(from, to) &&
   canonical(pluggable(from)) === canonical(pluggable(to));
 

@@ -1,13 +1,13 @@
 import type { Disruption } from '../../api/pool/pool.ts';
 import { disksMadeAnew } from '../disks/disk-template.ts';
-import { isMeantToRun, liveVmi, runningGuest, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
+import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
 import type { PoolTemplate } from '../pool/template.ts';
 import { numberOf } from '../pool/vm-names.ts';
 import type { UpdateAct } from '../rollout/batch.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { effortBetween, exceeds, startsOrStops, waitsForRestart, type Effort } from './disruption.ts';
+import { disruptionBetween, exceeds, startsOrStops, waitsForRestart } from './disruption.ts';
 import { liveRefusal } from './live-update.ts';
 
 /** What one VM needs to be of a revision. */
@@ -40,12 +40,12 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
 
 /** Whatever state the VM is in. */
 function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
-  const guest = runningGuest(vm, vmiOf(vm));
+  const guest = activeVmi(vm, vmiOf(vm));
   if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision))
     return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null)
     return { need: 'left', why: 'its name is none that the pool gives' };
-  const stored = effortFrom(vm.revision, goal);
+  const stored = disruptionFrom(vm.revision, goal);
   if (stored === 'Replace') {
     if (goal.limit === null || exceeds(stored, goal.limit))
       return {
@@ -64,17 +64,17 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   }
   if (goal.limit === null) return ahead(vm, guest, goal);
 
-  const effort = effortOnGuest(vm, guest.revision, vmiOf, goal);
+  const disruption = vmiDisruption(vm, guest.revision, vmiOf, goal);
   // Its spec alone would already set these off.
   if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
     if (exceeds('Restart', goal.limit))
       return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
     return { need: 'act', act: 'restart' };
   }
-  if (effort === 'Live' && exceeds(effort, goal.limit)) {
+  if (disruption === 'Live' && exceeds(disruption, goal.limit)) {
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
-  return atMost(effort, vm, goal);
+  return atMost(disruption, vm, goal);
 }
 
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
@@ -100,35 +100,36 @@ function disksInWords({ revision }: VmView, { template, templateOf }: Goal): str
 }
 
 /** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */
-function atMost(effort: Effort, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
-  if (effort === 'None') return { need: 'act', act: 'write' };
-  if (limit !== null && !exceeds(effort, limit)) return { need: 'act', act: effort === 'Live' ? 'live' : 'restart' };
+function atMost(disruption: Disruption, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
+  if (disruption === 'None') return { need: 'act', act: 'write' };
+  if (limit !== null && !exceeds(disruption, limit))
+    return { need: 'act', act: disruption === 'Live' ? 'live' : 'restart' };
   if (vm.revision === revision) return { need: 'left', why: WAITS_FOR_RESTART };
   return { need: 'act', act: 'write' };
 }
 
-function effortOnGuest(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Effort {
-  const effort = effortFrom(revision, goal);
-  if (effort !== 'Live') return effort === 'Replace' ? 'Restart' : effort;
+function vmiDisruption(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Disruption {
+  const disruption = disruptionFrom(revision, goal);
+  if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
   // KubeVirt withholds every live update while one change waits for a restart.
   return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
 }
 
 /** Thousands of VMs come from a few revisions: each is compared with the goal once. */
-const efforts = new WeakMap<Goal, Map<string | null, Effort>>();
+const disruptions = new WeakMap<Goal, Map<string | null, Disruption>>();
 
-function effortFrom(revision: string | null, goal: Goal): Effort {
-  const known = efforts.get(goal) ?? new Map<string | null, Effort>();
-  efforts.set(goal, known);
-  const effort = known.get(revision) ?? compare(revision, goal);
-  known.set(revision, effort);
-  return effort;
+function disruptionFrom(revision: string | null, goal: Goal): Disruption {
+  const known = disruptions.get(goal) ?? new Map<string | null, Disruption>();
+  disruptions.set(goal, known);
+  const disruption = known.get(revision) ?? compare(revision, goal);
+  known.set(revision, disruption);
+  return disruption;
 }
 
-function compare(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Effort {
+function compare(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Disruption {
   if (revision === to) return 'None';
   const from = revision === null ? undefined : templateOf(revision);
-  return from === undefined ? 'Restart' : effortBetween(from, template, strategy);
+  return from === undefined ? 'Restart' : disruptionBetween(from, template, strategy);
 }
 
 /** True where the VM gets another run strategy by the change: one that a person has given it stays. */

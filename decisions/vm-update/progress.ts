@@ -1,6 +1,6 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
-import type { HeldVm } from '../rollout/batch.ts';
+import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { liveProgress } from './live-update.ts';
@@ -18,7 +18,7 @@ export type Standing =
   | { state: 'waiting'; for: string; until?: number };
 
 export interface StandingInput {
-  held: HeldVm;
+  held: BatchVm;
   revision: string;
   /** The template of that revision. */
   template: VmTemplate;

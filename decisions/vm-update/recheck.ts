@@ -1,14 +1,14 @@
-import { isStaying, runningGuest } from '../disruption-budget/availability.ts';
+import { isStaying, activeVmi } from '../disruption-budget/availability.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import type { HeldVm } from '../rollout/batch.ts';
+import type { BatchVm } from '../rollout/batch.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { untouchable } from './need.ts';
 
 /** What a batch does with one of its VMs. */
-export type Take =
+export type Recheck =
   /** It is no longer the VM that was meant. */
   | { take: 'gone' }
   /** All that is to be done to it has been done. */
@@ -24,8 +24,8 @@ export type Take =
       disrupts: boolean;
     };
 
-export interface TakeInput {
-  held: HeldVm;
+export interface RecheckInput {
+  held: BatchVm;
   /** That the batch brings its VMs to, and the one that is rolled out: it is another in an undo. */
   revision: string;
   rollout: string;
@@ -46,7 +46,7 @@ export interface TakeInput {
  * point: what was done it leaves alone, for a VM that has its new spec carries the revision, and so does a guest that
  * was restarted.
  */
-export function takeVm(input: TakeInput): Take {
+export function recheckVm(input: RecheckInput): Recheck {
   const { held, revision, vm, pool } = input;
   if (
     vm === undefined ||
@@ -60,7 +60,7 @@ export function takeVm(input: TakeInput): Take {
   // back.
   if (vm.revision !== revision && vm.revision !== held.from)
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
-  const guest = runningGuest(vm, input.vmi);
+  const guest = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
   // KubeVirt is at a live update by itself as soon as it is written.
@@ -74,13 +74,13 @@ export function takeVm(input: TakeInput): Take {
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
-function whyNot(input: TakeInput, pool: StoredPool, vm: VmView): string | null {
+function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
   return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
 }
 
 /** Why no VM may be taken for this rollout now; null where it may. */
-function whyStopped({ rollout, startedAt }: TakeInput, { spec, status }: StoredPool): string | null {
+function whyStopped({ rollout, startedAt }: RecheckInput, { spec, status }: StoredPool): string | null {
   if (spec.paused === true) return 'spec.paused is true';
   if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';
   const { paused, halted, revision: told } = status?.rollout ?? {};

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { orNothing } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../types.ts';
 import { isDeleting } from '../vmi/vmi.ts';
 import type { Cluster } from './cluster.ts';
@@ -13,6 +13,6 @@ export async function mayAdopt(
   { client, machines }: Cluster,
   { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
 ): Promise<boolean> {
-  const now = await orNothing(client.get<VirtualMachine>(machines.resource, { namespace, name }));
+  const now = await ignoreNotFound(client.get<VirtualMachine>(machines.resource, { namespace, name }));
   return now !== undefined && now.metadata.uid === uid && !isDeleting(now);
 }

@@ -15,7 +15,7 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { orNothing } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
@@ -111,7 +111,7 @@ export class TestFleet {
   }
 
   pool(namespace: string, name: string): Promise<Stored<PoolObject> | undefined> {
-    return orNothing(this.kube.get<PoolObject>(VirtualMachinePools, { namespace, name }));
+    return ignoreNotFound(this.kube.get<PoolObject>(VirtualMachinePools, { namespace, name }));
   }
 
   /** What its status says under this type; undefined where it says nothing. */

@@ -1,11 +1,11 @@
-import { Fleet } from '../../activities/cache/cluster-cache.ts';
+import { ClusterCache } from '../../activities/cache/cluster-cache.ts';
 import { Places } from '../../activities/disruption-budget/places.ts';
 import { createHealActivities } from '../../activities/healing/replace-vm.ts';
 import { ensureCurrentAttempt } from '../../activities/lib/attempt.ts';
 import { withFailures } from '../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../../activities/pool/pool.ts';
-import { ChosenGuests } from '../../activities/restarts/chosen-vmis.ts';
+import { ChosenVmis } from '../../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../activities/rollout/revisions.ts';
@@ -70,7 +70,7 @@ export interface Onlooker {
 }
 
 export interface Worker extends ModelWorker {
-  fleet: Fleet;
+  cache: ClusterCache;
   stopping: AbortController;
 }
 
@@ -191,13 +191,13 @@ export class World {
     const process = new Process(`worker-${++this.#workers}`);
     const client = this.clientOf(process, this.#options.lag, ensureCurrentAttempt).asClient;
     const worker = runAs(process, (): Worker => {
-      const fleet = new Fleet({ client });
-      const revisions = new Revisions({ client, fleet });
+      const cache = new ClusterCache({ client });
+      const revisions = new Revisions({ client, cache });
       const stopping = new AbortController();
       const common = {
         client,
-        fleet,
-        places: new Places(client, fleet),
+        cache,
+        places: new Places(client, cache),
         revisions,
         concurrency: 3,
         stopping: stopping.signal,
@@ -206,15 +206,15 @@ export class World {
         ...createPoolActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),
         ...createHealActivities(common),
-        ...createRestartActivities({ ...common, chosenGuests: new ChosenGuests() }),
+        ...createRestartActivities({ ...common, chosenGuests: new ChosenVmis() }),
         ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
         ...createAwaitActivities(common),
-        ...createWatchActivities({ fleet, burst: this.#options.burst, nudgePool, tellGone, stopping: stopping.signal }),
+        ...createWatchActivities({ cache, burst: this.#options.burst, nudgePool, tellGone, stopping: stopping.signal }),
       });
-      return { process, activities: activities, fleet, stopping };
+      return { process, activities: activities, cache, stopping };
     });
     this.workers.push(worker);
-    await runAs(process, () => worker.fleet.start());
+    await runAs(process, () => worker.cache.start());
     this.temporal.workers.add(worker);
     this.temporal.workersChanged();
     return worker;

@@ -15,7 +15,7 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { orNothing } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { startStorage } from '../../simulator/storage.ts';
 import type { Claim, DataVolume } from '../../simulator/types.ts';
 import { eventually } from './simulated-cluster.ts';
@@ -58,9 +58,9 @@ test('storage alone fills disks, lets claims go, brings the kinds that KubeVirt 
   expect((await kube.get<Claim>(PersistentVolumeClaims, disk)).status?.phase).toBe('Bound');
   // Who collects garbage is another: Kubernetes' own controller.
   await kube.delete(DataVolumes, disk);
-  await eventually(async () => expect(await orNothing(kube.get(DataVolumes, disk))).toBeUndefined());
+  await eventually(async () => expect(await ignoreNotFound(kube.get(DataVolumes, disk))).toBeUndefined());
   await kube.delete(PersistentVolumeClaims, disk);
-  await eventually(async () => expect(await orNothing(kube.get(PersistentVolumeClaims, disk))).toBeUndefined());
+  await eventually(async () => expect(await ignoreNotFound(kube.get(PersistentVolumeClaims, disk))).toBeUndefined());
   const { items } = await kube.list(CustomResourceDefinitions);
   expect(items.map(({ metadata }) => metadata.name)).toEqual(
     expect.arrayContaining(

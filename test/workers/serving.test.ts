@@ -45,10 +45,10 @@ const servingOf = (
   const stop = new AbortController();
   const troubles: string[] = [];
   const served = Promise.withResolvers<void>();
-  const fleet = { lost: new AbortController().signal };
+  const cache = { lost: new AbortController().signal };
   const onTrouble = ({ message }: Error): void => void troubles.push(message);
   return {
-    serving: new Serving({ fleet, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }),
+    serving: new Serving({ cache, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }),
     stop,
     troubles,
     served: served.promise,

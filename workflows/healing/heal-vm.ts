@@ -20,7 +20,7 @@ import {
   type Spent,
   type Verdict,
 } from '../../decisions/healing/state.ts';
-import { asWritten } from '../../decisions/lib/markdown.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { onSignal } from '../handlers.ts';
 import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type PoolRef } from '../messages.ts';
@@ -184,9 +184,9 @@ class Cycle {
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
     setCurrentDetails(
       [
-        `**${sick.name}** is sick: ${asWritten(sick.why)}`,
-        `Replacement ${sick.attempt}${most}: ${asWritten(doing)}`,
-        ...this.#past.toReversed().map((line) => `- ${asWritten(line)}`),
+        `**${sick.name}** is sick: ${escapeMarkdown(sick.why)}`,
+        `Replacement ${sick.attempt}${most}: ${escapeMarkdown(doing)}`,
+        ...this.#past.toReversed().map((line) => `- ${escapeMarkdown(line)}`),
       ].join('\n\n'),
     );
   }

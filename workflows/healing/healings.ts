@@ -29,7 +29,7 @@ import {
   type PoolRef,
 } from '../messages.ts';
 import type { AskingOf } from '../payloads.ts';
-import type { UnderWay } from '../pool/in-flight.ts';
+import type { InFlight } from '../pool/in-flight.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
 import type { healVm } from './heal-vm.ts';
@@ -41,7 +41,7 @@ export interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look: then the pool's status tells it. */
   state: HealingState | null;
-  underWay: UnderWay;
+  underWay: InFlight;
   /** Told that the pool must be looked at again. */
   onChange: () => void;
 }

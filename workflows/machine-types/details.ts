@@ -1,5 +1,5 @@
-import { asCode, asWritten } from '../../decisions/lib/markdown.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { inlineCode, escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 
 const FAILURES_SHOWN = 20;
@@ -30,25 +30,25 @@ export function transitionDetails(progress: TransitionProgress): string {
   const undone = toPatch + toRestart + waiting + inPools + parked;
   const what =
     scope.undoes === null
-      ? `machine types like ${asCode(scope.glob)}, to ${to ?? "the cluster's default"}`
+      ? `machine types like ${inlineCode(scope.glob)}, to ${to ?? "the cluster's default"}`
       : `undoes ${scope.undoes}`;
   return [
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
     `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |` +
       `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, parked, left, done].join(' | ')} |`,
-    `Asked for by ${asWritten(askedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
-    paused === null ? '' : `Paused by ${asWritten(paused.by)}${because(paused.why)}`,
-    aborted === null ? '' : `Aborted by ${asWritten(aborted.by)}${because(aborted.why)}`,
+    `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
+    paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
+    aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
     phase === 'Failed' && undone > 0
       ? `Ended early, with ${undone} VMs not done: too many have failed (at most ${transition.maxFailures} restarts may)`
       : '',
-    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
+    ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${escapeMarkdown(why)}`),
     failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
-    inHand.length === 0 ? '' : `In progress: ${namesInWords(inHand)}`,
-    full.length === 0 ? '' : `The others wait: ${asWritten(full.join(', '))}`,
+    inHand.length === 0 ? '' : `In progress: ${formatNames(inHand)}`,
+    full.length === 0 ? '' : `The others wait: ${escapeMarkdown(full.join(', '))}`,
     ...passedOver.map(
       ({ why, isWish, count, vms }) =>
-        `- ${isWish ? 'left alone' : 'put off'}: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`,
+        `- ${isWish ? 'left alone' : 'put off'}: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
     ),
     ...results
       .slice(0, RESULTS_SHOWN)
@@ -60,4 +60,4 @@ export function transitionDetails(progress: TransitionProgress): string {
 }
 
 const andMore = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
-const because = (why: string | null): string => (why === null ? '' : `: ${asWritten(why)}`);
+const because = (why: string | null): string => (why === null ? '' : `: ${escapeMarkdown(why)}`);

@@ -15,7 +15,7 @@ import type { Preflight } from '../../activities/machine-types/check.ts';
 import type { MachineTypeActivities, TransitionLook } from '../../activities/machine-types/machine-types.ts';
 import type { Unpatched } from '../../activities/machine-types/patch-vms.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
@@ -30,7 +30,7 @@ import type { PassedOver } from '../../decisions/runs/skipped.ts';
 import { onQuery } from '../handlers.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
-import { steered, Steering } from '../runs/steering.ts';
+import { steered, RunControls } from '../runs/steering.ts';
 import { DroverCluster, DroverPhase } from '../search-attributes.ts';
 import { transitionDetails } from './details.ts';
 
@@ -163,7 +163,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     setCurrentDetails(transitionDetails(progress()));
   };
   const showCurrent = (): void => show(state.paused !== null ? 'Paused' : isAtWork(state) ? 'Changing' : 'Waiting');
-  const steering = new Steering(state, {
+  const steering = new RunControls(state, {
     pauses: 'Change and restart no further VM until resume; those that restart already come back.',
     aborts: 'Change and restart no further VM, and end once those that restart already are back.',
     onAsked() {
@@ -380,5 +380,5 @@ const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
   told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 
 const named = (what: string, names: readonly string[]): { summary: string } => ({
-  summary: summary(`${what} ${namesInWords(names)}`),
+  summary: summary(`${what} ${formatNames(names)}`),
 });

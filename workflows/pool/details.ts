@@ -1,7 +1,7 @@
 import type { Planned } from '../../activities/pool/types.ts';
 import { underWay } from '../../decisions/healing/state.ts';
-import { asWritten } from '../../decisions/lib/markdown.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
 
@@ -20,7 +20,7 @@ export function poolDetails(
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
-    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${asWritten(message)}`),
+    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
     ...doing.map((reason) => `- ${reason}`),
     states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
   ]
@@ -33,13 +33,13 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
   const { phase, goal, state, waits } = planned.rollout;
   const { paused, halted, failures } = state;
   return [
-    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${asWritten(paused.by)}${because(paused.why)}`}`,
-    halted === undefined ? '' : `${halted.kind} by ${asWritten(halted.by)}${because(halted.why)}`,
+    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`}`,
+    halted === undefined ? '' : `${halted.kind} by ${escapeMarkdown(halted.by)}${because(halted.why)}`,
     ...waits.map(({ words }) => `- ${words}`),
     ...batches.map(
-      ({ n, revision, vms }) => `- batch ${n} to ${revision}: ${namesInWords(vms.map(({ name }) => name))}`,
+      ({ n, revision, vms }) => `- batch ${n} to ${revision}: ${formatNames(vms.map(({ name }) => name))}`,
     ),
-    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${asWritten(why)}`),
+    ...failures.map(({ vm, why }) => `- failed: ${vm}: ${escapeMarkdown(why)}`),
   ];
 }
 
@@ -50,13 +50,13 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
   return [
     state.paused === undefined
       ? ''
-      : `**Healing** is paused by ${asWritten(state.paused.by)}${because(state.paused.why)}`,
+      : `**Healing** is paused by ${escapeMarkdown(state.paused.by)}${because(state.paused.why)}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
     ...cycles
       .slice(0, CYCLES_TOLD)
       .map(
         ({ vm, attempt, phase, nextAt, why }) =>
-          `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${asWritten(why)}`,
+          `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(why)}`,
       ),
     cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
     ...waits.map((words) => `- ${words}`),
@@ -65,4 +65,4 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
 
 const CYCLES_TOLD = 10;
 
-const because = (why: string | undefined): string => (why === undefined ? '' : `: ${asWritten(why)}`);
+const because = (why: string | undefined): string => (why === undefined ? '' : `: ${escapeMarkdown(why)}`);

@@ -2,7 +2,7 @@
  * What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each
  * holds.
  */
-export class UnderWay {
+export class InFlight {
   readonly #lanes = new Map<number, { kind: LaneKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<LaneKind>();
   #next = 0;

@@ -26,7 +26,7 @@ import { changed, progress, type PoolRef } from '../messages.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { DroverPhase, DroverRevision } from '../search-attributes.ts';
 import { poolDetails } from './details.ts';
-import { UnderWay } from './in-flight.ts';
+import { InFlight } from './in-flight.ts';
 import { Setbacks, type SetbacksState } from './setbacks.ts';
 import { StatusWriter } from './status-writer.ts';
 import { begin } from './steps.ts';
@@ -57,7 +57,7 @@ const PLAN_AGAIN_MS = 10_000;
  * the batches: some 20 KB of a pool of 500. Twenty such pools held 150 MB, long before Temporal called their histories
  * long.
  */
-const MOST_TURNS = 100;
+const MOST_TURNS = 50;
 
 /** The worker's clock and Temporal's differ by a little: a moment that has just passed is not waited for in a spin. */
 const LEAST_WAIT_MS = 50;
@@ -71,9 +71,9 @@ const LEAST_WAIT_MS = 50;
  */
 export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   const setbacks = new Setbacks(carried?.setbacks);
-  const underWay = new UnderWay();
+  const underWay = new InFlight();
   let seen: Seen = carried?.seen ?? {};
-  let stirred = true;
+  let turnRequested = true;
   let phase: PoolPlan['phase'] | undefined;
   let goal: string | undefined;
   let generation: number | undefined;
@@ -83,9 +83,9 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let isPlanning = false;
   let starting: number | undefined;
 
-  const stir = (newer: Seen = {}): void => {
+  const requestTurn = (newer: Seen = {}): void => {
     seen = laterSeen(seen, newer);
-    stirred = true;
+    turnRequested = true;
   };
   const statusWriter = new StatusWriter({
     underWay,
@@ -93,22 +93,22 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     onWritten: (newer, isDue) => {
       seen = laterSeen(seen, newer);
       // A plan that is being made may have seen the status as it was before.
-      stirred ||= isDue || (isPlanning && patched('status-written-while-planning'));
+      turnRequested ||= isDue || (isPlanning && patched('status-written-while-planning'));
     },
   });
   const rollouts = new Rollouts({
     ref,
     state: carried?.rollouts,
     underWay,
-    onChange: stir,
+    onChange: requestTurn,
     onTrouble: (message) => setbacks.note('BatchNotBegun', message),
   });
-  const healings = new Healings({ ref, state: carried?.healing ?? null, underWay, onChange: stir });
+  const healings = new Healings({ ref, state: carried?.healing ?? null, underWay, onChange: requestTurn });
   const laneEnded = (newer: Seen | null): void => {
     inDoubt ||= newer === null;
-    stir(newer ?? {});
+    requestTurn(newer ?? {});
   };
-  onSignal(changed, 'Look again at the pool and its VMs.', stir);
+  onSignal(changed, 'Look again at the pool and its VMs.', requestTurn);
   onQuery(progress, () => ({
     creating: underWay.names('creating'),
     deleting: underWay.names('deleting'),
@@ -152,7 +152,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 
   for (;;) {
     turns++;
-    stirred = false;
+    turnRequested = false;
     const asked = { seen, inDoubt, failure: setbacks.state.failure };
     inDoubt = false;
     const busy = underWay.has('creating') || underWay.has('deleting');
@@ -209,19 +209,19 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       const context = { key, generation, leaving, seen, underWay, setbacks, rollouts, onEnd: laneEnded };
       for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
       healings.taken(key, planned);
-      stirred ||= !isCurrent;
+      turnRequested ||= !isCurrent;
       if (status !== null) statusWriter.write(key, toldWhole(status, planned.healing));
       else if (planned.rollout !== undefined) statusWriter.keep();
       if (planned.rollout !== undefined && planned.rollout.goal !== goal)
         upsertSearchAttributes([{ key: DroverRevision, value: (goal = planned.rollout.goal) }]);
       if (planned.phase !== phase) upsertSearchAttributes([{ key: DroverPhase, value: (phase = planned.phase) }]);
-    } else if (underWay.isEmpty && !stirred) return;
+    } else if (underWay.isEmpty && !turnRequested) return;
 
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
     await anewIfLong();
     // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;
-    const awake = (): boolean => stirred || (planned.gone && underWay.isEmpty);
+    const awake = (): boolean => turnRequested || (planned.gone && underWay.isEmpty);
     const wait = nextWait(setbacks.delayMs(), planned);
     if (wait === null) await condition(awake);
     else await condition(awake, wait.ms, { summary: wait.summary });

@@ -4,7 +4,7 @@ import type { PoolStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { UnderWay } from './in-flight.ts';
+import type { InFlight } from './in-flight.ts';
 import type { Setbacks } from './setbacks.ts';
 import { writeStatus } from './steps.ts';
 
@@ -12,7 +12,7 @@ import { writeStatus } from './steps.ts';
 const GAP_MS = 500;
 
 export interface StatusWriterOptions {
-  underWay: UnderWay;
+  underWay: InFlight;
   setbacks: Setbacks;
   /**
    * Told when a status has been written, and whether another has to be made: one was held back meanwhile, or this one

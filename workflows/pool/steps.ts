@@ -9,7 +9,7 @@ import type { Failure } from '../../decisions/pool/status.ts';
 import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
-import type { LaneKind, UnderWay } from './in-flight.ts';
+import type { LaneKind, InFlight } from './in-flight.ts';
 import type { Setbacks } from './setbacks.ts';
 
 /**
@@ -48,7 +48,7 @@ export interface StepContext {
   /** Names of all VMs that leave the pool by now, those of the same plan included. */
   leaving: readonly string[];
   seen: Seen;
-  underWay: UnderWay;
+  underWay: InFlight;
   setbacks: Setbacks;
   rollouts: Rollouts;
   /** Told when a lane has ended, with what a later plan must have seen; null where nobody knows what it has done. */

@@ -1,5 +1,5 @@
-import { asWritten } from '../../decisions/lib/markdown.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { RestartProgress } from '../messages.ts';
 
 const FAILURES_SHOWN = 20;
@@ -23,18 +23,20 @@ export function restartDetails(progress: RestartProgress): string {
   } = progress;
   return [
     `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inHand.length} in progress, ${open} to go, ${maxUnavailable} at a time`,
-    `Asked for by ${asWritten(askedBy)}${because(reason)}`,
-    paused === null ? '' : `Paused by ${asWritten(paused.by)}${because(paused.why)}`,
-    aborted === null ? '' : `Aborted by ${asWritten(aborted.by)}${because(aborted.why)}`,
+    `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}`,
+    paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
+    aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
     ...failed
       .slice(-FAILURES_SHOWN)
       .map(
-        ({ vm, why, wasDown }) => `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${asWritten(why)}`,
+        ({ vm, why, wasDown }) =>
+          `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${escapeMarkdown(why)}`,
       ),
-    inHand.length === 0 ? '' : `In progress: ${namesInWords(inHand)}`,
-    full.length === 0 ? '' : `The others wait for room: ${asWritten(full.join(', '))}`,
+    inHand.length === 0 ? '' : `In progress: ${formatNames(inHand)}`,
+    full.length === 0 ? '' : `The others wait for room: ${escapeMarkdown(full.join(', '))}`,
     ...passedOver.map(
-      ({ why, count, vms }) => `- passed over: ${namesInWords(vms)}${andMore(count - vms.length)}: ${asWritten(why)}`,
+      ({ why, count, vms }) =>
+        `- passed over: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
     ),
   ]
     .filter((line) => line !== '')
@@ -42,4 +44,4 @@ export function restartDetails(progress: RestartProgress): string {
 }
 
 const andMore = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
-const because = (why: string | null): string => (why === null ? '' : `: ${asWritten(why)}`);
+const because = (why: string | null): string => (why === null ? '' : `: ${escapeMarkdown(why)}`);

@@ -11,7 +11,7 @@ import {
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
 import type { RestartActivities, RestartLook } from '../../activities/restarts/restarts.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { HeldRestart, RestartOutcome } from '../../decisions/restarts/plan.ts';
@@ -19,7 +19,7 @@ import { noteFailure } from '../../decisions/restarts/size.ts';
 import { onQuery } from '../handlers.ts';
 import { restartProgress, type RestartPhase, type RestartProgress } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
-import { steered, Steering } from '../runs/steering.ts';
+import { steered, RunControls } from '../runs/steering.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import { restartDetails } from './details.ts';
 
@@ -114,7 +114,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     setCurrentDetails(restartDetails(progress()));
   };
   const showCurrent = (): void => show(state.paused === null ? 'Restarting' : 'Paused');
-  const steering = new Steering(state, {
+  const steering = new RunControls(state, {
     pauses: 'Restart no further VM until resume; those that restart already come back.',
     aborts: 'Restart no further VM, and end once those that restart already are back.',
     onAsked() {
@@ -174,7 +174,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     state.open -= vms.length;
     showCurrent();
     const names = vms.map(({ vm }) => vm);
-    const words = { summary: summary(`restart ${namesInWords(names)}`) };
+    const words = { summary: summary(`restart ${formatNames(names)}`) };
     const { inHand, seen } = state;
     const request = { vms: names, inHand: [...inHand], maxUnavailable, askedBy, reason, seen };
     const { outcomes, seen: newer } = await beginRestarts.executeWithOptions(words, [request]);

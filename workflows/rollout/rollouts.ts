@@ -18,7 +18,7 @@ import { halted, paused, promoted, resumed, withFailures } from '../../decisions
 import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
 import type { BatchEnd } from '../payloads.ts';
-import type { UnderWay } from '../pool/in-flight.ts';
+import type { InFlight } from '../pool/in-flight.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import type { updateBatch } from './update-batch.ts';
 
@@ -39,7 +39,7 @@ type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
 export interface RolloutsOptions {
   ref: PoolRef;
   state: RolloutsState | undefined;
-  underWay: UnderWay;
+  underWay: InFlight;
   /** Told that the pool must be looked at again, with what that look must have seen. */
   onChange: (seen?: Seen) => void;
   /** Told what could not be done. */

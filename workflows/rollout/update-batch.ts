@@ -13,12 +13,12 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolKey } from '../../activities/pool/types.ts';
 import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
-import { asWritten } from '../../decisions/lib/markdown.ts';
-import { namesInWords } from '../../decisions/lib/names.ts';
+import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { numberOf } from '../../decisions/pool/vm-names.ts';
-import type { Batch, HeldVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { onSignal } from '../handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
@@ -60,7 +60,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const { revision } = batch;
   const outcomes: UpdateOutcome[] = [];
   let seen: Seen = input.seen;
-  let waiting: readonly HeldVm[] = batch.vms;
+  let waiting: readonly BatchVm[] = batch.vms;
   let superseded = false;
   const wait = new CancellationScope();
   onSignal(supersede, 'Another revision takes the place of this one: wait no longer.', () => {
@@ -91,7 +91,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     try {
       const done = await wait.run(() =>
         awaiting().awaitVms.executeWithOptions(
-          { summary: summary(`wait for ${namesInWords(waiting.map(({ name }) => name))}`) },
+          { summary: summary(`wait for ${formatNames(waiting.map(({ name }) => name))}`) },
           [{ key, revision, vms: [...waiting], minReadyMs, deadline, seen }],
         ),
       );
@@ -117,13 +117,13 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   return outcomes;
 
   /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
-  async function replace(planned: readonly HeldVm[]): Promise<void> {
+  async function replace(planned: readonly BatchVm[]): Promise<void> {
     const {
       refused,
       deferred = [],
       seen: removed,
     } = await removeVms.executeWithOptions(
-      { summary: summary(`delete ${namesInWords(planned.map(({ name }) => name))} with their disks`) },
+      { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) },
       [key, planned.map(({ name, uid }) => ({ name, uid }))],
     );
     settle(
@@ -137,11 +137,11 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     const staying = new Set([...refused, ...deferred].map(({ name }) => name));
     const vms = planned.filter(({ name }) => !staying.has(name));
     if (vms.length === 0) return;
-    const numbersOf = (some: readonly HeldVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
+    const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
     const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {
       const made = await createVms.executeWithOptions(
-        { summary: summary(`create ${namesInWords(vms.map(({ name }) => name))}`) },
+        { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },
         [key, numbersOf(vms), revision, removed, how],
       );
       seen = laterSeen(seen, made.seen);
@@ -167,14 +167,16 @@ const REPLACE_AGAIN_MS = 10_000;
 function detailsOf(
   { batch, askedBy }: UpdateBatchInput,
   doing: string,
-  waiting: readonly HeldVm[],
+  waiting: readonly BatchVm[],
   outcomes: readonly UpdateOutcome[],
 ): string {
-  const ended = outcomes.map(({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${asWritten(why)}`}`);
+  const ended = outcomes.map(
+    ({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${escapeMarkdown(why)}`}`,
+  );
   return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${asWritten(askedBy ?? 'somebody')}: ${doing}`,
+    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${escapeMarkdown(askedBy ?? 'somebody')}: ${doing}`,
     `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
-    waiting.length === 0 ? '' : `Under way: ${namesInWords(waiting.map(({ name }) => name))}`,
+    waiting.length === 0 ? '' : `Under way: ${formatNames(waiting.map(({ name }) => name))}`,
     ended.join('\n'),
   ]
     .filter((line) => line !== '')

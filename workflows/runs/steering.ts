@@ -19,7 +19,7 @@ interface SteeringOptions {
 export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
 
 /** Takes `pause`, `resume` and `abort` for a run, within `steered`, and ends its look when one comes. */
-export class Steering {
+export class RunControls {
   #look = new CancellationScope();
 
   constructor(state: Steered, { pauses, aborts, onAsked }: SteeringOptions) {

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import type { Fleet, FleetChange } from '../../../activities/cache/cluster-cache.ts';
+import type { ClusterCache, CacheChange } from '../../../activities/cache/cluster-cache.ts';
 import { POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
-import { aPicture } from './a-snapshot.ts';
+import { aWorkerCache } from './worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
-async function started(): Promise<Fleet> {
-  const { fleet } = await aPicture(cluster().stack.kubeconfig);
-  await fleet.start();
-  return fleet;
+async function started(): Promise<ClusterCache> {
+  const { cache } = await aWorkerCache(cluster().stack.kubeconfig);
+  await cache.start();
+  return cache;
 }
 
 const createVm = (namespace: string): Promise<Stored> =>
@@ -40,12 +40,12 @@ const instanceOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject 
 
 test('a VM has its own instance, and not the one that an earlier VM of its name has left behind', async () => {
   const namespace = await cluster().namespace();
-  const fleet = await started();
+  const cache = await started();
   const vm = await createVm(namespace);
   await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
-  await until(async () => expect(fleet.vmis.get(`${namespace}/web-1`)).toBeDefined());
+  await until(async () => expect(cache.vmis.get(`${namespace}/web-1`)).toBeDefined());
   const view = { namespace, name: 'web-1', uid: vm.metadata.uid };
-  expect(fleet.vmiOf(view)).toMatchObject({
+  expect(cache.vmiOf(view)).toMatchObject({
     ready: true,
     readySince: Date.UTC(2026, 0, 2, 3, 4, 5),
     node: 'node-1',
@@ -58,38 +58,38 @@ test('a VM has its own instance, and not the one that an earlier VM of its name 
   // Nobody collects garbage here: the instance stays.
   await cluster().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
   const later = await createVm(namespace);
-  await fleet.catchUp({ vms: later.metadata.resourceVersion });
-  expect(fleet.vms.get(`${namespace}/web-1`)).toMatchObject({ uid: later.metadata.uid });
-  expect(fleet.vmis.get(`${namespace}/web-1`)).toBeDefined();
-  expect(fleet.vmiOf({ ...view, uid: later.metadata.uid })).toBeUndefined();
+  await cache.catchUp({ vms: later.metadata.resourceVersion });
+  expect(cache.vms.get(`${namespace}/web-1`)).toMatchObject({ uid: later.metadata.uid });
+  expect(cache.vmis.get(`${namespace}/web-1`)).toBeDefined();
+  expect(cache.vmiOf({ ...view, uid: later.metadata.uid })).toBeUndefined();
 });
 
 test('who has seen a newer instance than the watch has told is not answered with an older one', async () => {
   const namespace = await cluster().namespace();
-  const { fleet } = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+  const { cache } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
-  await fleet.start();
+  await cache.start();
   const vm = await createVm(namespace);
   const { metadata } = await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
-  expect(await fleet.catchUp({})).toMatchObject({ vmis: expect.stringMatching(/^\d+$/) as string });
-  expect(fleet.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeUndefined();
-  const reached = await fleet.catchUp({ vmis: metadata.resourceVersion });
+  expect(await cache.catchUp({})).toMatchObject({ vmis: expect.stringMatching(/^\d+$/) as string });
+  expect(cache.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeUndefined();
+  const reached = await cache.catchUp({ vmis: metadata.resourceVersion });
   expect(Number(reached.vmis)).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
-  expect(fleet.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeDefined();
+  expect(cache.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeDefined();
 });
 
-test('the picture is complete only with the instances, and does not wait for a kind that the cluster has not', async () => {
+test('the cache is complete only with the instances, and does not wait for a kind that the cluster has not', async () => {
   const listed = Promise.withResolvers<void>();
-  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, async (_method, path) => {
+  const { cache, calls } = await aWorkerCache(cluster().stack.kubeconfig, async (_method, path) => {
     if (path.includes('/kubevirts')) return { status: 404 };
     if (path.includes('/virtualmachineinstances')) await listed.promise;
     return 'pass';
   });
   let complete = false;
-  const start = fleet.start().then(() => (complete = true));
+  const start = cache.start().then(() => (complete = true));
   await until(async () => {
-    const { virtualmachineinstances, ...others } = fleet.caches;
+    const { virtualmachineinstances, ...others } = cache.caches;
     expect(Object.values(others).every(({ synced }) => synced)).toBe(true);
     expect(calls).toContainEqual(expect.stringMatching(/kubevirts 404$/));
     expect(virtualmachineinstances!.synced).toBe(false);
@@ -97,32 +97,32 @@ test('the picture is complete only with the instances, and does not wait for a k
   expect(complete).toBe(false);
   listed.resolve();
   await start;
-  expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true);
-  expect(fleet.rolloutStrategy()).toBe('LiveUpdate');
+  expect(Object.values(cache.caches).every(({ synced }) => synced)).toBe(true);
+  expect(cache.rolloutStrategy()).toBe('LiveUpdate');
 });
 
 test('a KubeVirt that is only out of reach is waited for', async () => {
   let away = true;
-  const { fleet, calls } = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+  const { cache, calls } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     away && path.includes('/kubevirts') ? { status: 503 } : 'pass',
   );
   let complete = false;
-  const start = fleet.start().then(() => (complete = true));
+  const start = cache.start().then(() => (complete = true));
   await until(async () => expect(calls.filter((call) => call.endsWith('kubevirts 503')).length).toBeGreaterThan(1));
-  await until(async () => expect(Object.values(fleet.caches).every(({ synced }) => synced)).toBe(true));
+  await until(async () => expect(Object.values(cache.caches).every(({ synced }) => synced)).toBe(true));
   expect(complete).toBe(false);
   away = false;
   await start;
 });
 
 test("KubeVirt's rollout strategy is followed as the cluster's configuration changes, and told once a change", async () => {
-  const fleet = await started();
-  const told: FleetChange[] = [];
-  fleet.subscribe((change) => void (change.kind === 'strategy' && told.push(change)));
-  expect(fleet.rolloutStrategy()).toBe('LiveUpdate');
+  const cache = await started();
+  const told: CacheChange[] = [];
+  cache.subscribe((change) => void (change.kind === 'strategy' && told.push(change)));
+  expect(cache.rolloutStrategy()).toBe('LiveUpdate');
   const namespace = await cluster().namespace();
   const key = { namespace, name: 'kubevirt' };
-  const follows = (strategy: string) => until(async () => expect(fleet.rolloutStrategy()).toBe(strategy));
+  const follows = (strategy: string) => until(async () => expect(cache.rolloutStrategy()).toBe(strategy));
 
   await cluster().kube.create(KubeVirts, { metadata: key, spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
   await follows('Stage');
@@ -154,7 +154,7 @@ test("KubeVirt's rollout strategy is followed as the cluster's configuration cha
 
 test("only drover's ControllerRevisions are held, and only a pool's count", async () => {
   const namespace = await cluster().namespace();
-  const fleet = await started();
+  const cache = await started();
   const create = (name: string, object: Record<string, unknown>, metadata = {}) =>
     cluster().kube.create<KubeObject>(ControllerRevisions, {
       metadata: { namespace, name, ...metadata },
@@ -169,10 +169,10 @@ test("only drover's ControllerRevisions are held, and only a pool's count", asyn
   await create('of-nobody', { data: { template: {} } }, { labels });
   await create('without-template', { data: { spec: {} } }, { labels, ownerReferences });
   await create('right', { data: { template: haltedTemplate } }, { labels, ownerReferences });
-  await until(async () => expect(fleet.revisionsOf('pool-uid').map(({ name }) => name)).toEqual(['right']));
-  expect(fleet.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
-  expect(fleet.revisions.size).toBe(3);
-  expect(fleet.revisionsOf('pool-uid')[0]).toMatchObject({
+  await until(async () => expect(cache.revisionsOf('pool-uid').map(({ name }) => name)).toEqual(['right']));
+  expect(cache.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
+  expect(cache.revisions.size).toBe(3);
+  expect(cache.revisionsOf('pool-uid')[0]).toMatchObject({
     revision: 'abc',
     number: 1,
     template: haltedTemplate,

@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { longLook, type Look } from '../../../activities/cache/long-look.ts';
 import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
 import type { PlanRequest } from '../../../activities/pool/types.ts';
@@ -12,12 +12,12 @@ const nothing: Look<null> = { found: null, worth: 'nothing', isNews: false, time
 const givenUp = { type: 'ApiServerLost' };
 
 /** Caches that never change. */
-const cachesOf = (lost: AbortSignal): Fleet =>
-  ({ lost, catchUp: async () => ({}), subscribe: () => () => {} }) as unknown as Fleet;
+const cachesOf = (lost: AbortSignal): ClusterCache =>
+  ({ lost, catchUp: async () => ({}), subscribe: () => () => {} }) as unknown as ClusterCache;
 
 /** A wait that finds nothing, and tells `onLook` of each look. */
 const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
-  const options = { fleet: cachesOf(lost), stopping, seen: {}, concerns: () => true };
+  const options = { cache: cachesOf(lost), stopping, seen: {}, concerns: () => true };
   const look = (): Look<null> => {
     onLook();
     return nothing;
@@ -38,6 +38,6 @@ test('a worker that has lost the API server waits for nothing, and never looks',
 });
 
 test('a worker that has lost the API server makes no plan', async () => {
-  const activities = createPoolActivities({ fleet: cachesOf(AbortSignal.abort()) } as PoolActivityOptions);
+  const activities = createPoolActivities({ cache: cachesOf(AbortSignal.abort()) } as PoolActivityOptions);
   await expect(activities.plan({} as PlanRequest)).rejects.toMatchObject(givenUp);
 });

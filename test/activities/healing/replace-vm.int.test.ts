@@ -19,15 +19,15 @@ import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts'
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { withDisk } from '../../integration/healing/healings.ts';
-import { aPicture, type Picture } from '../cache/a-snapshot.ts';
+import { aWorkerCache, type WorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
 /** A worker that begins to watch now, behind a server that does with each call what `fate` says. */
-async function aWorker(fate?: (method: string, path: string) => Fate | Promise<Fate>): Promise<Picture> {
-  const picture = await aPicture(cluster().stack.kubeconfig, fate);
-  await picture.fleet.start();
-  return picture;
+async function aWorker(fate?: (method: string, path: string) => Fate | Promise<Fate>): Promise<WorkerCache> {
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig, fate);
+  await workerCache.cache.start();
+  return workerCache;
 }
 
 /** A pool with one VM, `web-1`, that has failed to start three times; nobody but the test acts on it. */
@@ -36,9 +36,9 @@ class Scene {
   readonly vm: Stored<VirtualMachine>;
   readonly replaced: string[] = [];
   /** A worker that watches since before the VM was made. */
-  readonly worker: Picture;
+  readonly worker: WorkerCache;
 
-  private constructor(pool: StoredPool, vm: Stored<VirtualMachine>, worker: Picture) {
+  private constructor(pool: StoredPool, vm: Stored<VirtualMachine>, worker: WorkerCache) {
     this.pool = pool;
     this.vm = vm;
     this.worker = worker;
@@ -60,7 +60,7 @@ class Scene {
       vmFromTemplate(pool, pool.spec.template, 1),
     );
     const scene = new Scene(pool, made, worker);
-    await vi.waitFor(() => expect(worker.fleet.witnessOf(made.metadata.uid)).not.toBeNull());
+    await vi.waitFor(() => expect(worker.cache.witnessOf(made.metadata.uid)).not.toBeNull());
     await scene.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return scene;
   }
@@ -332,7 +332,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
     status: { phase: 'Scheduled', phaseTransitionTimestamps },
   });
   await cluster().kube.delete(VirtualMachineInstances, guest.metadata);
-  await vi.waitFor(() => expect(scene.worker.fleet.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
+  await vi.waitFor(() => expect(scene.worker.cache.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
   await scene.remove();
   expect(await scene.became()).toBe(became);
 });

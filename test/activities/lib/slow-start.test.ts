@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { inBurst } from '../../../activities/lib/slow-start.ts';
+import { slowStart } from '../../../activities/lib/slow-start.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
 const items = Array.from({ length: 100 }, (_, index) => index);
@@ -10,7 +10,7 @@ test('each item once, begun with one call and never with more than allowed at on
   let inFlight = 0;
   const widths: number[] = [];
   const done: number[] = [];
-  await inBurst(
+  await slowStart(
     items,
     async (item) => {
       widths.push(++inFlight);
@@ -29,7 +29,7 @@ test('a refusal ends it: nothing more is begun, what is in flight is awaited, an
   const quota = new KubeError(403, 'Forbidden', 'exceeded quota');
   const begun: number[] = [];
   const ended: number[] = [];
-  const burst = inBurst(
+  const burst = slowStart(
     items,
     async (item) => {
       begun.push(item);
@@ -51,7 +51,7 @@ test.each([
   ['no answer', new KubeUnreachable('no answer')],
 ])('%s: the item is tried again, and the others once', async (_what, fault) => {
   const tries = new Map<number, number>();
-  await inBurst(
+  await slowStart(
     items.slice(0, 20),
     async (item) => {
       tries.set(item, (tries.get(item) ?? 0) + 1);
@@ -67,7 +67,7 @@ test('after a fault, half as many calls at once', async () => {
   const widths: number[] = [];
   let inFlight = 0;
   let failed = false;
-  await inBurst(
+  await slowStart(
     items,
     async (item) => {
       widths.push(++inFlight);
@@ -87,7 +87,7 @@ test('after a fault, half as many calls at once', async () => {
 test('it waits as long as the server asked for', async () => {
   let failedAt = 0;
   let triedAt = 0;
-  await inBurst(
+  await slowStart(
     [1],
     async () => {
       if (failedAt === 0) {
@@ -107,14 +107,14 @@ test('a fault that stays is thrown, for Temporal to show and to retry', async ()
     calls++;
     throw new KubeError(500, 'InternalError', 'broken', 1);
   };
-  await expect(inBurst([1], fails, { most: 4, signal })).rejects.toThrow('broken');
+  await expect(slowStart([1], fails, { most: 4, signal })).rejects.toThrow('broken');
   expect(calls).toBe(5);
 });
 
 test('cancelled, it begins nothing more', async () => {
   const stop = new AbortController();
   let begun = 0;
-  const burst = inBurst(
+  const burst = slowStart(
     items,
     async () => {
       if (++begun === 3) stop.abort(new Error('cancelled'));

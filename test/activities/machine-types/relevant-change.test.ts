@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Changed } from '../../../activities/cache/changes.ts';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { concernsTransition } from '../../../activities/machine-types/relevant-change.ts';
 import { transitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
@@ -43,7 +43,7 @@ function concerns(vm: VmView, vmi: VmiView | undefined, changed: Changed['change
     vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]),
     vmiOf: () => vmi,
     ownedBy: () => [],
-  } as unknown as Fleet;
+  } as unknown as ClusterCache;
   return concernsTransition(
     fleet,
     rules,

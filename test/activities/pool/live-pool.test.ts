@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { knownPool } from '../../../activities/pool/live-pool.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -15,7 +15,7 @@ async function found(
   cached: StoredPool | undefined,
   stored: StoredPool | undefined,
 ): Promise<string | undefined> {
-  const fleet = { pools: { get: () => cached } } as unknown as Fleet;
+  const fleet = { pools: { get: () => cached } } as unknown as ClusterCache;
   const get = (): Promise<StoredPool> =>
     stored === undefined ? Promise.reject(new KubeError(404, 'NotFound', '')) : Promise.resolve(stored);
   const client = { get } as unknown as KubeClient;

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { Places } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
@@ -20,7 +20,7 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
-  const picture = new Fleet({ client });
+  const picture = new ClusterCache({ client });
   await picture.start();
   onTestFinished(async () => {
     await picture.stop();
@@ -29,8 +29,8 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
   return createPoolActivities({
     places: new Places(client, picture),
     client,
-    fleet: picture,
-    revisions: new Revisions({ client, fleet: picture }),
+    cache: picture,
+    revisions: new Revisions({ client, cache: picture }),
     burst: 250,
     concurrency: 8,
   });

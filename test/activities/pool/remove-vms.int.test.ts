@@ -12,9 +12,9 @@ import type { Target } from '../../../decisions/pool/steps.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet } from '../../integration/fleet.ts';
-import { aPicture } from '../cache/a-snapshot.ts';
+import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -34,9 +34,9 @@ async function collected<T>(removing: Promise<T>, key: { namespace: string; name
   let isOver = false;
   const removed = removing.finally(() => (isOver = true));
   while (!isOver) {
-    const vm = await orNothing(cluster().kube.get(VirtualMachines, key));
+    const vm = await ignoreNotFound(cluster().kube.get(VirtualMachines, key));
     if (vm?.metadata.deletionTimestamp !== undefined)
-      await orNothing(cluster().kube.patch(VirtualMachines, key, 'merge', { metadata: { finalizers: null } }));
+      await ignoreNotFound(cluster().kube.patch(VirtualMachines, key, 'merge', { metadata: { finalizers: null } }));
     await sleep(50);
   }
   return removed;
@@ -52,13 +52,13 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   const { kube } = cluster();
   const vm = vmFromTemplate(pool, pool.spec.template, 1);
   const { metadata: seen } = await kube.create(VirtualMachines, { ...vm, spec: { ...vm.spec, runStrategy: 'Always' } });
-  const picture = await aPicture(cluster().stack.kubeconfig);
-  await picture.fleet.start();
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
+  await workerCache.cache.start();
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
   const activities = createPoolActivities({
-    places: new Places(picture.client, picture.fleet),
-    ...picture,
-    revisions: new Revisions(picture),
+    places: new Places(workerCache.client, workerCache.cache),
+    ...workerCache,
+    revisions: new Revisions(workerCache),
     burst: 250,
     concurrency: 8,
   });
@@ -66,7 +66,7 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   await new MockActivityEnvironment().run(() =>
     remove(activities, { namespace, name: 'web', uid: pool.metadata.uid }, { name, uid, resourceVersion }),
   );
-  const now = await orNothing(kube.get(VirtualMachines, seen));
+  const now = await ignoreNotFound(kube.get(VirtualMachines, seen));
   if (now?.metadata.deletionTimestamp !== undefined || now === undefined) return 'gone';
   if (now.metadata.annotations?.[REMOVING_ANNOTATION] === 'true') return 'halted';
   expect(now.metadata).toEqual(changed.metadata);
@@ -97,7 +97,7 @@ test('a VM for which the budget has no room by now is not replaced, and the othe
   const made = await Promise.all(
     [1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
   );
-  const picture = await aPicture(cluster().stack.kubeconfig);
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
   for (const vm of made.slice(0, 2)) {
     const { name, uid } = vm.metadata;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
@@ -117,11 +117,11 @@ test('a VM for which the budget has no room by now is not replaced, and the othe
     await kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status });
   }
   await kube.patch(VirtualMachines, made[2]!.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
-  await picture.fleet.start();
+  await workerCache.cache.start();
   const { removeVms } = createPoolActivities({
-    places: new Places(picture.client, picture.fleet),
-    ...picture,
-    revisions: new Revisions(picture),
+    places: new Places(workerCache.client, workerCache.cache),
+    ...workerCache,
+    revisions: new Revisions(workerCache),
     burst: 250,
     concurrency: 8,
   });
@@ -138,7 +138,7 @@ test('a VM for which the budget has no room by now is not replaced, and the othe
   expect((await kube.get(VirtualMachines, { namespace, name: 'web-1' })).metadata).not.toHaveProperty(
     'deletionTimestamp',
   );
-  expect(await orNothing(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
+  expect(await ignoreNotFound(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
 });
 
 test('a VM that is released while it leaves has no mark any more that a later pool would delete it for, and stays halted', async () => {
@@ -150,11 +150,11 @@ test('a VM that is released while it leaves has no mark any more that a later po
   const leaving = { ...vm, metadata: { ...vm.metadata, annotations }, spec: { ...vm.spec, runStrategy: 'Halted' } };
   const { metadata } = await kube.create(VirtualMachines, leaving);
   await kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
-  const picture = await aPicture(cluster().stack.kubeconfig);
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
   const { releaseVms } = createPoolActivities({
-    places: new Places(picture.client, picture.fleet),
-    ...picture,
-    revisions: new Revisions(picture),
+    places: new Places(workerCache.client, workerCache.cache),
+    ...workerCache,
+    revisions: new Revisions(workerCache),
     burst: 250,
     concurrency: 8,
   });
@@ -195,14 +195,14 @@ async function late(planned: number): Promise<LateScene> {
   const vms = await Promise.all(
     [1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
   );
-  const picture = await aPicture(cluster().stack.kubeconfig);
-  await picture.fleet.start();
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
+  await workerCache.cache.start();
   const { metadata } = await cluster().patchPool(namespace, 'web', { replicas: planned });
   return {
     activities: createPoolActivities({
-      ...picture,
-      places: new Places(picture.client, picture.fleet),
-      revisions: new Revisions(picture),
+      ...workerCache,
+      places: new Places(workerCache.client, workerCache.cache),
+      revisions: new Revisions(workerCache),
       burst: 250,
       concurrency: 8,
     }),

@@ -9,7 +9,7 @@ import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
-import { aPicture } from '../cache/a-snapshot.ts';
+import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -22,10 +22,10 @@ async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) =
   const { metadata } = await cluster().createPool(namespace, 'web');
   const key = { namespace, name: 'web', uid: metadata.uid };
   await write(key, { replicas: 1, readyReplicas: 1, writes: 1 });
-  const picture = await aPicture(cluster().stack.kubeconfig, noWatch);
-  await picture.fleet.start();
-  const places = new Places(picture.client, picture.fleet);
-  const options = { ...picture, places, revisions: new Revisions(picture), burst: 250, concurrency: 8 };
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig, noWatch);
+  await workerCache.cache.start();
+  const places = new Places(workerCache.client, workerCache.cache);
+  const options = { ...workerCache, places, revisions: new Revisions(workerCache), burst: 250, concurrency: 8 };
   const { writeStatus } = createPoolActivities(options);
   return { key, goOn: (status) => new MockActivityEnvironment().run(() => writeStatus(key, status)) };
 }

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createRestartActivities, type RestartActivityOptions } from '../../../activities/restarts/restarts.ts';
 import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
@@ -17,7 +17,7 @@ test('what a look tells stays small, of however many VMs with however long names
     catchUp: () => Promise.resolve(),
     subscribe: () => () => {},
     versionsOf: () => ({ vms: '1' }),
-  } as unknown as Fleet;
+  } as unknown as ClusterCache;
   const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
   const options = {
     fleet,

@@ -9,18 +9,18 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
-import { aPicture, type Picture } from '../cache/a-snapshot.ts';
+import { aWorkerCache, type WorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
-interface TestWorker extends Picture {
+interface TestWorker extends WorkerCache {
   revisions: Revisions;
 }
 
 async function aWorker(fate?: (method: string, path: string) => Fate): Promise<TestWorker> {
-  const picture = await aPicture(cluster().stack.kubeconfig, fate);
-  await picture.fleet.start();
-  return { ...picture, revisions: new Revisions(picture) };
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig, fate);
+  await workerCache.cache.start();
+  return { ...workerCache, revisions: new Revisions(workerCache) };
 }
 /** One whose watches never tell it anything after the first list. */
 const aWorkerBehind = (): Promise<TestWorker> =>
@@ -46,9 +46,9 @@ const kept = async (namespace: string): Promise<Kept[]> =>
 const numbers = async (namespace: string): Promise<Record<string, number>> =>
   Object.fromEntries((await kept(namespace)).map(({ metadata, revision }) => [metadata.name, revision]));
 
-const shows = ({ fleet }: TestWorker, { metadata: { uid } }: StoredPool, tiers: string[]): Promise<void> =>
+const shows = ({ cache }: TestWorker, { metadata: { uid } }: StoredPool, tiers: string[]): Promise<void> =>
   until(async () => {
-    const newestFirst = fleet.revisionsOf(uid).toSorted((one, other) => other.number - one.number);
+    const newestFirst = cache.revisionsOf(uid).toSorted((one, other) => other.number - one.number);
     expect(newestFirst.map(({ revision }) => revision)).toEqual(tiers.map((tier) => revisionOf(templateOf(tier))));
   });
 
@@ -82,7 +82,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   expect(object!.metadata.annotations).not.toHaveProperty(CHANGE_CAUSE_ANNOTATION);
 
   await shows(worker, pool, ['a']);
-  expect(worker.fleet.revisionsOf(pool.metadata.uid)[0]).toMatchObject({
+  expect(worker.cache.revisionsOf(pool.metadata.uid)[0]).toMatchObject({
     namespace,
     revision,
     number: 1,
@@ -233,7 +233,7 @@ test('a revision is found where the watch is behind, the template of the pool al
 
   const { revisions } = await aWorker();
   await revisions.keep(await changed(pool, 'b'));
-  expect(behind.fleet.revisionsOf(pool.metadata.uid)).toEqual([]);
+  expect(behind.cache.revisionsOf(pool.metadata.uid)).toEqual([]);
   expect(await behind.revisions.find(keyOf(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
   expect(await behind.revisions.find({ ...keyOf(pool), uid: 'another' }, revisionOf(templateOf('b')))).toBeUndefined();
   expect(await behind.revisions.find(keyOf(pool), 'unheard-of')).toBeUndefined();

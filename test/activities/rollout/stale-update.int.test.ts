@@ -12,7 +12,7 @@ import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
-import { aPicture } from '../cache/a-snapshot.ts';
+import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -41,14 +41,14 @@ async function suspended(): Promise<Scene> {
     vmFromTemplate(created, created.spec.template, 1),
   );
   const pool = (await cluster().patchPool(namespace, 'web', { template: templateOf('new') })) as unknown as StoredPool;
-  const picture = await aPicture(cluster().stack.kubeconfig, (_method, path) =>
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
-  await picture.fleet.start();
+  await workerCache.cache.start();
   const { updateVms } = createUpdateActivities({
-    ...picture,
-    places: new Places(picture.client, picture.fleet),
-    revisions: new Revisions(picture),
+    ...workerCache,
+    places: new Places(workerCache.client, workerCache.cache),
+    revisions: new Revisions(workerCache),
     concurrency: 8,
   });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Fleet } from '../../../activities/cache/cluster-cache.ts';
-import { stirredBy } from '../../../activities/watch/affected-pools.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { affectedPools } from '../../../activities/watch/affected-pools.ts';
 import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -8,13 +8,17 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm } from '../../decisions/model/fleets.ts';
 
-function fleetOf(pools: StoredPool[], vms: VmView[], vmis: VmiView[] = []): Pick<Fleet, 'pools' | 'vms' | 'vmis'> {
+function fleetOf(
+  pools: StoredPool[],
+  vms: VmView[],
+  vmis: VmiView[] = [],
+): Pick<ClusterCache, 'pools' | 'vms' | 'vmis'> {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   return {
     pools: { values: () => pools.values() },
     vms: { get: (key: string) => byKey.get(key) },
     vmis: { values: () => vmis.values() },
-  } as unknown as Fleet;
+  } as unknown as ClusterCache;
 }
 const vm = aVm('web-1');
 const fleet = fleetOf([aPool(), aPool({}, { name: 'db' })], [vm, aVm('lone', { owner: null })]);
@@ -50,7 +54,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
 });
 const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });
 const stirred = (before: VmiView | undefined, after: VmiView | undefined) =>
-  stirredBy({ kind: 'vmi', before, after }, fleet);
+  affectedPools({ kind: 'vmi', before, after }, fleet);
 
 test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
   expect(stirred(undefined, vmi())).toEqual(['shop/web']);
@@ -87,20 +91,23 @@ test('a node that is lost, or is back, stirs the pools of the guests on it, each
     machineTypes: [],
   }));
   const around = fleetOf([aPool()], [vm, ...others], vmis);
-  expect(stirredBy({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
-  expect(stirredBy({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);
-  expect(stirredBy({ kind: 'node', before: { ...before!, name: 'node-2' }, after }, around)).toEqual([]);
+  expect(affectedPools({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
+  expect(affectedPools({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);
+  expect(affectedPools({ kind: 'node', before: { ...before!, name: 'node-2' }, after }, around)).toEqual([]);
 });
 
 test('another rollout strategy stirs all pools', () => {
-  expect(stirredBy({ kind: 'strategy', before: 'Stage', after: 'LiveUpdate' }, fleet)).toEqual(['shop/web', 'shop/db']);
+  expect(affectedPools({ kind: 'strategy', before: 'Stage', after: 'LiveUpdate' }, fleet)).toEqual([
+    'shop/web',
+    'shop/db',
+  ]);
 });
 
 test('a VM that moves from one pool to another stirs both, and one that looks as before neither', () => {
   const moved = aVm('web-1', { owner: { kind: 'VirtualMachinePool', name: 'db', uid: 'db-uid' } });
-  expect(stirredBy({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
+  expect(affectedPools({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
   expect(
-    stirredBy({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet),
+    affectedPools({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet),
   ).toEqual([]);
 });
 
@@ -113,7 +120,7 @@ test('what machine type transitions alone read stirs no pool', () => {
     transition: record,
     transitionMark: record.id,
   };
-  expect(stirredBy({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
+  expect(affectedPools({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
   expect(stirred(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
 });
 
@@ -125,7 +132,7 @@ test("a VM of a pool of KubeVirt's own stirs no pool of drover's of that name", 
       uid: 'theirs',
     },
   });
-  expect(stirredBy({ kind: 'vm', before: undefined, after: theirs }, fleet)).toEqual([]);
+  expect(affectedPools({ kind: 'vm', before: undefined, after: theirs }, fleet)).toEqual([]);
   expect(kindOf({ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool' })).toBe('VirtualMachinePool');
   expect(kindOf({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' })).toBe('VirtualMachine');
 });
@@ -151,6 +158,6 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
 
 test('a kept disk that is given to another pool of the name stirs it, so that its status soon counts the disk', () => {
   const before = diskOf('uid-of-an-earlier-one', '1');
-  expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
-  expect(stirredBy({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
+  expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
+  expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
 });

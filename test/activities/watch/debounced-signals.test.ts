@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { nudgeInterval, Nudges } from '../../../activities/watch/debounced-signals.ts';
+import { nudgeInterval, DebouncedSignals } from '../../../activities/watch/debounced-signals.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test('the first goes at once, more within the interval go as one at its end, and quiet sends nothing', () => {
   const sent: string[] = [];
-  const nudges = new Nudges(
+  const nudges = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
@@ -25,7 +25,7 @@ test('the first goes at once, more within the interval go as one at its end, and
 
 test('stopped, it sends nothing more', () => {
   const sent: string[] = [];
-  const nudges = new Nudges(
+  const nudges = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
@@ -38,7 +38,7 @@ test('stopped, it sends nothing more', () => {
 
 test('what a person waits for goes at once, and what was waiting goes with it', () => {
   const sent: string[] = [];
-  const nudges = new Nudges(
+  const nudges = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
@@ -54,10 +54,10 @@ test('few keys wait a quarter of a second, more wait longer, and none longer tha
   expect([1, 12, 13, 50, 100, 101, 10_000].map(nudgeInterval)).toEqual([250, 250, 260, 1_000, 2_000, 2_000, 2_000]);
 });
 
-/** Nudges in ten seconds, where each of so many keys is stirred all the time. */
+/** DebouncedSignals in ten seconds, where each of so many keys is stirred all the time. */
 function nudgesOf(keys: number): number {
   let sent = 0;
-  const nudges = new Nudges(() => void sent++, nudgeInterval);
+  const nudges = new DebouncedSignals(() => void sent++, nudgeInterval);
   for (let time = 0; time < 10_000; time += 50) {
     for (let key = 0; key < keys; key++) nudges.for(String(key));
     vi.advanceTimersByTime(50);
@@ -76,7 +76,7 @@ test('a pool that is stirred alone is nudged four times a second, and a hundred 
 
 test('the last word of each of many keys is not lost', () => {
   const sent: string[] = [];
-  const nudges = new Nudges((key) => sent.push(key), nudgeInterval);
+  const nudges = new DebouncedSignals((key) => sent.push(key), nudgeInterval);
   const keys = Array.from({ length: 60 }, (_, key) => String(key));
   for (const key of keys) nudges.for(key);
   sent.length = 0;
@@ -89,7 +89,7 @@ test('the last word of each of many keys is not lost', () => {
 test('of thousands of keys no more than fifty are on their way at once, and none is forgotten', async () => {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
-  const nudges = new Nudges(
+  const nudges = new DebouncedSignals(
     (key) => {
       sent.push(key);
       return new Promise<void>((resolve) => void answers.push(resolve));

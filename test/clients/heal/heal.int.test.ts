@@ -4,7 +4,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { HealView } from '../../../clients/heal/view.ts';
 import type { Action } from '../../../clients/history/actions.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { withFastStarts } from '../../integration/healing/healings.ts';
@@ -54,7 +54,7 @@ async function endGuest(namespace: string, name: string): Promise<void> {
     });
     expect(status?.desiredGeneration).toBe(metadata.generation);
   });
-  await orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
+  await ignoreNotFound(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
 }
 
 /** Resolves once the replacement of the VM, which fails, waits for its delay. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachineInstances, type Resource } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import { isConflict, isNotFound, orNothing } from '../../../kubernetes/errors.ts';
+import { isConflict, isNotFound, ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import { parseDuration } from '../../../simulator/knobs.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
@@ -80,7 +80,7 @@ export class Faults {
   async #hasCorruptDisk({ metadata: { namespace }, spec }: Instance): Promise<boolean> {
     for (const { dataVolume } of spec.volumes ?? []) {
       if (dataVolume === undefined) continue;
-      const disk = await orNothing(this.#kube.get(DataVolumes, { namespace, name: dataVolume.name }));
+      const disk = await ignoreNotFound(this.#kube.get(DataVolumes, { namespace, name: dataVolume.name }));
       if (disk?.metadata.annotations?.[`${PREFIX}corrupt`] === 'true') return true;
     }
     return false;

@@ -729,7 +729,7 @@ describe('guests that end before they run well', () => {
       ready: false,
     });
   const seen = (guests: VmiView[], state: Partial<HealingState> = {}, of = vm): PoolPlan =>
-    plan({ vms: [of, ...numbered(well, 2, 5)], failedGuestsOf: (one) => (one.uid === vm.uid ? guests : []), state });
+    plan({ vms: [of, ...numbered(well, 2, 5)], failedVmisOf: (one) => (one.uid === vm.uid ? guests : []), state });
   const three = [1, 2, 3].map((n) => failed(n, NOW - HOUR + n * 31_000));
 
   test('count as starts that failed', () => {
@@ -947,7 +947,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
     10_000,
   );
   const ended = [1, 2, 3, 4].map((n) => NOW - HOUR + n * 31_000);
-  const failedGuestsOf = (vm: VmView): VmiView[] =>
+  const failedVmisOf = (vm: VmView): VmiView[] =>
     vm.state === 'Starting'
       ? ended.map((endedAt, index) =>
           aVmi(vm, {
@@ -974,7 +974,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
       vms,
       rules,
       state,
-      failedGuestsOf,
+      failedVmisOf,
       lastTroubleOf: () => 'why it fails, in many words; '.repeat(40),
       now: NOW + turn * 1_000,
       spec: { rollout: { minReadySeconds: 60 } },

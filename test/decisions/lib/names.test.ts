@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { namesInWords } from '../../../decisions/lib/names.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
 import { freeNumbers, numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
 
 test.each<[string[], string]>([
@@ -10,7 +10,7 @@ test.each<[string[], string]>([
   [['web-10', 'web-9', 'web-1', 'web-11', 'web-3'], 'web-1, web-3, web-9 … web-11 (5)'],
   [['a-1', 'a-3', 'a-5', 'a-7', 'a-9', 'a-11'], 'a-1, a-3, a-5, a-7, … (6)'],
 ])('%j in words', (names, words) => {
-  expect(namesInWords(names)).toBe(words);
+  expect(formatNames(names)).toBe(words);
 });
 
 test('the lowest free numbers, whatever is taken', () => {

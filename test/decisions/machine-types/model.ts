@@ -11,7 +11,7 @@ import { transitionRules, type TransitionRules } from '../../../decisions/machin
 import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/limit.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
-import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
+import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
 import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
@@ -300,7 +300,7 @@ export class ModelTransition {
 
   #changePool(): void {
     const cluster = this.#cluster;
-    const stand = poolStand(this.rules, cluster.owner, cluster.picture);
+    const stand = poolTransitionState(this.rules, cluster.owner, cluster.picture);
     if (stand.stand !== 'change') return;
     this.poolsChanged++;
     const from = templateTypeOf(cluster.pool) ?? '';

@@ -16,7 +16,7 @@ import {
   NEW,
   OLD,
   OTHER,
-  pictureOf,
+  snapshotOf,
   recordOfOurs,
   rulesOf,
 } from './scenes.ts';
@@ -38,7 +38,7 @@ function plan({ vms, guests = [], pool, transition = aTransition() }: Scene, inp
       ? []
       : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...guests[index] })],
   );
-  const picture = pictureOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
+  const picture = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
   const rest = { inHand: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
   return planTransition({ rules: rulesOf(transition), vms, pools: picture.pools, picture, ...rest, ...input });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import type { TransitionRulesInput } from '../../../decisions/machine-types/criteria.ts';
-import { poolStand, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
+import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -16,7 +16,7 @@ import {
   NEW,
   OLD,
   OTHER,
-  pictureOf,
+  snapshotOf,
   recordOfOurs,
   resultOf,
   rulesOf,
@@ -28,10 +28,10 @@ function standOf(
   transition: Transition = aTransition(),
   input: Partial<TransitionRulesInput> = {},
 ) {
-  const picture = pictureOf(vms, { pool });
+  const picture = snapshotOf(vms, { pool });
   const rules = rulesOf(transition, input);
   return {
-    ...poolStand(rules, picture.pools[0]!, picture),
+    ...poolTransitionState(rules, picture.pools[0]!, picture),
     needs: vms.map((vm) => transitionNeed(rules, vm, picture)),
   };
 }
@@ -137,7 +137,7 @@ const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): St
 const needOf = (pool: StoredPool, fields: Partial<VmiView> | null, of: Partial<VmView> = {}): string => {
   const vm = aPoolVm(1, pool, { machineType: NEW, hasVmi: fields !== null, ...of });
   const vmis = fields === null ? [] : [anOldVmi(vm, { revision: vm.revision, ...fields })];
-  return transitionNeed(rulesOf(aTransition()), vm, pictureOf([vm], { pool, vmis })).need;
+  return transitionNeed(rulesOf(aTransition()), vm, snapshotOf([vm], { pool, vmis })).need;
 };
 
 describe('a pool that this transition has changed', () => {
@@ -156,7 +156,7 @@ describe('a pool that this transition has changed', () => {
     const pool = changed();
     const vm = aPoolVm(1, pool, { machineType: NEW });
     const guest = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
-    const picture = pictureOf([vm], { pool, vmis: [guest] });
+    const picture = snapshotOf([vm], { pool, vmis: [guest] });
     expect(transitionNeed(rulesOf(aTransition()), vm, picture)).toMatchObject({ need: 'pool' });
   });
   test('has a VM in hand until its new guest is ready, and its type is known', () => {
@@ -193,7 +193,7 @@ describe('a pool that this transition has changed', () => {
     for (const updateStrategy of [{ opportunistic: {} }, { proactive: { disruption: 'Live' as const } }]) {
       const pool = told({}, { updateStrategy });
       const guests = [anOldVmi(behind[0]!)];
-      const picture = (vmis: VmiView[]) => pictureOf(behind, { pool, vmis });
+      const picture = (vmis: VmiView[]) => snapshotOf(behind, { pool, vmis });
       expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture(guests))).toMatchObject({
         need: 'pool',
         why: 'its pool shop/web leaves restarts to its owner',

@@ -12,7 +12,7 @@ import {
   NEW,
   OLD,
   OTHER,
-  pictureOf,
+  snapshotOf,
   recordOfOurs,
   resultOf,
   rulesOf,
@@ -31,7 +31,7 @@ test('VMs are grouped by all that decides on their resulting type, the parked an
     aPoolVm(1, pool),
   ];
   const group = { from: OLD, wanted: null, architecture: null, preference: null };
-  const found = wantedResults(rulesOf(aTransition(), { results: [] }), vms, pictureOf(vms, { pool }));
+  const found = wantedResults(rulesOf(aTransition(), { results: [] }), vms, snapshotOf(vms, { pool }));
   expect(found).toEqual([
     { group, vms: 3, sample: 'shop/vm-1' },
     { group: { ...group, preference: 'VirtualMachinePreference/x' }, vms: 1, sample: 'shop/vm-3' },
@@ -39,7 +39,7 @@ test('VMs are grouped by all that decides on their resulting type, the parked an
     { group: { ...group, from: 'pc-q35-rhel8.2.0' }, vms: 1, sample: 'shop/vm-5' },
   ]);
   const results = [resultOf(vms[0]!, null)];
-  expect(wantedResults(rulesOf(aTransition(), { results }), vms, pictureOf(vms, { pool })).length).toBe(3);
+  expect(wantedResults(rulesOf(aTransition(), { results }), vms, snapshotOf(vms, { pool })).length).toBe(3);
 });
 
 test('what a percentage of restarts is of: all that run and may be restarted here, not those that pools roll', () => {
@@ -59,11 +59,11 @@ test('what a percentage of restarts is of: all that run and may be restarted her
     );
   for (const results of [[], undefined]) {
     const rules = rulesOf(aTransition(), results === undefined ? {} : { results });
-    expect(restartable(rules, vms, pictureOf(vms, { vmis, pool }))).toBe(3);
+    expect(restartable(rules, vms, snapshotOf(vms, { vmis, pool }))).toBe(3);
   }
   const typeless = aTypedPool(null);
   const like = [aPoolVm(1, typeless)];
-  expect(restartable(rulesOf(aTransition()), like, pictureOf(like, { pool: typeless }))).toBe(1);
+  expect(restartable(rulesOf(aTransition()), like, snapshotOf(like, { pool: typeless }))).toBe(1);
 });
 
 const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });

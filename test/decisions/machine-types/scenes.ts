@@ -114,7 +114,7 @@ export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView
   aVm(`web-${number}`, { machineType: OLD, revision: revisionOf(pool.spec.template), ...fields });
 
 /** VMs, their guests (by default of the type of their specs, where they have one) and their pool. */
-export function pictureOf(
+export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
 ): RestartPicture & { pools: OwningPool[] } {

@@ -12,7 +12,7 @@ import {
   NEW,
   OLD,
   OTHER,
-  pictureOf,
+  snapshotOf,
   recordOfOurs,
   resultOf,
   rulesOf,
@@ -30,7 +30,7 @@ function needOf(
   return transitionNeed(
     rulesOf(transition, input),
     vm,
-    pictureOf([vm], { vmis: guest === null ? [] : [anOldVmi(vm, guest)] }),
+    snapshotOf([vm], { vmis: guest === null ? [] : [anOldVmi(vm, guest)] }),
   );
 }
 

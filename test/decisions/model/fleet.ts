@@ -30,7 +30,7 @@ import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
-import type { Batch, HeldVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
 import type { PlannedBatch } from '../../../decisions/rollout/next-batch.ts';
 import {
   failuresOfThisWay,
@@ -44,10 +44,10 @@ import {
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
+import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
 import { standingOf } from '../../../decisions/vm-update/progress.ts';
-import { takeVm } from '../../../decisions/vm-update/recheck.ts';
+import { recheckVm } from '../../../decisions/vm-update/recheck.ts';
 import { Clock } from './clock.ts';
 import { ModelCycle, type Signal } from './cycle.ts';
 import { aPool, quiet } from './fleets.ts';
@@ -121,7 +121,7 @@ interface Child {
   deadlineMs: number;
   seen: Seen;
   outcomes: UpdateOutcome[];
-  waiting: readonly HeldVm[];
+  waiting: readonly BatchVm[];
   superseded: boolean;
   /** Null until it waits. */
   deadline: number | null;
@@ -138,7 +138,7 @@ interface Attempt {
   isDead: boolean;
   taken: Set<string>;
   outcomes: UpdateOutcome[];
-  queue: HeldVm[];
+  queue: BatchVm[];
   lanes: number;
   seen: Seen;
 }
@@ -428,7 +428,7 @@ export class ModelFleet {
       rollout: this.#rollout,
       batches: [...this.#batches],
       healing: this.#healing,
-      failedGuestsOf: (vm) =>
+      failedVmisOf: (vm) =>
         this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : [],
       batchesNotBefore: this.#notBefore,
       now: this.clock.now,
@@ -832,7 +832,7 @@ export class ModelFleet {
     });
   }
 
-  #take(attempt: Attempt, held: HeldVm, tries: number): void {
+  #take(attempt: Attempt, held: BatchVm, tries: number): void {
     const { child } = attempt;
     const { revision, rollout, startedAt } = child.batch;
     const done = (outcome: UpdateOutcome | null): void => {
@@ -845,7 +845,7 @@ export class ModelFleet {
     this.#then(attempt, () => {
       const machine = this.cluster.machines.get(held.name);
       const vmi = machine?.view.uid === held.uid ? machine.guest?.view : undefined;
-      const take = takeVm({ held, revision, rollout, startedAt, vm, vmi, pool: this.cluster.pool });
+      const take = recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool: this.cluster.pool });
       if (take.take === 'gone') return done({ vm: held.name, end: 'Gone' });
       if (take.take === 'later') return done({ vm: held.name, end: 'Deferred', why: take.why });
       if (take.take === 'nothing') return done(held.act === 'write' ? { vm: held.name, end: 'Updated' } : null);
@@ -970,7 +970,7 @@ export class ModelFleet {
 
   #labelUnlessRestarted(guest: VmiView, template: VmTemplate): void {
     const before = guest.revision === null ? undefined : this.#templateOf(guest.revision);
-    if (before === undefined || effortBetween(before, template, this.#scenario.strategy) !== 'None') return;
+    if (before === undefined || disruptionBetween(before, template, this.#scenario.strategy) !== 'None') return;
     this.cluster.label(guest.name, guest.uid, revisionOf(template));
   }
 
@@ -1215,7 +1215,7 @@ export class ModelFleet {
   }
 
   /** A VM is about to be disrupted: that must leave the pool within its budget. */
-  #grant(child: Child, { name }: HeldVm): void {
+  #grant(child: Child, { name }: BatchVm): void {
     this.#forgetThoseBack();
     const machine = this.cluster.machines.get(name)!;
     const known = this.#disrupted.get(name);
@@ -1465,7 +1465,7 @@ const STARTS_AGAIN = new Set(['Always', 'Once']);
 /** Say what happened before a failure. */
 const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
-const numbersOf = (vms: readonly HeldVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
+const numbersOf = (vms: readonly BatchVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
 const later = (one: Seen, other: Seen): Seen => ({
   vms: Math.max(one.vms, other.vms),
   vmis: Math.max(one.vmis, other.vmis),

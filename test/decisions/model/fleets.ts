@@ -60,7 +60,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     optedOut: false,
     restartRequired: null,
     changingState: false,
-    specSeen: true,
+    generationObserved: true,
     snapshotting: false,
     ...fields,
   };

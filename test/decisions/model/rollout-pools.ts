@@ -1,6 +1,6 @@
 import type { PoolSpec, PoolStatus, RolloutStatus, RolloutStep, VmTemplate } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { Batch, HeldVm } from '../../../decisions/rollout/batch.ts';
+import type { Batch, BatchVm } from '../../../decisions/rollout/batch.ts';
 import type { RolloutInput } from '../../../decisions/rollout/context.ts';
 import { planRollout, type RolloutPlan } from '../../../decisions/rollout/plan.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
@@ -64,7 +64,7 @@ export const HALTED = { runStrategy: 'Halted', hasVmi: false, ready: false, stat
 /** Its guest is there, and not ready. */
 export const DOWN = { ready: false, state: 'Starting' } as const;
 
-export const held = (vm: VmView, act: HeldVm['act'] = 'restart', fields: Partial<HeldVm> = {}): HeldVm => ({
+export const held = (vm: VmView, act: BatchVm['act'] = 'restart', fields: Partial<BatchVm> = {}): BatchVm => ({
   name: vm.name,
   uid: vm.uid,
   act,
@@ -73,7 +73,7 @@ export const held = (vm: VmView, act: HeldVm['act'] = 'restart', fields: Partial
   ...fields,
 });
 
-export const aBatch = (vms: HeldVm[], fields: Partial<Batch> = {}): Batch => ({
+export const aBatch = (vms: BatchVm[], fields: Partial<Batch> = {}): Batch => ({
   n: 1,
   revision: NEW,
   rollout: NEW,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { inProgress, type InProgressInput } from '../../../decisions/pool/in-progress.ts';
-import type { HeldVm } from '../../../decisions/rollout/batch.ts';
+import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 
 const idle: InProgressInput = { doing: [], batches: [], cycles: [], starting: 0 };
-const vm = (name: string): HeldVm => ({ name, uid: name, act: 'restart', from: 'old', wasDown: false });
+const vm = (name: string): BatchVm => ({ name, uid: name, act: 'restart', from: 'old', wasDown: false });
 const cycle = (number: number) => ({ vm: `web-${number}`, attempt: 1, phase: 'Removing' as const });
 
 describe('what a pool has in progress', () => {

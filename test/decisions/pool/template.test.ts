@@ -4,7 +4,7 @@ import { sidesOf, templateDiff } from '../../../clients/rollout/revisions/diff.t
 import { poolTemplate, specOf } from '../../../decisions/pool/template.ts';
 import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { effortBetween } from '../../../decisions/vm-update/disruption.ts';
+import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { poolWith } from '../../clients/rollout/pools.ts';
 import { aPool } from '../model/fleets.ts';
 import { old, OLD, OLD_TEMPLATE, plan, taken } from '../model/rollout-pools.ts';
@@ -29,7 +29,7 @@ describe('a change of nameGeneration', () => {
   });
 
   test('restarts the guest, which reads a Secret only as it starts', () => {
-    expect(effortBetween(seeded, poolTemplate({ template: seeded, nameGeneration: SECRETS }), 'LiveUpdate')).toBe(
+    expect(disruptionBetween(seeded, poolTemplate({ template: seeded, nameGeneration: SECRETS }), 'LiveUpdate')).toBe(
       'Restart',
     );
   });

@@ -46,7 +46,7 @@ interface Scene {
   pool?: StoredPool;
 }
 
-function pictureOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartPicture {
+function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartPicture {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
   const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   return {
@@ -72,7 +72,7 @@ function aFullPool(vm: VmView): OwningPool {
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
 
 function plan(scene: Scene, input: Partial<RestartPlanInput> = {}) {
-  const picture = pictureOf(scene);
+  const picture = snapshotOf(scene);
   const rest = {
     inHand: [],
     failed: new Set<string>(),
@@ -155,7 +155,7 @@ describe('what is taken', () => {
 
   test('full pools are told in a few words, however many there are', () => {
     const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
-    const { full } = plan({ vms }, { picture: { ...pictureOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
+    const { full } = plan({ vms }, { picture: { ...snapshotOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
     expect(full.length).toBe(41);
     expect(full.at(-1)).toBe('other pools are full too');
   });
@@ -198,7 +198,7 @@ describe('what one VM needs', () => {
     ['to be waited for while it migrates', {}, { migrating: true }, { need: 'later', why: 'it migrates' }],
     ['to be waited for while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
     ['to be waited for while a snapshot is taken', { snapshotting: true }, {}, { need: 'later' }],
-    ['to be waited for until KubeVirt knows its spec', { specSeen: false }, {}, { need: 'later' }],
+    ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'later' }],
     ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'restart' }],
     ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'restart' }],
   ])('%s', (_words, changed, guest, need) => {

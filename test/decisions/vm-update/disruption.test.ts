@@ -1,13 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { VmTemplate } from '../../../api/pool/pool.ts';
-import {
-  effortBetween,
-  EFFORTS,
-  exceeds,
-  startsOrStops,
-  type Effort,
-} from '../../../decisions/vm-update/disruption.ts';
+import type { VmTemplate, Disruption } from '../../../api/pool/pool.ts';
+import { disruptionBetween, DISRUPTIONS, exceeds, startsOrStops } from '../../../decisions/vm-update/disruption.ts';
 import { anyPower, anyTemplate } from '../model/templates.ts';
 
 /** A template with these fields in its VMI's spec. */
@@ -42,8 +36,8 @@ const filled = (url: string): object => ({
 });
 const stored = (storage: object): object => ({ metadata: { name: 'a' }, spec: { storage } });
 
-describe('effort', () => {
-  const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Effort, staged: Effort][] = [
+describe('disruption', () => {
+  const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Disruption, staged: Disruption][] = [
     ['nothing', vmi({}), vmi({}), 'None', 'None'],
     [
       'labels and annotations of the VM',
@@ -228,7 +222,7 @@ describe('effort', () => {
     ['no disks, in other words', vm({}), vm({ dataVolumeTemplates: [] }), 'None', 'None'],
   ];
   test.each(cases)('%s', (_title, from, to, live, staged) => {
-    expect([effortBetween(from, to, 'LiveUpdate'), effortBetween(from, to, 'Stage')]).toEqual([live, staged]);
+    expect([disruptionBetween(from, to, 'LiveUpdate'), disruptionBetween(from, to, 'Stage')]).toEqual([live, staged]);
   });
 });
 
@@ -241,7 +235,7 @@ describe('of any templates', () => {
       fc.property(anyTemplate(), anyPower, (template, power) => {
         const { running: _running, runStrategy: _runStrategy, ...spec } = template.spec;
         const other = { ...template, spec: { ...spec, ...power } } as VmTemplate;
-        expect(effortBetween(template, other, 'LiveUpdate')).toBe('None');
+        expect(disruptionBetween(template, other, 'LiveUpdate')).toBe('None');
         expect(startsOrStops(template, other)).toBe(startsOrStops(other, template));
       }),
       RUNS,
@@ -251,8 +245,8 @@ describe('of any templates', () => {
   test('staged, there is nothing but restarts, and just where there would be something live', () => {
     fc.assert(
       fc.property(anyPair, ([from, to]) => {
-        const live = effortBetween(from, to, 'LiveUpdate');
-        expect(effortBetween(from, to, 'Stage')).toBe(live === 'Live' ? 'Restart' : live);
+        const live = disruptionBetween(from, to, 'LiveUpdate');
+        expect(disruptionBetween(from, to, 'Stage')).toBe(live === 'Live' ? 'Restart' : live);
       }),
       RUNS,
     );
@@ -261,7 +255,7 @@ describe('of any templates', () => {
   test('the way back is as far, but for a number that is given up', () => {
     fc.assert(
       fc.property(anyPair, ([from, to]) => {
-        const ways = [effortBetween(from, to, 'LiveUpdate'), effortBetween(to, from, 'LiveUpdate')];
+        const ways = [disruptionBetween(from, to, 'LiveUpdate'), disruptionBetween(to, from, 'LiveUpdate')];
         if (ways[0] !== ways[1]) expect(ways.toSorted()).toEqual(['Live', 'Restart']);
       }),
       RUNS,
@@ -276,6 +270,6 @@ test('power', () => {
   expect(startsOrStops(running, { spec: { running: false, template: {} } })).toBe(true);
 });
 
-test('an effort exceeds those before it', () => {
-  expect(EFFORTS.map((effort) => exceeds(effort, 'Live'))).toEqual([false, false, true, true]);
+test('a disruption exceeds those before it', () => {
+  expect(DISRUPTIONS.map((disruption) => exceeds(disruption, 'Live'))).toEqual([false, false, true, true]);
 });

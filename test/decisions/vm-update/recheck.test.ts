@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { takeVm, type Take, type TakeInput } from '../../../decisions/vm-update/recheck.ts';
+import { recheckVm, type Recheck, type RecheckInput } from '../../../decisions/vm-update/recheck.ts';
 import { aPool, aVmi } from '../model/fleets.ts';
 import {
   at,
@@ -18,7 +18,7 @@ import {
   rolling,
 } from '../model/rollout-pools.ts';
 
-interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi'>> {
+interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;
   /** Of the VM that is taken; null: it has none. */
   guest?: Partial<VmiView> | null;
@@ -28,12 +28,12 @@ interface Fields extends Partial<Omit<TakeInput, 'pool' | 'vm' | 'vmi'>> {
 }
 
 /** Takes `web-1` of four. */
-function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Take {
+function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Recheck {
   const pool = aPool(
     { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
     deleted ? { deletionTimestamp: at(NOW) } : {},
   );
-  return takeVm({
+  return recheckVm({
     held: held(old(1)),
     revision: NEW,
     rollout: NEW,
@@ -45,7 +45,7 @@ function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false
   });
 }
 
-const later = (why: string): Take => ({ take: 'later', why });
+const later = (why: string): Recheck => ({ take: 'later', why });
 const restart = { take: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
 
 describe('a VM is taken', () => {
@@ -184,7 +184,7 @@ describe('the rollout is another by now', () => {
       vm: fresh(1),
       guest: { revision: NEW },
     };
-    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Take =>
+    const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
       take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });
     expect(undoing('Undoing', before)).toMatchObject({ take: 'act' });
     expect(take(back)).toMatchObject({ take: 'act' });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet, until } from '../fleet.ts';
 import { revisionIn } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -21,7 +21,7 @@ async function waiting(number: number, spec: Parameters<typeof HealedPool.ready>
   return pool;
 }
 const gone = (pool: HealedPool, number: number) => async (): Promise<void> =>
-  expect(await orNothing(pool.pool.vm(`web-${number}`))).toBeUndefined();
+  expect(await ignoreNotFound(pool.pool.vm(`web-${number}`))).toBeUndefined();
 
 test('a pause by a person holds what is sick and what waits, and says who; resume lets both go on', async () => {
   const pool = await HealedPool.ready(fleet(), {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
 import { aFleet, until } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
@@ -107,7 +107,9 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
       expect(cycles).toMatchObject([{ vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string }]);
       delays[attempt] = Date.parse(cycles[0]!.nextAt!);
     });
-    await until(async () => expect((await orNothing(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before));
+    await until(async () =>
+      expect((await ignoreNotFound(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before),
+    );
     // Not before its delay is over.
     expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
   }

@@ -11,7 +11,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
 import type { healVm } from '../../../workflows/healing/heal-vm.ts';
 import { healVmIdOf, type poolIdOf } from '../../../workflows/messages.ts';
@@ -115,7 +115,7 @@ export class HealedPool {
       const vm = await this.pool.vm(`web-${number}`);
       expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
     });
-    await orNothing(
+    await ignoreNotFound(
       this.#fleet.kube.delete(VirtualMachineInstances, { namespace: this.pool.namespace, name: `web-${number}` }),
     );
   }
@@ -150,7 +150,7 @@ export class HealedPool {
   async replaced(number: number, before: string): Promise<string> {
     let uid = before;
     await until(async () => {
-      const vm = await orNothing(this.pool.vm(`web-${number}`));
+      const vm = await ignoreNotFound(this.pool.vm(`web-${number}`));
       expect(vm?.status?.ready).toBe(true);
       expect(vm?.metadata.uid).not.toBe(before);
       uid = vm!.metadata.uid;

@@ -10,7 +10,7 @@ import type {
   TransitionRecord,
   TransitionScope,
 } from '../../../decisions/machine-types/transition.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionIdOf, transitionProgress } from '../../../workflows/messages.ts';
@@ -90,7 +90,7 @@ export class Machines {
   }
 
   guest(name: string): Promise<Guest | undefined> {
-    return orNothing(this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }));
+    return ignoreNotFound(this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }));
   }
 
   /** UIDs of the guests by name of their VMs. */
@@ -143,7 +143,7 @@ export class Machines {
     const key = { namespace: this.namespace, name };
     await this.fleet.kube.delete(VirtualMachines, key);
     await until(async () =>
-      expect([await orNothing(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]),
+      expect([await ignoreNotFound(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]),
     );
   }
 

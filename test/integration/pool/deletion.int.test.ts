@@ -10,7 +10,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { Claim } from '../../../simulator/types.ts';
 import { poolIdOf } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -154,7 +154,7 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
   await running(namespace, 2);
   expect(await disks()).toEqual(kept);
   const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
-  const disk = (await orNothing(fleet().kube.get(DataVolumes, { namespace, name: 'disk-1' })))!;
+  const disk = (await ignoreNotFound(fleet().kube.get(DataVolumes, { namespace, name: 'disk-1' })))!;
   expect(disk.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid);
 });
 

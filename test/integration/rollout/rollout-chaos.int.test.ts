@@ -5,7 +5,7 @@ import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
@@ -72,13 +72,13 @@ test(
     const optedOut = new Set<string>();
     const labelled = new Set<string>();
     const patch = (name: string, change: object) =>
-      orNothing(fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', change));
+      ignoreNotFound(fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', change));
     const optOut = (name: string, on: boolean) =>
       patch(name, { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: on ? 'true' : null } } });
     const meddlings: ((name: string) => Promise<unknown>)[] = [
-      (name) => orNothing(fleet().kube.delete(VirtualMachineInstances, { namespace, name })),
+      (name) => ignoreNotFound(fleet().kube.delete(VirtualMachineInstances, { namespace, name })),
       (name) =>
-        orNothing(
+        ignoreNotFound(
           fleet().kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', {
             metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } },
           }),

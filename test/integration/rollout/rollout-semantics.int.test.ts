@@ -17,7 +17,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
@@ -623,5 +623,5 @@ test('a VM that the API server will not have as the new template wants it fails,
     reason: 'FailedUpdate',
     note: expect.stringMatching(/web-\d: /) as string,
   });
-  expect(await orNothing(pool.vm('web-1'))).toMatchObject({ metadata: { labels: { [REVISION_LABEL]: first } } });
+  expect(await ignoreNotFound(pool.vm('web-1'))).toMatchObject({ metadata: { labels: { [REVISION_LABEL]: first } } });
 });

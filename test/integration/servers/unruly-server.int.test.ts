@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { orNothing } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { poolIdOf, progress } from '../../../workflows/messages.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
@@ -67,7 +67,7 @@ test('a VM that another puts in the place of one that leaves, between the plan a
     foreign = name;
     await fleet().kube.delete(VirtualMachines, { namespace, name });
     await until(async () =>
-      expect(await orNothing(fleet().kube.get(VirtualMachines, { namespace, name }))).toBeUndefined(),
+      expect(await ignoreNotFound(fleet().kube.get(VirtualMachines, { namespace, name }))).toBeUndefined(),
     );
     await fleet().kube.create(VirtualMachines, { metadata: { namespace, name }, spec: haltedTemplate.spec });
     return 'pass';

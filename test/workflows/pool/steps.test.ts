@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { UnderWay } from '../../../workflows/pool/in-flight.ts';
+import { InFlight } from '../../../workflows/pool/in-flight.ts';
 import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
 
 /** Activities that were begun: none of them ends. */
@@ -36,7 +36,7 @@ const bothWays = (one: string) =>
   );
 
 test.each(Object.keys(revisions).flatMap(bothWays))('while %s hangs, %s is begun all the same', (one, other) => {
-  const context = { key: { namespace: 'shop', name: 'web', uid: 'web-uid' }, underWay: new UnderWay() } as StepContext;
+  const context = { key: { namespace: 'shop', name: 'web', uid: 'web-uid' }, underWay: new InFlight() } as StepContext;
   begin(steps[one]!, context);
   begin(steps[other]!, context);
   expect(begun).toEqual([one, other]);

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { Context } from '@temporalio/activity';
 import { expect, test } from 'vitest';
-import { beating } from '../../../activities/lib/heartbeat.ts';
+import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
@@ -147,7 +147,7 @@ test('what is to be noted on VMs while other notes are written is noted right af
   let notes = 0;
   const pool = await aTimedPool(server(), { autohealing: {} }, (cluster) => ({
     noteRuns: async (...args: Parameters<NonNullable<typeof cluster.activities.noteRuns>>) => {
-      if (++notes === 1) await beating(() => Promise.race([written.promise, Context.current().cancelled]));
+      if (++notes === 1) await withHeartbeat(() => Promise.race([written.promise, Context.current().cancelled]));
       await cluster.activities.noteRuns!(...args);
     },
   }));

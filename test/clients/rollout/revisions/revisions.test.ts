@@ -3,7 +3,7 @@ import { applyPatch } from 'diff';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { VmTemplate } from '../../../../api/pool/pool.ts';
-import { effortInWords } from '../../../../clients/rollout/effort.ts';
+import { formatDisruption } from '../../../../clients/rollout/disruption.ts';
 import { restarted } from '../../../../clients/rollout/restart.ts';
 import { sidesOf, templateDiff } from '../../../../clients/rollout/revisions/diff.ts';
 import { history, historyTable } from '../../../../clients/rollout/revisions/history.ts';
@@ -69,7 +69,7 @@ test('a restart changes nothing but the wish for it', () => {
   expect(restarted(after, '2027-01-01T00:00:00Z').spec.template).toMatchObject({
     metadata: { annotations: { 'drover.dev/restarted-at': '2027-01-01T00:00:00Z' } },
   });
-  expect(effortInWords(poolWith(), before, after, 'LiveUpdate')).toMatch(/^Restart/);
+  expect(formatDisruption(poolWith(), before, after, 'LiveUpdate')).toMatch(/^Restart/);
 });
 
 describe('a difference', () => {
@@ -106,22 +106,22 @@ describe('what a change takes', () => {
     ['Stage', 'Restart: guests are restarted'],
     [null, 'Live: guests take it while they run, or under vmRolloutStrategy Stage Restart: guests are restarted'],
   ] as const)('under %s is told', (strategy, words) =>
-    expect(effortInWords(poolWith(), sockets(1), sockets(2), strategy)).toBe(words),
+    expect(formatDisruption(poolWith(), sockets(1), sockets(2), strategy)).toBe(words),
   );
 
   test('is told with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
-    expect(effortInWords(gentle, templateOf(1), templateOf(2), 'LiveUpdate')).toBe(
+    expect(formatDisruption(gentle, templateOf(1), templateOf(2), 'LiveUpdate')).toBe(
       'Restart: guests are restarted, but the pool allows no more than Live',
     );
     const lazy = poolWith({ spec: { updateStrategy: { opportunistic: {} } } });
-    expect(effortInWords(lazy, templateOf(1), templateOf(2), null)).toMatch(
+    expect(formatDisruption(lazy, templateOf(1), templateOf(2), null)).toMatch(
       /^Restart: .*, once they stop by themselves/,
     );
   });
 
   test('may be a start or a stop', () =>
-    expect(effortInWords(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), 'Stage')).toBe(
+    expect(formatDisruption(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), 'Stage')).toBe(
       'None: no guest is touched; KubeVirt starts or stops VMs for it',
     ));
 });

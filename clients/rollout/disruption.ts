@@ -1,14 +1,14 @@
 import { updateRules } from '../../api/pool-defaults.ts';
-import type { VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
+import type { VmRolloutStrategy, VmTemplate, Disruption } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
-import { effortBetween, exceeds, startsOrStops, type Effort } from '../../decisions/vm-update/disruption.ts';
+import { disruptionBetween, exceeds, startsOrStops } from '../../decisions/vm-update/disruption.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { Pool } from '../pools/objects.ts';
 
-const MEANINGS: Record<Effort, string> = {
+const MEANINGS: Record<Disruption, string> = {
   None: 'no guest is touched',
   Live: 'guests take it while they run',
   Restart: 'guests are restarted',
@@ -30,27 +30,27 @@ export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promi
 /**
  * One line that says what it takes to bring guests from one template to the other, and whether the pool allows that.
  */
-export function effortInWords(
+export function formatDisruption(
   pool: Pool,
   from: VmTemplate,
   to: VmTemplate,
   strategy: VmRolloutStrategy | null,
 ): string {
   const power = startsOrStops(from, to) ? '; KubeVirt starts or stops VMs for it' : '';
-  const efforts = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) =>
-    effortBetween(from, to, one),
+  const disruptions = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) =>
+    disruptionBetween(from, to, one),
   );
-  const [effort, otherwise] = efforts;
-  if (otherwise === undefined || otherwise === effort) return `${meaningOf(pool, effort!)}${power}`;
-  return `${meaningOf(pool, effort!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}`;
+  const [disruption, otherwise] = disruptions;
+  if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}`;
+  return `${meaningOf(pool, disruption!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}`;
 }
 
-function meaningOf({ spec }: Pool, effort: Effort): string {
+function meaningOf({ spec }: Pool, disruption: Disruption): string {
   const rules = updateRules(spec.updateStrategy);
-  const meaning = `${effort}: ${MEANINGS[effort]}`;
+  const meaning = `${disruption}: ${MEANINGS[disruption]}`;
   if (rules.kind === 'unmanaged') return `${meaning}, by people, as updateStrategy says`;
   if (rules.kind === 'opportunistic') return `${meaning}, once they stop by themselves, as updateStrategy says`;
-  return exceeds(effort, rules.disruption)
+  return exceeds(disruption, rules.disruption)
     ? `${meaning}, but the pool allows no more than ${rules.disruption}`
     : meaning;
 }

@@ -1,27 +1,27 @@
 import { onTestFinished } from 'vitest';
-import { Fleet } from '../../../activities/cache/cluster-cache.ts';
+import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { chaosProxy, type Fate } from '../../integration/chaos-proxy.ts';
 
-export interface Picture {
+export interface WorkerCache {
   client: KubeClient;
-  fleet: Fleet;
+  cache: ClusterCache;
   /** Calls that were made since the test began, such as `GET /api/v1/nodes pass`. */
   calls: string[];
 }
 
 /** A worker's caches, which have not begun, behind a server that does with each call what `fate` says. */
-export async function aPicture(
+export async function aWorkerCache(
   kubeconfig: string,
   fate: (method: string, path: string) => Fate | Promise<Fate> = () => 'pass',
-): Promise<Picture> {
+): Promise<WorkerCache> {
   const proxy = await chaosProxy(kubeconfig, fate);
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
-  const fleet = new Fleet({ client });
+  const cache = new ClusterCache({ client });
   onTestFinished(async () => {
-    await fleet.stop();
+    await cache.stop();
     await client.close();
   });
-  return { client, fleet, calls: proxy.calls };
+  return { client, cache, calls: proxy.calls };
 }

@@ -45,8 +45,7 @@ test('a module that is none, or has no codecs, is told with what would be right'
   await expect(loadDataConverter('/nowhere.js')).rejects.toThrow(
     /^DROVER_DATA_CONVERTER=\/nowhere\.js: cannot be loaded: /,
   );
-  const other = resolve(import.meta.dirname, 'data-converter.ts');
-  await expect(loadDataConverter(resolve(other, '../../../../workers/log.ts'))).rejects.toThrow(
+  await expect(loadDataConverter(resolve(import.meta.dirname, '../../../workers/log.ts'))).rejects.toThrow(
     /must export payloadCodecs, a list of Temporal's PayloadCodec with encode and decode$/,
   );
 });

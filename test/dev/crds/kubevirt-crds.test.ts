@@ -28,7 +28,7 @@ interface Crd {
 }
 
 const own = kubevirtCrds() as unknown as Crd[];
-const file = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+const file = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json');
 const theirs = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { items: Crd[] }).items : [];
 const stored = ({ spec }: Crd): Version => spec.versions.find(({ storage }) => storage)!;
 

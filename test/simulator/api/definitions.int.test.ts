@@ -19,7 +19,7 @@ import { begun, ended, inPhase } from '../../../simulator/vmi/migration.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 import { around, condition } from '../simulated.ts';
 
-const crds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+const crds = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json');
 
 /** With strict validation, the API server refuses a field that it would prune in silence otherwise. */
 describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to KubeVirt's own definitions", () => {

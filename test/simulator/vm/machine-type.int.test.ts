@@ -15,7 +15,7 @@ import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simul
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
-const kubevirtCrds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+const kubevirtCrds = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json');
 
 let cluster: SimulatedCluster;
 beforeAll(async () => {

@@ -15,7 +15,7 @@ WORKDIR /app
 # stay at glibc's first values: it raises them after large blocks are freed, and then gives less back to the system.
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \
-    MALLOC_MMAP_THRESHOLD_=131072 \
+    MALLOC_MMAP_THRESHOLD_=16384 \
     MALLOC_TRIM_THRESHOLD_=131072 \
     DROVER_HEALTH_ADDRESS=0.0.0.0 \
     DROVER_HEALTH_PORT=8080 \
@@ -28,5 +28,5 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/healthcheck.mjs"]
 # The worker takes SIGTERM itself and leaves no child behind, so it may be process 1; for other commands, run with an init.
 # On a machine with much memory V8 lets a busy heap hold up to 192 MB of young objects, and a worker has two heaps.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "/app/drover.mjs"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/drover.mjs"]
 CMD ["worker"]

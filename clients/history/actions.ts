@@ -194,7 +194,7 @@ function attemptOf(workflow: string, events: Event[]): Action[] {
   return [
     {
       time: timeOf(removal ?? events[0]!),
-      endedAt: how.end === 'InFlight' ? null : timeOf(last),
+      endedAt: how.end === 'InProgress' ? null : timeOf(last),
       action: 'heal',
       vms: [name],
       from: null,

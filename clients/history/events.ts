@@ -21,7 +21,7 @@ export function unended(events: Event[]): { end: string; why: string | null } {
   if (last?.workflowExecutionFailedEventAttributes) return { end: 'Unknown', why: 'its workflow failed' };
   if (last?.workflowExecutionCanceledEventAttributes) return { end: 'Unknown', why: 'its workflow was canceled' };
   if (last?.workflowExecutionTimedOutEventAttributes) return { end: 'Unknown', why: 'its workflow took too long' };
-  return { end: 'InFlight', why: null };
+  return { end: 'InProgress', why: null };
 }
 
 /** The event that ended each activity, by the event that scheduled it. */

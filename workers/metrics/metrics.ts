@@ -76,7 +76,7 @@ export function createMetrics() {
     }),
     failedNudges: new Counter({
       name: 'drover_failed_nudges_total',
-      help: 'DebouncedSignals that did not reach Temporal.',
+      help: 'Nudges that did not reach Temporal.',
       registers,
     }),
   };

@@ -53,11 +53,10 @@ const { plan } = proxyLocalActivities<PoolActivities>({
 });
 const PLAN_AGAIN_MS = 10_000;
 /**
- * A worker keeps what a run has handed to its local activities until the run ends, and each plan is handed all VMs of
- * the batches: some 20 KB of a pool of 500. Twenty such pools held 150 MB, long before Temporal called their histories
- * long.
+ * A worker keeps what a run has handed to its local activities until the run ends, and each plan is handed all VMs of the
+ * batches: 200 bytes of each. Twenty pools of 500 VMs held 150 MB, long before Temporal called their histories long.
  */
-const MOST_TURNS = 50;
+const MOST_VMS_HANDED = 2_500;
 
 /** The worker's clock and Temporal's differ by a little: a moment that has just passed is not waited for in a spin. */
 const LEAST_WAIT_MS = 50;
@@ -124,11 +123,12 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     rollout: rollouts.state.rollout,
   }));
 
-  let turns = 0;
+  /** VMs of batches, in all plans of this run. */
+  let handed = 0;
   const anewIfLong = async (): Promise<void> => {
     // VMs that are being made or deleted may take minutes, in which the pool would answer nobody.
     const isLong =
-      turns >= MOST_TURNS && !underWay.has('creating') && !underWay.has('deleting') && patched('most-turns');
+      handed >= MOST_VMS_HANDED && !underWay.has('creating') && !underWay.has('deleting') && patched('vms-handed');
     if (!isLong && !workflowInfo().continueAsNewSuggested) return;
     await condition(() => underWay.isEmpty && allHandlersFinished());
     await continueAsNew<typeof pool>({
@@ -151,12 +151,13 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let failures = 0;
 
   for (;;) {
-    turns++;
     turnRequested = false;
     const asked = { seen, inDoubt, failure: setbacks.state.failure };
     inDoubt = false;
     const busy = underWay.has('creating') || underWay.has('deleting');
     const waiting = setbacks.isWaiting();
+    const rolloutState = rollouts.request();
+    handed += rolloutState.batches.reduce((sum, { vms }) => sum + vms.length, 0);
     isPlanning = true;
     const planned = await planOr(failed, {
       namespace: ref.namespace,
@@ -167,7 +168,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       allowance: setbacks.allowance(busy),
       refused: setbacks.refused(),
       failure: asked.failure,
-      ...rollouts.request(),
+      ...rolloutState,
       ...healings.request(),
     });
     isPlanning = false;

@@ -180,7 +180,7 @@ describe('a healing cycle', () => {
       { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no guest') } },
       { end: 'SickAgain', why: 'no guest' },
     ],
-    ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'InFlight', endedAt: null }],
+    ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'InProgress', endedAt: null }],
     [
       'that nobody knows',
       { workflowExecutionTerminatedEventAttributes: {} },
@@ -203,7 +203,7 @@ describe('a healing cycle', () => {
         ),
       ),
     ).toMatchObject([
-      { ...heal, end: 'InFlight' },
+      { ...heal, end: 'InProgress' },
       { action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' },
     ]));
 

@@ -66,16 +66,23 @@ test('no signal is lost that comes while a run gives way to the next', async () 
   );
 });
 
-test('a run gives way after fifty turns, long before Temporal would have it', async () => {
-  const pool = await aTimedPool(server());
+test('a run gives way once it has handed many VMs of its batches to plans, long before Temporal would have it', async () => {
+  const pool = await aTimedPool(server(), { replicas: 200, maxUnavailable: '100%' });
+  const batch = await pool.heldBatch();
+  const [before] = (await pool.progress()).updating;
+  expect(before!.vms).toHaveLength(100);
+
   const first = await pool.runId();
-  for (let turns = 1; turns <= 60 && (await pool.runId()) === first; turns++) {
+  for (let turns = 1; turns <= 30 && (await pool.runId()) === first; turns++) {
     const { plans } = pool.cluster;
     // This server refuses a signal that comes in the moment in which a run gives way.
     await pool.nudge().catch(() => pool.continued(first));
     await soon(() => expect(pool.cluster.plans).toBeGreaterThan(plans));
   }
   expect(await pool.runId()).not.toBe(first);
+  expect((await pool.progress()).updating[0]).toEqual(before);
+  batch.goOn();
+  await pool.completed();
 });
 
 test('the delay after a failure goes on as it was', async () => {

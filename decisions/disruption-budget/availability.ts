@@ -5,28 +5,30 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 
-/** The VMI of a VM; undefined where it has none. */
+/** The VMI of a VM; undefined if it has none. */
 export type VmiOf = (vm: VmView) => VmiView | undefined;
 
-/** Run strategies under which KubeVirt runs a VM without being asked to. */
+/** Run strategies under which KubeVirt starts a VM unasked. */
 const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 
-/** True where VMs made from the template run by themselves. */
+/** Reports whether VMs made from the template start by themselves. */
 export const runsByItself = ({ spec }: VmTemplate): boolean =>
   spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
 
-/** The VMI whose guest runs or comes up; undefined where it ends, has ended, or is not there. */
+/** Returns the VMI if its guest runs or starts; undefined if the VMI is terminating, final or absent. */
 export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
   return vmi === undefined || vmi.deleting || isFinal(vmi) ? undefined : vmi;
 }
 
-/** Whether the VM's owner wants it to run now: one that was stopped is not unavailable, however long it stays so. */
+/**
+ * Reports whether the VM's owner wants it to run now: a stopped VM is not unavailable, however long it stays stopped.
+ */
 export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
   switch (vm.runStrategy) {
     case 'Always':
       return true;
     case 'Once':
-      // KubeVirt starts it whenever it has no VMI, and leaves one that has ended, unless that goes.
+      // KubeVirt starts it whenever it has no VMI, and leaves an ended VMI as it is, unless that is terminating.
       return vmi === undefined || vmi.deleting || !isFinal(vmi);
     case 'RerunOnFailure':
       if (vmi !== undefined) return vmi.phase !== 'Succeeded';
@@ -40,24 +42,25 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
 }
 
 /**
- * What is known of its guest may be older, or newer: VMs and VMIs are watched apart, and of a restart only one half may
- * have been seen.
+ * The VM's own status counts too: VMs and VMIs are watched separately, so the cached VMI may be older or newer, and of
+ * a restart only one half may have been seen.
  */
 const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
 
 /**
- * The VMI of a guest that is to go on running; undefined for one that its owner has stopped, too: it goes by itself.
+ * The VMI of a guest that will go on running; undefined also for a VM that its owner has stopped, whose VMI ends by
+ * itself.
  */
 export const activeVmi = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
   isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined;
 
-/** Ready as KubeVirt says of both the VM and its VMI: the one lags behind the other when a guest goes. */
+/** Ready according to both the VM and its VMI: one lags behind the other when a guest stops. */
 export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
 
 /**
- * Since when the VM has been ready for `minReadyMs`, which may be still to come; null if it is down. One that need not
- * run always has been.
+ * Returns when the VM has been, or will have been, ready for `minReadyMs`, in milliseconds since the epoch; null if it
+ * is down. 0 for a VM that need not run.
  */
 export function availableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs: number): number | null {
   if (!isMeantToRun(vm, vmi)) return 0;
@@ -65,8 +68,8 @@ export function availableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs:
 }
 
 /**
- * Its owner, or a workflow, has asked KubeVirt to restart it: if it is still ready, it won't be for long. KubeVirt
- * never answers a request to a VM that was halted since, so that the request alone says nothing.
+ * The owner or a workflow has asked KubeVirt to restart the VM: if it is still ready, it won't be for long. The request
+ * alone proves nothing, because KubeVirt never answers requests to a VM that was halted since.
  */
 export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.changingState && isMeantToRun(vm, vmi);
@@ -74,13 +77,13 @@ export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /**
- * It has no guest, and is not to have one: halted, shut down, or run once to its end. Its owner loses no service with
- * it.
+ * The VM has no guest and is not meant to have one: it was halted, shut down, or ran once to its end. Its owner loses
+ * no service with it.
  */
 export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
 
-/** VMs that stay in the pool: the others neither serve nor count. */
+/** VMs that stay in the pool: others neither serve nor count. */
 export const isStaying = (vm: VmView): boolean => !vm.deleting && !vm.removing;
 
 export const maxUnavailableOf = ({ spec }: StoredPool): number =>
@@ -88,16 +91,16 @@ export const maxUnavailableOf = ({ spec }: StoredPool): number =>
 
 export interface UnavailabilityInput {
   pool: StoredPool;
-  /** Those that stay in the pool. */
+  /** VMs that stay in the pool. */
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** VMs in hand that may go down at any moment, or have not yet come back, by name. */
+  /** Names of VMs in progress, which may go down at any moment or have not come back yet. */
   inHand: Iterable<string>;
 }
 
 /**
- * The VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause, those in
- * hand, and those that are missing from a pool of VMs that run by themselves.
+ * Returns the VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause; those
+ * in progress; and those missing from a pool whose VMs start by themselves.
  */
 export function unavailability({ pool, vms, vmiOf, inHand }: UnavailabilityInput): {
   names: Set<string>;

@@ -14,16 +14,16 @@ import {
 } from './availability.ts';
 
 /**
- * After so long a claim says nothing any more: its VM counts by itself, or nobody has acted on it. Much longer than its
- * holder may act on it, and than a cache may lag behind.
+ * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than
+ * the holder may act on its claim, and than a cache may lag behind.
  */
 export const CLAIM_MS = 60_000;
-/** A holder acts on its claim within that time, or claims the place anew. */
+/** A holder acts on its claim within this time, or claims again. */
 export const ACT_WITHIN_MS = 10_000;
-/** In one pool's status at most. */
+/** Most claims in one pool's status. */
 const MOST_CLAIMS = 1_000;
 
-/** Some pool and its VMs, not older than the claims in its status. */
+/** A pool and its VMs, at least as new as the claims in the pool's status. */
 export interface ClaimScene {
   pool: StoredPool;
   /** All VMs that the pool owns. */
@@ -31,16 +31,16 @@ export interface ClaimScene {
   vmiOf: VmiOf;
 }
 
-/** What became of a claimed place. */
+/** What became of a claim. */
 export type ClaimState =
-  /** The VM is down by it, and counts by itself. */
+  /** The VM is down because of it, and counts by itself. */
   | 'used'
-  /** Its guest is there as it was: it goes down yet, or never. */
+  /** The VM's guest is unchanged: it will still go down, or never will. */
   | 'unused'
-  /** The VM is back, or nobody misses it. */
+  /** The VM is back, or is not needed any more. */
   | 'over';
 
-/** Claims that say something in this picture, with what they say; those of `isExpired` have had their time. */
+/** Returns the claims that still count in this scene, with their states, but none for which `isExpired`. */
 export function standingClaims(
   scene: ClaimScene,
   isExpired: (claim: DisruptedVm) => boolean,
@@ -66,8 +66,8 @@ function stateOf(claim: DisruptedVm, staying: ReadonlyMap<string, VmView>, { poo
 }
 
 /**
- * Names of VMs whose places are claimed; by the time that the claims say, for who only looks and need not trust the
- * clocks of others.
+ * Returns the names of VMs with claims, judged by the claims' own times: for callers that only read, and need not guard
+ * against other machines' clocks.
  */
 export const claimedNames = (scene: ClaimScene, now: number): string[] =>
   standingClaims(scene, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
@@ -77,31 +77,31 @@ const expiredBy =
   ({ at }: DisruptedVm): boolean =>
     !(Date.parse(at) + CLAIM_MS > now);
 
-/**
- * A claim from the future is of a clock that is wrong: it would else hold a place for as long as that clock is ahead.
- */
+/** A claim from the future comes from a wrong clock: it would otherwise count for as long as that clock is ahead. */
 const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
-/** True where all claims that the status tells of have had their time: it need not tell of them any more. */
+/** Reports whether the status lists claims and all of them are spent: it need not list them any more. */
 export const hasSpentClaimsAlone = (scene: ClaimScene, now: number): boolean =>
   (scene.pool.status?.disruptedVMs ?? []).length > 0 && standingClaims(scene, expiredBy(now)).length === 0;
 
-/** A VM that somebody wants to disrupt, as it is in this moment. */
+/** A VM that somebody wants to disrupt, as it is now. */
 export interface Ask {
   vm: VmView;
   vmi: VmiView | undefined;
-  /** Id of the workflow that asks. */
+  /** ID of the workflow that asks. */
   by: string;
 }
 
 export interface Claimed {
-  /** What the pool's status must say: those that stand, and those that are granted. */
+  /** The claims to write to the pool's status: those that stand, and those just granted. */
   claims: DisruptedVm[];
-  /** Null for an ask that is granted; else why it is not. */
+  /** Null if an ask is granted; otherwise why it is not. */
   answers: (string | null)[];
 }
 
-/** Who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` are down. */
+/**
+ * Decides who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` VMs are down.
+ */
 export function claimPlaces(
   scene: ClaimScene,
   standing: readonly DisruptedVm[],
@@ -123,7 +123,7 @@ export function claimPlaces(
     const guest = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && guest?.uid === held.vmi && guest?.ready === true)
       return `${held.by} is about to disrupt it`;
-    // A place that it holds already is no leave to act: others may have failed since it was claimed.
+    // An existing claim is no permission to act: other VMs may have failed since.
     const hasRoom = isMissed(ask) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
@@ -136,8 +136,8 @@ export function claimPlaces(
 }
 
 /**
- * Whether its service is missed already. The VMI alone tells: the VM's own status may not say yet that its guest is
- * ready.
+ * Reports whether the VM is already unavailable. Goes by the VMI alone, because the VM's status may not say yet that
+ * its guest is ready.
  */
 const isMissed = ({ vm, vmi }: Ask): boolean => isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
 

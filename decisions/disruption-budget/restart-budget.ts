@@ -2,50 +2,50 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isDown, isRestarting, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 
-/** UIDs of the guests (VMIs) that are to be restarted, by `namespace/name` of their VMs. */
+/** UIDs of the VMIs to restart, by `namespace/name` of their VMs. */
 export type Chosen = ReadonlyMap<string, string>;
 
-/** VMs of any owner, as new as they are known; by `namespace/name`. */
+/** A snapshot of VMs of any owner, as new as the cache; by `namespace/name`. */
 export interface RestartPicture {
   vmOf: (key: string) => VmView | undefined;
   vmiOf: VmiOf;
-  /** The pool of drover's that owns the VM. */
+  /** The drover pool that owns the VM. */
   poolOf: (vm: VmView) => OwningPool | undefined;
 }
 
 export interface OwningPool {
   pool: StoredPool;
-  /** All VMs that it owns. */
+  /** All VMs that the pool owns. */
   vms: () => readonly VmView[];
-  /** Names of those whose places in its budget are claimed; absent where nobody looks. */
+  /** Names of VMs with claims in the pool's disruption budget; absent if claims are not read. */
   claimed?: () => readonly string[];
 }
 
 export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
 
 export interface RestartBudgetInput {
-  /** VMs that may be not ready at once only within `maxUnavailable`, by `namespace/name`. */
+  /** VMs that `maxUnavailable` applies to, by `namespace/name`. */
   counted: Iterable<string>;
   picture: RestartPicture;
   /**
-   * VMs that may go down at any moment, or have not yet come back, by `namespace/name`; those that are not counted
-   * count in their pools alone.
+   * VMs in progress, which may go down at any moment or have not come back yet, by `namespace/name`. Those not in
+   * `counted` count only in their pools.
    */
   inHand: Iterable<string>;
   maxUnavailable: number;
 }
 
 /**
- * The room for further restarts: among the VMs that are counted, and in the pools that own them. What counts, whatever
- * the cause, is every VM that is meant to run and isn't ready, and every one in hand. A VM that counts already costs
+ * The disruption budget for more restarts: among the counted VMs, and in the pools that own them. Every VM that should
+ * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that counts already costs
  * nothing more.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;
   readonly #inHand: Set<string>;
-  /** Of the counted, those that are not ready, or are in hand. */
+  /** Counted VMs that are not ready or are in progress. */
   readonly #down = new Set<string>();
-  /** By the pools' UIDs. */
+  /** By pool UID. */
   readonly #pools = new Map<string, { most: number; count: number; names: Set<string> }>();
 
   constructor(input: RestartBudgetInput) {
@@ -58,7 +58,7 @@ export class RestartBudget {
     }
   }
 
-  /** Counted VMs that aren't ready though nobody has them in hand. */
+  /** Counted VMs that aren't ready and are not in progress. */
   get downByThemselves(): string[] {
     return [...this.#down].filter((key) => !this.#inHand.has(key));
   }
@@ -67,7 +67,7 @@ export class RestartBudget {
     return this.#down.has(keyOf(vm));
   }
 
-  /** What has no room for the VM; null where there is room for it. */
+  /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
     const { maxUnavailable, picture } = this.#in;
     if (!this.counts(vm) && this.#down.size >= maxUnavailable) return `${maxUnavailable} at a time`;

@@ -13,7 +13,7 @@ const CLOUD_INIT = [
   among('networkData', 'networkDataBase64', 'networkDataSecretRef'),
 ];
 
-/** Of these fields KubeVirt takes one at a time; by the field that holds them, or the list whose items do. */
+/** KubeVirt accepts only one of these fields at a time; by the field that holds them, or the list whose items do. */
 const CHOICES = new Map<string, Choice[]>([
   ['volumes', [allButName]],
   ['networks', [allButName]],
@@ -30,8 +30,8 @@ const CHOICES = new Map<string, Choice[]>([
 ]);
 
 /**
- * True where `target`, which is in `holder`, chose another field in the place of `key`, so that `key` can't stay beside
- * it.
+ * Reports whether `target`, which is in `holder`, chose another field instead of `key`, so that `key` can't stay next
+ * to it.
  */
 export function dropsRivals(holder: string, target: unknown, key: string): boolean {
   if (!isObject(target) || field(target, key) !== undefined) return false;

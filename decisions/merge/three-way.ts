@@ -2,7 +2,7 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { dropsRivals } from './one-of.ts';
 
-/** One field three times: as it is, as it was last written, and as it shall be written. Null is as good as absent. */
+/** Three versions of a field: as it is, as it was last written, and as it should be written. Null counts as absent. */
 export interface Versions {
   live: unknown;
   base: unknown;
@@ -10,9 +10,9 @@ export interface Versions {
 }
 
 /**
- * What a field becomes: `target` wins in all that it sets, what only `base` set goes leaf by leaf, all else stays.
- * `key` is the name of the field, or of the list that it is an item of. Shares parts with what it was given, and
- * changes none.
+ * Returns the merged field: `target` wins in everything that it sets, what only `base` set is removed leaf by leaf, and
+ * everything else stays. `key` is the name of the field, or of the list that contains it. The result shares parts with
+ * the arguments, which are not changed.
  */
 export function merge({ live, base, target }: Versions, key = ''): unknown {
   if (isAbsent(target) && isAbsent(base)) return live;
@@ -55,13 +55,13 @@ function mergeLists(
     return [...ours, ...[...named].filter(([name]) => !was.has(name) && !wanted.has(name)).map(([, item]) => item)];
   }
   if (base !== undefined && target !== undefined && canonical(base) === canonical(target)) return live;
-  // A list of texts or numbers is one value: a command that keeps a word of another is broken.
+  // A list of strings or numbers is one value: a command mixed from two is broken.
   if (![...live, ...(base ?? []), ...(target ?? [])].every(isObject)) return target ?? [];
   const known = new Set([...(base ?? []), ...(target ?? [])].map(canonical));
   return [...(target ?? []), ...live.filter((item) => !known.has(canonical(item)))];
 }
 
-/** The items by their `name`; undefined where one has none, or two share one. */
+/** Returns the items by `name`; undefined if an item has none or two share one. */
 function byName(items: unknown[]): Map<string, unknown> | undefined {
   const named = new Map(items.map((item) => [field(item, 'name'), item]));
   return named.size === items.length && [...named.keys()].every((name) => typeof name === 'string')

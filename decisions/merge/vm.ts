@@ -11,16 +11,17 @@ export interface WrittenVm {
   spec?: object;
 }
 
-/** A merge patch (RFC 7386) of a VirtualMachine: null removes, lists are whole. */
+/** A JSON merge patch (RFC 7386) for a VirtualMachine: null removes, lists are replaced as a whole. */
 export interface VmPatch {
   metadata?: Json;
   spec?: Json;
 }
 
 /**
- * The VM that `live` shall be, to go from one revision to another: `base` is the VM that the revision which it has
- * would make of a pool, `target` the one that the new revision would; `base` is null where that revision's template is
- * lost. drover owns what the templates set, and nothing else: what people and KubeVirt put beside it stays.
+ * Returns what `live` should become to go from one revision to another. `base` is the VM that the pool would create
+ * from the VM's present revision, `target` the VM that it would create from the new one; `base` is null if the template
+ * of the present revision is lost. drover owns what the templates set, and nothing else: additions by people and
+ * KubeVirt stay.
  */
 export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
   const { labels, annotations, ...others } = live.metadata;
@@ -32,7 +33,7 @@ export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine 
   return { ...live, metadata, spec: mergeSpec({ ...live.spec }, base?.spec ?? null, target.spec) };
 }
 
-/** What is to be sent to make `after` of `before`; null where nothing differs. */
+/** Returns the patch that turns `before` into `after`; null if nothing differs. */
 export function mergePatch(before: WrittenVm, after: WrittenVm): VmPatch | null {
   const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({
     metadata: { labels, annotations },
@@ -63,7 +64,7 @@ function mergeSpec(live: Json, base: Json | null, target: Json): Json {
   return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
 }
 
-/** A spec without the fields that have a rule of their own. */
+/** Returns a spec without the fields that have their own rules. */
 function plain({
   running: _running,
   runStrategy: _runStrategy,
@@ -73,7 +74,10 @@ function plain({
   return rest;
 }
 
-/** A VM that a person started or stopped stays so; only one that is powered as drover left it follows the template. */
+/**
+ * A VM that a person started or stopped stays so; only a VM whose run strategy is as drover left it follows the
+ * template.
+ */
 function mergePower(live: Json, base: Json | null, target: Json): Json {
   const [now, then, wanted] = [powerField(live), powerField(base), powerField(target)];
   if (powerOf(live) === undefined) return wanted;
@@ -81,16 +85,16 @@ function mergePower(live: Json, base: Json | null, target: Json): Json {
   return isAsWeLeftIt && canonical(wanted) !== canonical(then) ? wanted : now;
 }
 
-/** KubeVirt takes one of the two fields, never both. */
+/** KubeVirt accepts one of the two fields, never both. */
 function powerField(spec: Json | null): Json {
   const { running, runStrategy } = spec ?? {};
   return typeof running === 'boolean' ? { running } : runStrategy === undefined ? {} : { runStrategy };
 }
 
 /**
- * Disk templates of a VM that lives are never renamed: a restore gives them new names, and drover must not undo it.
- * They grow with the template's, and go with the last volume that needs them: KubeVirt takes none that no volume refers
- * to. The disk itself stays the VM's, and is used again where the template names it again.
+ * Disk templates of an existing VM are never renamed: a restore gives them new names, which drover must not undo. They
+ * grow with the template's, and are removed with the last volume that needs them: KubeVirt accepts none that no volume
+ * refers to. The disk itself stays the VM's, and is used again if the template names it again.
  */
 function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly Json[]): unknown[] | undefined {
   const now = listOf(live['dataVolumeTemplates']);
@@ -101,7 +105,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
     const name = templateName(template);
     return used.has(name) || !usedBefore.has(name) || wanted.has(String(name));
   });
-  // Where nobody knows which of them are new, it is those that a volume can't do without.
+  // If it is unknown which of them are new, adds only those that a volume needs.
   const added = listOf(target['dataVolumeTemplates']).filter(
     (template) => !known.has(templateName(template)) && (base !== null || used.has(templateName(template))),
   );
@@ -112,7 +116,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
   ];
 }
 
-/** Labels and size follow the template's; what the disk is filled from and how it is stored can't change any more. */
+/** Labels and size follow the template's; the disk's source and storage can't change any more. */
 function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Json {
   const name = templateName(disk) as string;
   const wanted = diskTemplates(target).get(name);
@@ -125,7 +129,7 @@ function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Jso
   return size !== null && isLarger(sizeOf(disk), size) ? withSize(merged, size) : merged;
 }
 
-/** The template of the disk that would be in the volume that this one is in: a restore has put this one there. */
+/** Returns the template of the disk that the volume of this disk would have: a restore has put this disk there. */
 function inItsPlace(name: string, live: Json, target: Json): Json | undefined {
   const volume = volumesOf(live).find((one) => diskName(one) === name);
   const other = volume && volumesByName(target).get(volume['name']);
@@ -134,7 +138,7 @@ function inItsPlace(name: string, live: Json, target: Json): Json | undefined {
 
 const sizeOrNull = (template: Json | undefined): string | null => (template === undefined ? null : sizeOf(template));
 
-/** The disks of a VM that are larger after a change of its spec than before: their claims are to grow. */
+/** Returns the VM's disks that grow with this change of its spec: their claims must grow too. */
 export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string; from: string | null; to: string }[] {
   const sizes = diskTemplates(before.spec);
   return [...diskTemplates(after.spec)].flatMap(([name, template]) => {
@@ -143,7 +147,7 @@ export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string;
   });
 }
 
-/** `target` with the sources of the volumes whose disks a person, or a restore, has changed. */
+/** Returns `target` with the sources of the volumes whose disks a person or a restore has changed. */
 function withDisksOf(live: Json, base: Json | null, target: Json): Json {
   const volumes = volumesOf(target);
   if (volumes.length === 0) return target;
@@ -159,11 +163,11 @@ function withDisksOf(live: Json, base: Json | null, target: Json): Json {
 
 function keepsDisk(live: Json, base: Json | undefined, target: Json): boolean {
   if (sourceOf(live) === sourceOf(target)) return false;
-  // Without a base nobody knows who chose the disk: data is not taken out of a VM on a guess.
+  // Without a base it is unknown who chose the disk: data is not taken out of a VM on a guess.
   return base === undefined ? diskName(live) !== undefined : sourceOf(live) !== sourceOf(base);
 }
 
-/** The kind of a volume's source and, where that is a disk, which. */
+/** The kind of a volume's source and, for a disk, its name. */
 const sourceOf = (volume: Json): string =>
   canonical([
     Object.keys(volume)

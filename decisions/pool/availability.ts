@@ -11,19 +11,19 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
 
-/** How many of a pool's VMs can be counted on. */
+/** How many of a pool's VMs are available. */
 export interface PoolAvailability {
   /** VMs that have been ready for `minReadySeconds`. */
   available: number;
-  /** Names of those that should run, and are not ready or have not been for long enough. */
+  /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
   unavailable: string[];
-  /** How many there are too few. */
+  /** How many VMs are missing from the spec's replicas. */
   missing: number;
-  /** When one becomes available by the clock alone; milliseconds since the epoch. */
+  /** When the next VM becomes available by the passing of time alone; milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
-/** VMs that become available within this time are told together. */
+/** VMs that become available within this time are reported together. */
 const GATHER_MS = 1_000;
 
 export function poolAvailability(
@@ -39,7 +39,7 @@ export function poolAvailability(
   let available = 0;
   for (const vm of staying) {
     const vmi = vmiOf(vm);
-    // One that its owner has stopped is neither.
+    // A VM that its owner stopped is neither available nor unavailable.
     if (!isMeantToRun(vm, vmi)) continue;
     const since = availableSince(vm, vmi, minReadyMs);
     if (since !== null && since <= now) available++;
@@ -58,8 +58,9 @@ export function poolAvailability(
 }
 
 /**
- * `Available`: no more VMs than `maxUnavailable` are missing or not available, as a Deployment says it. One VM at least
- * is: a pool of one that is down is not available, though its budget is never less than one. RFC 3339 `now`.
+ * `Available`: at most `maxUnavailable` VMs are missing or not available, as for a Deployment. At least one VM must be
+ * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
+ * one. `now` is RFC 3339.
  */
 export function availableCondition(
   pool: StoredPool,

@@ -5,27 +5,29 @@ import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
-/** A plan, and what went wrong if it is one that does nothing. */
+/** A plan, and the error if no plan could be made. */
 export interface ContainedPlan {
   plan: PoolPlan;
-  /** An error in a decision: drover's own, and to be counted. Null for a pool whose spec is the reason. */
+  /**
+   * An error in a decision: a bug in drover, to be counted. Null if there is none, or if the pool's spec is the cause.
+   */
   error: Error | null;
 }
 
 const MESSAGE_LENGTH = 2_048;
 const SHOWN_KEYS = 6;
-/** What the pool is may change without an event. */
+/** When to plan again: the cause may pass without an event. */
 const AGAIN_MS = 60_000;
 
 /**
- * The plan of one pool. Whatever is in the pool harms only itself: if no plan can be made, nothing is done to its VMs,
- * and its condition `Stalled` says why.
+ * Plans one pool. Contains errors: if no plan can be made, nothing is done to the pool's VMs, the condition `Stalled`
+ * says why, and other pools are not affected.
  */
 export function containedPlan(input: PoolPlanInput): ContainedPlan {
   const { pool } = input;
   const deep = tooDeep(pool.spec.template);
   try {
-    // A pool that is to go needs no template for that.
+    // Deleting a pool needs no template.
     if (deep !== null && pool.metadata.deletionTimestamp !== undefined) {
       return {
         plan: planPool({
@@ -58,7 +60,7 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
   }
 }
 
-/** Does nothing, and says why. */
+/** Returns a plan that does nothing and reports why. */
 function stalled(
   { pool, vms, failure, rollout, healing, now }: PoolPlanInput,
   reason: string,

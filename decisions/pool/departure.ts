@@ -3,34 +3,34 @@ import { isStaying } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 
-/** Why VMs leave their pool, and what the plan that said so went by. */
+/** Why VMs leave their pool, and what the plan was based on. */
 export type Departure =
   /**
-   * The pool has more than it wants. `generation`: of its spec then; `others`: names of VMs that were leaving it
-   * besides.
+   * The pool has more VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps
+   * were removing at that time.
    */
   | { because: 'surplus'; generation: number; others: readonly string[] }
-  /** They were marked as leaving before: the pool replaces them, should it grow again. */
+  /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
   | { because: 'marked' }
   | { because: 'pool deleted' }
-  /** It is going already, and is held until its disks are let go. */
+  /** The VM is terminating, and held until its disks are released. */
   | { because: 'going' };
 
 export interface DepartureInput {
   departure: Departure;
-  /** As the API server has it in this moment; undefined if it is gone. */
+  /** As the API server has it now; undefined if it is deleted. */
   pool: StoredPool | undefined;
-  /** VMs that the pool owns, as far as they are known. */
+  /** All known VMs that the pool owns. */
   vms: readonly VmView[];
-  /** Names of the VMs that leave by this act. */
+  /** Names of the VMs that leave in this step. */
   leaving: ReadonlySet<string>;
 }
 
 /**
- * Why a VM may not leave any more; null if it may. An act may come long after its plan: a spec that has changed since
- * is for a new plan to judge, for only that knows of all acts that are under way. Acts for the spec as it is were
- * planned with each other in view, and together take no more than it gives away. `others` and those of this act count
- * as gone, whatever has become of them: VMs that went besides, by other hands, may have left too few.
+ * Returns why a VM must not leave any more; null if it may. A step may run long after it was planned. If the spec has
+ * changed since, only a new plan can decide, because only a plan knows all steps in progress. Steps for the unchanged
+ * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
+ * removed, whatever became of them: VMs that somebody else deleted meanwhile may have left too few.
  */
 export function whyStay({ departure, pool, vms, leaving }: DepartureInput): string | null {
   if (departure.because === 'going') return null;
@@ -50,18 +50,18 @@ export function whyStay({ departure, pool, vms, leaving }: DepartureInput): stri
 }
 
 export interface ArrivalInput {
-  /** Generation of the spec that it was planned for; undefined where one VM is to take the place of another. */
+  /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
   generation: number | undefined;
-  /** As the API server has it in this moment; undefined if it is gone. */
+  /** As the API server has it now; undefined if it is deleted. */
   pool: StoredPool | undefined;
-  /** VMs that the pool owns, as far as they are known. */
+  /** All known VMs that the pool owns. */
   vms: readonly VmView[];
-  /** Name of the VM that is to be made, and of those that have been made or are being made by this act. */
+  /** Name of the VM to create; `made`: names that this step has created or is creating. */
   name: string;
   made: ReadonlySet<string>;
 }
 
-/** Why a VM is not to be made any more; null if it is. */
+/** Returns why a VM must not be created any more; null if it may. */
 export function whyNotMake({ generation, pool, vms, name, made }: ArrivalInput): string | null {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'its pool is gone';
   if (generation !== undefined)

@@ -7,16 +7,16 @@ export interface InProgressInput {
   doing: readonly string[];
   batches: readonly Pick<Batch, 'n' | 'revision' | 'vms'>[];
   cycles: readonly Pick<Cycle, 'vm' | 'attempt' | 'phase' | 'nextAt'>[];
-  /** VMs of the pool that run, or come up, and are not ready yet; undefined before the first plan. */
+  /** VMs of the pool that run or start, and are not ready yet; undefined before the first plan. */
   starting: number | undefined;
 }
 
-/** Healing cycles that are named; of the others only the number is told. */
+/** How many healing cycles are named; the rest are counted. */
 const CYCLES_NAMED = 10;
 
 /**
- * What a pool's workflow does or waits for, a sentence each. A batch and a healing cycle are in progress until they
- * end, also while no activity runs.
+ * Returns what a pool's workflow does or waits for, one sentence each. A batch and a healing cycle are in progress
+ * until they end, even while no activity runs.
  */
 export function inProgress({ doing, batches, cycles, starting = 0 }: InProgressInput): string[] {
   const sentences = [...doing, ...batches.map(batchSentence), ...cycles.slice(0, CYCLES_NAMED).map(cycleSentence)];

@@ -13,42 +13,39 @@ import type { Failure } from './status.ts';
 
 export interface PoolPlanInput {
   pool: StoredPool;
-  /** All VMs that the pool owns, those that are going included. */
+  /** All VMs that the pool owns, including terminating ones. */
   vms: readonly VmView[];
-  /** A VM of this name exists in the pool's namespace and is not the pool's. */
+  /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
   isHeldByOther: (name: string) => boolean;
-  /** Names that activities are working on in this moment. */
+  /** Names that activities are working on now. */
   underWay: { creating: readonly string[]; deleting: readonly string[] };
   vmiOf: VmiOf;
-  /** Guests of a VM that ran and then failed, oldest first; absent where nobody has seen any. */
+  /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];
-  /**
-   * In KubeVirt's words, what was the matter with the last guest of a VM that failed; null, or absent, where nobody
-   * knows.
-   */
+  /** Why the VM's last failed VMI failed, in KubeVirt's words; null or absent if unknown. */
   lastTroubleOf?: (vm: VmView) => string | null;
-  /** What has become of all its guests; null, or absent, where nobody has followed them. */
+  /** What became of all VMIs of the VM; null or absent if nothing observed them. */
   witnessOf?: (vm: VmView) => Witness | null;
-  /** The revisions of the pool's template that are kept. */
+  /** The kept revisions of the pool's template. */
   revisions: readonly KeptRevision[];
-  /** Claims of the pool that are marked as kept; absent where nobody looks after them. */
+  /** Claims of the pool that are marked as kept; absent if they are not watched. */
   keptClaims?: readonly KeptClaim[];
-  /** How KubeVirt takes changes in running VMs. */
+  /** How KubeVirt applies changes to running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
-  /** How the rollout stands; null where only the pool's status may tell it. */
+  /** State of the rollout; null if only the pool's status can tell. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];
-  /** How healing stands; absent where only the pool's status may tell it. */
+  /** State of healing; null or absent if only the pool's status can tell. */
   healing?: HealingState | null;
-  /** No batch begins before; milliseconds since the epoch. */
+  /** No batch begins earlier; milliseconds since the epoch. */
   batchesNotBefore: number;
   /** Milliseconds since the epoch. */
   now: number;
-  /** VMs that may be in flight at once, creations and deletions each. */
+  /** How many VMs may be in flight at once, for creations and deletions each. */
   burst: number;
-  /** VMs that may be begun with now: fewer than `burst` after a failure, none while its delay runs. */
+  /** How many VMs may be started on now: fewer than `burst` after a failure, none during the back-off. */
   allowance: number;
-  /** VMs that the API server would not have made, halted or deleted: others go before them. */
+  /** VMs that the API server refused to create, halt or delete: others go first. */
   refused?: RefusedVms | undefined;
   failure: Failure | null;
 }

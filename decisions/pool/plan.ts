@@ -23,12 +23,9 @@ import { poolTemplate, type PoolTemplate } from './template.ts';
 
 export interface PoolPlan {
   steps: PoolStep[];
-  /** The status to write, or null where the stored one says it already. */
+  /** The status to write; null if the stored one is up to date. */
   status: PoolStatus | null;
-  /**
-   * The failure that still stands: one to create passes when nothing is missing, one to delete when nothing is too
-   * many.
-   */
+  /** The failure that still holds: FailedCreate passes when no VM is missing, FailedDelete when there is no surplus. */
   failure: Failure | null;
   phase:
     | 'Steady'
@@ -45,7 +42,7 @@ export interface PoolPlan {
   counts: PoolCounts;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'goal' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
   healing: Omit<HealingPlan, 'mark'>;
-  /** When time alone changes something; milliseconds since the epoch. */
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
@@ -59,7 +56,7 @@ export interface PoolCounts {
 }
 
 /**
- * The next steps towards what the pool's spec says: never more than the limits allow, none where all is as it should
+ * Returns the next steps towards the pool's spec: never more than the limits allow, none if the pool is as it should
  * be.
  */
 export function planPool(input: PoolPlanInput): PoolPlan {
@@ -95,7 +92,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     goal: goalOfScaling(input),
   };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
-  // Scaling has the right of way: a VM that it takes out now is not updated first.
+  // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
   const found = planRollout({
     pool,
@@ -127,7 +124,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     });
   if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
-  // A rollout that has ended right now leaves its VMs to healing, which must not wait for an event to see that.
+  // A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once.
   const isLeftToHealing = unproven !== null && isOver(state, unproven);
   const failure = stillStands(input) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
@@ -160,15 +157,14 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   };
 }
 
-/** The revision that the VMs were being brought to until now: this plan's rollout begins with what scaling leaves. */
+/** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */
 function goalOfScaling({ pool, rollout }: PoolPlanInput): string {
   const newest = revisionOf(poolTemplate(pool.spec));
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
 /**
- * The newest revision, as long as none of its VMs has come up: then its failures are the rollout's to judge, not each
- * VM's.
+ * The newest revision while none of its VMs has become ready: until then the rollout judges its failures, not healing.
  */
 function unprovenRevision(input: PoolPlanInput): string | null {
   const { pool, rollout } = input;
@@ -188,7 +184,7 @@ function unprovenRevision(input: PoolPlanInput): string | null {
 const hasCome = ({ vms, vmiOf }: PoolPlanInput, revision: string): boolean =>
   vms.some((vm) => vm.revision === revision && vmiOf(vm)?.revision === revision && isReady(vm, vmiOf(vm)));
 
-/** A VM of the revision that dies later on is no sign against it: that one came up is kept. */
+/** Records that a VM of the revision became ready: if VMs of that revision die later, the revision is not to blame. */
 function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
   const { revision, provenAt } = state;
   return provenAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision)
@@ -196,7 +192,7 @@ function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
     : state;
 }
 
-/** It takes nothing more into its hands by itself. */
+/** The rollout begins nothing more by itself. */
 const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
   rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);
 
@@ -206,7 +202,7 @@ function tidyRevisions(
   { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
   { goal, current, newest, state }: RolloutPlan,
 ): PoolStep[] {
-  // VMs that drover 0.1.0 made have no kept revision.
+  // VMs created by drover 0.1.0 have no kept revision.
   const isKept = revisions.some(({ revision }) => revision === newest);
   if (!isKept && vms.some(({ revision }) => revision === newest))
     return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];

@@ -1,20 +1,20 @@
-/** VMs that the API server would not have made, halted or deleted. */
+/** VMs that the API server refused to create, halt or delete. */
 export interface RefusedVms {
-  /** The last to be refused last. */
+  /** The most recently refused VM comes last. */
   names: readonly string[];
-  /** They are not to be tried now. */
+  /** Whether they must wait: they are not tried now. */
   isHeld: boolean;
-  /** Whatever refused them may refuse all others as well: these are tried one at a time. */
+  /** Whatever refused them may refuse all others too: try them one at a time. */
   isGeneral?: boolean;
 }
 
-/** Steps of this part of a whole come near every place of it soon, and to none twice. */
+/** Its multiples modulo 1 spread evenly over the whole range and never repeat. */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
- * Items in the order in which they are tried: what was refused before lets the others go first, and waits for its time.
- * If all may be refused, the first is taken from anywhere among them, each time from somewhere else: many refused VMs
- * in a row hold up the rest no longer than a few.
+ * Returns the items in the order to try them: refused items come last, and not while `isHeld`. If every item may be
+ * refused, the first one is picked from anywhere among the others, each time from another place, so that a long row of
+ * refused VMs holds up the rest no longer than a short one.
  */
 export function refusedLast<T>(items: readonly T[], nameOf: (item: T) => string, refused: RefusedVms | undefined): T[] {
   const { names, isHeld, isGeneral = false } = refused ?? { names: [], isHeld: false };

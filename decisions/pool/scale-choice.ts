@@ -8,22 +8,22 @@ export interface ChoiceInput {
   pool: StoredPool;
   vmiOf: VmiOf;
   policy: SelectionPolicy;
-  /** All VMs that stay in the pool unless they are chosen. */
+  /** All VMs that stay in the pool unless chosen. */
   staying: readonly VmView[];
   /** Whether a VM may be chosen at all. */
   mayLeave: (vm: VmView) => boolean;
-  /** VMs that are being healed, by name: they leave before others. */
+  /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   goal: string;
-  /** How many are to leave. */
+  /** How many VMs must leave. */
   excess: number;
 }
 
 /**
- * The VMs that leave, first come first. As long as another of the same rank can go in its place, no ready VM goes that
- * would leave more VMs down than `maxUnavailable` allows: a rollout that has VMs down is not to be paid for with those
- * that serve.
+ * Returns the VMs that leave, in order. A ready VM is not chosen if that would leave more VMs down than
+ * `maxUnavailable` allows and a VM of the same rank that is down can leave instead: a rollout that has VMs down must
+ * not cost VMs that serve.
  */
 export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }: ChoiceInput): VmView[] {
   const order = scaleInOrder(staying.filter(mayLeave), {

@@ -11,29 +11,29 @@ import { scaleInOrder } from './selection-order.ts';
 import type { PoolStep, Target } from './steps.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
-/** What scaling looks at beside the pool and its VMs. */
+/** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
   PoolPlanInput,
   'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance' | 'refused'
 > & {
-  /** VMs that healing holds, by name: they are neither made nor taken out beside it. */
+  /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
-  /** Names without a VM that an update will make one of: none is made beside it. */
+  /** Names without a VM that an update will create: scaling doesn't create them. */
   coming: ReadonlySet<string>;
-  /** VMs that are being healed, by name: they leave before others. */
+  /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   goal: string;
-  /** Names that are made before others: they were the pool's. */
+  /** Names that are created before others: they belonged to the pool. */
   first: readonly string[];
 };
 
-/** A step of scaling; of which revision new VMs are is not its business. */
+/** A scaling step; another part decides the revision of new VMs. */
 export type ScaleStep =
   | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }>
   | { kind: 'create'; numbers: number[]; reason: string };
 
-/** Steps towards as many VMs as the pool's spec wants. */
+/** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScaleStep[] {
   const { pool, vms, underWay } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
@@ -47,10 +47,9 @@ export function planScale(input: ScaleInput): ScaleStep[] {
   const wanted = pool.spec.replicas;
   const steps = finishRemovals(input);
 
-  // A VM that is going still holds its name, its disks and its place: the pool never has more VMs than it wants.
+  // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
-  // What is only to come makes none of those superfluous that are there: who makes it asks again whether it is still
-  // wanted.
+  // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = staying.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
   else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
@@ -58,7 +57,8 @@ export function planScale(input: ScaleInput): ScaleStep[] {
 }
 
 /**
- * VMs that were replaced come back though the pool has more than it wants, where scaling in would not have taken them.
+ * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, scaling
+ * would not have removed them.
  */
 function comingBack({ pool, first, underWay, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind === 'proactive') return 0;
@@ -74,7 +74,7 @@ function scaleOut(
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
-  // Those that are refused keep their numbers, and nobody waits for them.
+  // Refused VMs keep their numbers, and no other VM waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
   const others = freeNumbers(
@@ -104,14 +104,14 @@ function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number):
     input.refused,
   )
     .slice(0, roomToDelete(input))
-    // A VM that is still being made is deleted once it has been.
+    // A VM that is still being created is deleted afterwards.
     .filter((vm) => !underWay.creating.includes(vm.name));
   if (chosen.length === 0) return [];
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
   return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, 'surplus', why)];
 }
 
-/** A running VM is halted first: its disks are let go only once no guest writes to them. */
+/** Halts running VMs first: disks are released only once no guest writes to them. */
 function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
@@ -121,7 +121,7 @@ function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   ];
 }
 
-/** VMs that are going, and are held until their disks are let go: whoever has begun with it did not come to its end. */
+/** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
 function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
   const held = vms.filter((vm) => isHeld(vm) && !underWay.deleting.includes(vm.name)).slice(0, allowance);
   return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are going')];
@@ -130,7 +130,8 @@ function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
 const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
 
 /**
- * VMs on their way out of the pool: those whose guests are gone go, and one that somebody has started is halted again.
+ * Continues with VMs that are leaving the pool: deletes those whose guests have stopped, and halts those that somebody
+ * started again.
  */
 function finishRemovals(input: ScaleInput): ScaleStep[] {
   const { vms, underWay, allowance } = input;
@@ -145,7 +146,7 @@ function finishRemovals(input: ScaleInput): ScaleStep[] {
   ];
 }
 
-/** Steps towards the end of a pool that is deleted: its VMs go first, or are let go. */
+/** Returns steps towards the end of a deleted pool: its VMs are deleted first, or released. */
 export function planDeletion(input: ScaleInput): ScaleStep[] {
   const { pool, vms, underWay } = input;
   const { finalizers = [] } = pool.metadata;
@@ -174,7 +175,7 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
       },
     ];
   }
-  // Those that were leaving with their disks kept go so: what was kept a moment before stays as well.
+  // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
   const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
   return [
     ...finishRemovals(input),
@@ -184,7 +185,7 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
 
 const nameOf = (vm: VmView): string => vm.name;
 
-/** Guests that may be asked to stop now, beside those that are stopping. */
+/** How many more guests may be asked to stop now, besides those that are stopping. */
 function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {
   const stopping = new Set([
     ...underWay.deleting,

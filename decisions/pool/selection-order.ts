@@ -3,20 +3,21 @@ import { matchesLabels } from '../lib/label-selector.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { numberOf } from './vm-names.ts';
 
-/** What the order needs to know of a VM beside the VM itself. */
+/** What the order needs to know besides the VM itself. */
 export interface OrderOptions {
   policy?: SelectionPolicy | undefined;
-  /** True for a VM that has no guest and is not to have one. */
+  /** Whether the VM has no guest and is not meant to have one. */
   isAtRest?: (vm: VmView) => boolean;
-  /** True for a VM that still needs an update: it leaves before its equals, for that saves a restart. */
+  /** Whether the VM still needs an update: it leaves before its equals, because that saves a restart. */
   isOutdated?: (vm: VmView) => boolean;
 }
 
 /**
- * The order in which VMs leave a pool: those first whose names are none that the pool gives, then those that can't run
- * as they are, then by the policy's label selectors in their order, then by its base policy. What may pass by itself, a
- * node that is away for a moment or a cluster that is full, puts a VM first only where the policy names no labels of
- * its own. Total and repeatable: the same fleet gives the same order, whoever asks and how often.
+ * Sorts VMs in the order in which they leave a pool: first VMs whose names the pool would not give, then VMs that can't
+ * run as they are, then by the policy's label selectors in their order, then by its base policy. Trouble that may pass
+ * by itself, such as a lost node or a full cluster, puts a VM first only if the policy has no label selectors;
+ * otherwise it counts less than these, and more than the base policy. The order is total and deterministic: the same
+ * fleet always gives the same order.
  */
 export function scaleInOrder(
   vms: readonly VmView[],
@@ -31,8 +32,8 @@ export function scaleInOrder(
 }
 
 /**
- * The order in which VMs are updated: those first that are down already, which costs nothing more; then as the policy
- * says.
+ * Sorts VMs in the order in which they are updated: first those already down, which costs nothing more, then by the
+ * policy.
  */
 export const updateOrder = (
   vms: readonly VmView[],
@@ -49,7 +50,10 @@ export const updateOrder = (
 
 interface Order extends Required<OrderOptions> {
   policy: SelectionPolicy;
-  /** What counts more than the policy's label selectors, and what counts less and more than its base policy. */
+  /**
+   * `first` counts more than the policy's label selectors; `second` counts less than these, and more than the base
+   * policy.
+   */
   first: (vm: VmView) => number[];
   second: (vm: VmView) => number[];
 }
@@ -62,9 +66,7 @@ function inOrder(vms: readonly VmView[], order: Order): VmView[] {
   return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));
 }
 
-/**
- * Which of the policy's label selectors the VM is the first to match; one that matches none comes after all of them.
- */
+/** Returns the index of the first label selector that the VM matches; VMs that match none rank after all of them. */
 export function labelRank({ labels }: VmView, { orderedPolicies = [] }: SelectionPolicy): number {
   const matched = orderedPolicies.findIndex(({ labelSelector }) => matchesLabels(labelSelector, labels));
   return matched === -1 ? orderedPolicies.length : matched;
@@ -72,24 +74,24 @@ export function labelRank({ labels }: VmView, { orderedPolicies = [] }: Selectio
 
 function baseRank(vm: VmView, { policy, isAtRest, isOutdated }: Order): number[] {
   switch (policy.basePolicy ?? 'Random') {
-    // Kubernetes' times are in whole seconds: of VMs made in one, the lower number counts as the older.
+    // Kubernetes' times are whole seconds: of VMs created in the same second, the lower number counts as older.
     case 'Oldest':
       return [vm.createdAt, numberIn(vm)];
     case 'Newest':
       return [-vm.createdAt, -numberIn(vm)];
     case 'Random':
-      // The least disruption first: a VM at rest, then one that serves nobody yet, then a ready one.
+      // Least disruption first: VMs at rest, then VMs that don't serve yet, then ready ones.
       return [isAtRest(vm) ? 0 : vm.ready ? 2 : 1, isOutdated(vm) ? 0 : 1, scatter(vm.uid)];
   }
 }
 
-/** A VM of another name was adopted by hand: no number of the pool stands for it. */
+/** A VM with a name that the pool would not give was adopted by hand: no number of the pool stands for it. */
 const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;
 
-/** 0 for a VM that the pool would have named otherwise. */
+/** 0 for a VM whose name the pool would not give. */
 const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;
 
-/** A number that looks random and stays the same for one VM (FNV-1a), so that a plan made twice picks the same VMs. */
+/** Returns a number that looks random but is stable per VM (FNV-1a), so that repeated plans pick the same VMs. */
 function scatter(uid: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < uid.length; i++) hash = Math.imul(hash ^ uid.charCodeAt(i), 0x01000193);

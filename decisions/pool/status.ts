@@ -11,7 +11,7 @@ import type { VmView } from '../views/vm.ts';
 import { availableCondition, type PoolAvailability } from './availability.ts';
 import { poolTemplate } from './template.ts';
 
-/** A failure to make the pool what it should be, from when it began until it passes. */
+/** A failure to bring the pool to its spec, from when it began until it passes. */
 export interface Failure {
   reason: 'FailedCreate' | 'FailedDelete';
   message: string;
@@ -41,13 +41,13 @@ export interface StatusInput {
   availability: PoolAvailability;
   rollout: RolloutPlan;
   healing: HealingTold;
-  /** Kept disks by the numbers of the VMs that they wait for. */
+  /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** RFC 3339. */
   now: string;
 }
 
-/** What the pool's status should say. */
+/** Returns the status that the pool should have. */
 export function poolStatus({
   pool,
   vms,
@@ -95,7 +95,7 @@ const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
   lastTransitionTime: since,
 });
 
-/** True where `current` already says all that `wanted` does. */
+/** Reports whether `current` already says everything in `wanted`. */
 export function saysTheSame(current: PoolStatus | undefined, wanted: PoolStatus): boolean {
   if (current === undefined) return false;
   const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof PoolStatus]]));

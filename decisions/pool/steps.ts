@@ -2,14 +2,17 @@ import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
 import type { Departure } from './departure.ts';
 
-/** One VM that a step is about: the UID keeps another of its name safe, the version one that has changed since. */
+/**
+ * A VM that a step acts on. The UID protects a later VM of the same name; the resource version, a VM that has changed
+ * since.
+ */
 export interface Target {
   name: string;
   uid: string;
   resourceVersion: string;
 }
 
-/** What is to be done next, each with its reason as a person reads it. */
+/** What to do next, each step with a reason for people to read. */
 export type PoolStep =
   | { kind: 'hold'; reason: string }
   | { kind: 'let-go'; reason: string }
@@ -18,13 +21,13 @@ export type PoolStep =
   | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
   | { kind: 'release'; vms: Target[]; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
-  /** The template is kept as a ControllerRevision, should it change. */
+  /** The template is kept as a ControllerRevision, in case it changes. */
   | { kind: 'keep'; reason: string }
-  /** VMs of which something is to be noted: that they have run well, or which starts are known to have failed. */
+  /** VMs on which something is noted: that they have run well, or which failed starts are known. */
   | { kind: 'mark'; vms: RunNote[]; reason: string }
-  /** Kept disks that are not to come back. */
+  /** Kept disks that won't be reused. */
   | { kind: 'discard'; claims: { name: string; uid: string }[]; reason: string }
-  /** Claims that are no kept disks any more. */
+  /** Claims that are no longer kept disks. */
   | { kind: 'unmark'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
   /** Names of ControllerRevisions. */
   | { kind: 'prune'; revisions: string[]; reason: string };

@@ -1,11 +1,11 @@
 import { field, isObject, type Json } from '../lib/json.ts';
 
-/** A name that a VM's spec refers to something by: `holder[key]`. */
+/** A place in a VM's spec that refers to something by name: `holder[key]`. */
 export type Reference = readonly [holder: unknown, key: string];
 
 export const asList = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-/** The volumes of the guest in a VirtualMachine's spec. */
+/** The volumes of the VMI template in a VirtualMachine's spec. */
 export const volumesOf = (vmSpec: unknown): Json[] => asList(field(vmSpec, 'template', 'spec', 'volumes'));
 
 export const diskReferences = (volume: Json): Reference[] => [
@@ -28,5 +28,5 @@ export const configMapReferences = (volume: Json): Reference[] => [
   [field(volume['sysprep'], 'configMap'), 'name'],
 ];
 
-/** True for a reference that is there, with a name. */
+/** Reports whether the reference exists and has a name. */
 export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';

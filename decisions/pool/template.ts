@@ -3,8 +3,8 @@ import type { Json } from '../lib/json.ts';
 import { configMapReferences, isNamed, secretReferences, volumesOf, type Reference } from './template-references.ts';
 
 /**
- * All that a pool's VMs are made from, and that its revisions keep: the template, and which names in it get the VM's
- * number, as far as there are such names. A change of either is another revision.
+ * Everything that a pool's VMs are made from, and that its revisions keep: the template, and which references in it get
+ * the VM's number (only if there are such references). A change of either is a new revision.
  */
 export interface PoolTemplate extends VmTemplate {
   nameGeneration?: NameGeneration;
@@ -26,8 +26,8 @@ export function poolTemplate({
 }
 
 /**
- * The fields of a pool's spec with which it makes its VMs from this template; flags that say nothing to it stay as they
- * are.
+ * Returns the spec fields with which a pool makes its VMs from this template. Flags without effect on it keep the
+ * values that they have in `before`.
  */
 export function specOf(
   { nameGeneration = {}, ...template }: PoolTemplate,

@@ -7,10 +7,7 @@ import { asList, configMapReferences, diskReferences, secretReferences, volumesO
 import type { PoolTemplate } from './template.ts';
 import { vmName } from './vm-names.ts';
 
-/**
- * A VirtualMachine as it is sent to the API server: what the template says, and what makes it this pool's and this
- * number's.
- */
+/** A VirtualMachine as sent to the API server: the template, plus what ties it to this pool and number. */
 export interface NewVirtualMachine {
   apiVersion: 'kubevirt.io/v1';
   kind: 'VirtualMachine';
@@ -33,8 +30,8 @@ export interface NewVirtualMachine {
 }
 
 /**
- * The VM that `number` of `pool` stands for, made from `template`: the pool's own or that of another of its revisions.
- * Fields of the template that drover doesn't know go through untouched.
+ * Returns VM `number` of `pool`, made from `template`: the pool's own, or that of another of its revisions. Fields of
+ * the template that drover doesn't know are passed through.
  */
 export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number: number): NewVirtualMachine {
   const { name, namespace, uid } = pool.metadata;
@@ -45,7 +42,7 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
   const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
   vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
   const annotations = { ...template.metadata?.annotations };
-  // What a template says of it is true of none of its VMs for long.
+  // A value from the template would soon be wrong for every VM.
   if (pool.spec.autohealing === undefined) delete annotations[NOT_YET_RUN_ANNOTATION];
   else annotations[NOT_YET_RUN_ANNOTATION] = '';
   return {
@@ -65,8 +62,8 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
 }
 
 /**
- * Gives the VM disks of its own, and where the pool asks for it Secrets and ConfigMaps of its own: their names get
- * `-<number>`.
+ * Gives the VM its own disks and, if the pool asks for it, its own Secrets and ConfigMaps: appends `-<number>` to their
+ * names.
  */
 function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration = {}): void {
   const ownDisks = new Set<unknown>();

@@ -1,14 +1,14 @@
 /** VMs of a pool are named `<pool>-<number>`, counted from 1. */
 export const vmName = (pool: string, number: number): string => `${pool}-${number}`;
 
-/** The number in a VM's name, or null for a name that the pool would not have given. */
+/** Returns the number in a VM's name; null if the pool would not give that name. */
 export function numberOf(pool: string, name: string): number | null {
   if (!name.startsWith(`${pool}-`)) return null;
   const digits = name.slice(pool.length + 1);
   return /^[1-9]\d*$/.test(digits) ? Number(digits) : null;
 }
 
-/** The `count` lowest numbers whose names are free: gaps are filled before the sequence grows. */
+/** Returns the `count` lowest numbers whose names are free: gaps are filled before the sequence grows. */
 export function freeNumbers(pool: string, count: number, isTaken: (name: string) => boolean): number[] {
   const numbers: number[] = [];
   for (let number = 1; numbers.length < count; number++) {

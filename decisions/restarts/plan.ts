@@ -16,52 +16,52 @@ import { isFinal, type VmiView } from '../views/vmi.ts';
 import { untouchable } from '../vm-update/need.ts';
 import { standingOfRestart } from '../vm-update/progress.ts';
 
-/** VMs in hand at once at most, whatever the budget: what is said of them stays short. */
+/** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
 export const MOST_IN_HAND = 250;
-/** Budgets that are told as full: each of thousands of VMs may be of a pool of its own. */
+/** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
 const FULL_TOLD = 40;
 
-/** One VM in hand: from before its guest is restarted until another guest of it is ready. */
+/** A VM in progress: from before its guest is restarted until its new guest is ready. */
 export interface HeldRestart {
   /** `namespace/name`. */
   vm: string;
-  /** Of the VM that was meant. */
+  /** Of the VM that was chosen: a later one of its name is another VM. */
   uid: string;
-  /** It should have run and was not ready already: what becomes of it says nothing of the restart. */
+  /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
   wasDown: boolean;
   /** Milliseconds since the epoch. */
   takenAt: number;
 }
 
-/** How it ended for one VM. */
+/** How the restart ended for one VM. */
 export interface RestartOutcome {
   vm: string;
   end:
     | 'Restarted'
-    /** Not ready in time, or KubeVirt would not restart it. */
+    /** Not ready in time, or KubeVirt refused to restart it. */
     | 'Failed'
     /** Deleted or stopped by somebody meanwhile. */
     | 'Gone'
-    /** Given back untouched: there was no room any more, or it can't be touched now. */
+    /** Given back untouched: the disruption budget was used up, or the VM can't be touched now. */
     | 'Deferred';
   why?: string;
 }
 
 export interface RestartPlanInput {
-  /** Guests to be restarted, those of the VMs in hand among them. */
+  /** UIDs of the VMIs to restart, including those of VMs in progress. */
   chosen: Chosen;
-  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; all chosen VMs if absent. */
   counted?: Iterable<string>;
   picture: RestartPicture;
   inHand: readonly HeldRestart[];
-  /** Not to be tried again, by `namespace/name`. */
+  /** VMs not to be tried again, by `namespace/name`. */
   failed: ReadonlySet<string>;
   maxUnavailable: number;
-  /** How long a VM may take to be ready again. */
+  /** How long a VM may take to become ready again. */
   deadlineMs: number;
-  /** Whether further VMs may be taken. */
+  /** Whether more VMs may be taken. */
   takes: boolean;
-  /** What more is asked of a guest that has come up and is ready; nothing where it is left out. */
+  /** A further check of a new guest that is ready; none if absent. */
   verify?: (vm: VmView, guest: VmiView) => Verdict;
   /** Milliseconds since the epoch. */
   now: number;
@@ -70,18 +70,17 @@ export interface RestartPlanInput {
 export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
 
 export interface RestartPlan {
-  /** Of those in hand. */
+  /** Outcomes of VMs in progress. */
   settled: RestartOutcome[];
   take: Omit<HeldRestart, 'takenAt'>[];
   /**
-   * How many are still to be restarted and not in hand, those that are taken now included; those that wish not to be
-   * are not.
+   * How many VMs still have to be restarted and are not in progress. Includes those in `take`, excludes opted-out VMs.
    */
   open: number;
   passedOver: PassedOver[];
-  /** What is full, so that others wait, a few words each. */
+  /** Which budgets are full, so that VMs wait; a few words each. */
   full: string[];
-  /** When time alone changes something; milliseconds since the epoch. */
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
@@ -93,8 +92,8 @@ export type RestartNeed =
   | { need: 'left'; why: string };
 
 /**
- * A guest is restarted once: where the VM has another by now, or none, nothing is left to be done, whoever did it.
- * `guest` is the UID that was chosen.
+ * A guest is restarted only once: if the VM has another guest by now, or none, nothing is left to do, whoever did it.
+ * `guest` is the UID of the chosen VMI.
  */
 export function restartNeed(
   guest: string,
@@ -108,17 +107,17 @@ export function restartNeed(
   if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
-  // The next guest would be of the spec that KubeVirt knows.
+  // The next guest would start from the spec that KubeVirt has observed.
   if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
   return { need: 'restart', guest: live };
 }
 
-/** Found once for a pool, not once for each of its VMs. */
+/** Computed once per pool, not once for each of its VMs. */
 const rolling = new WeakMap<StoredPool, boolean>();
 
 /**
- * A rollout restarts its VMs itself, and they would go down twice. One that waits for a person, a step or a window does
- * not.
+ * A rollout restarts its VMs itself, so they would go down twice. A rollout that waits for a person, a step or a window
+ * does not count.
  */
 function isRollingOut({ pool }: OwningPool): boolean {
   const known = rolling.get(pool);
@@ -131,12 +130,12 @@ function isRollingOut({ pool }: OwningPool): boolean {
   return found;
 }
 
-/** What has become of the VMs in hand, and which are taken next: never more than the budgets hold. */
+/** Settles the VMs in progress and picks the next ones: never more than the budgets allow. */
 export function planRestarts(input: RestartPlanInput): RestartPlan {
   const { chosen, counted = chosen.keys(), picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
   const settled = inHand.flatMap((held) => outcomeOf(held, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
-  // Its guest may still be the one that was chosen: it is not tried again.
+  // The guest may still be the chosen one: it is not tried again.
   const spent = new Set(settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm));
   const held = inHand.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
@@ -170,8 +169,8 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
 }
 
 /**
- * Those that are down already first, which costs nothing more; the others scattered, so that no application goes down
- * as a whole.
+ * Puts VMs that are already down first, which costs nothing more, and scatters the others, so that no application goes
+ * down as a whole.
  */
 function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen): VmView[] {
   const rank = new Map(free.map((vm) => [vm, (budget.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
@@ -186,7 +185,7 @@ function outcomeOf(
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
   const vmi = picture.vmiOf(vm);
   const isMeant = isMeantToRun(vm, vmi);
-  // The VM's own word besides: what is known of its VMI may be older.
+  // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
   if (!isMeant && hasStopped) return { vm: key, end: 'Gone', why: 'it was stopped' };
   const standing = isMeant

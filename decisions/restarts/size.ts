@@ -1,27 +1,24 @@
 /**
- * How large a restart of many VMs may get. What it knows goes from run to run in one payload, and its answer to
- * `progress` is one too: Temporal takes none of more than 2 MiB. Names are most of it, and these are known when it
- * begins.
+ * Limits the size of a restart of many VMs. Its state passes from run to run in one payload, and its answer to
+ * `progress` is one payload too; Temporal limits a payload to 2 MiB. Most of it is names, which are known at the start.
  */
 
-/** One VM that could not be restarted. */
+/** A VM that could not be restarted. */
 export interface FailedRestart {
   vm: string;
-  /** Empty for all but the last hundred: thousands may fail. */
+  /** Empty except for the last hundred: thousands may fail. */
   why: string;
-  /** It was not ready before either. */
+  /** The VM was not ready beforehand either. */
   wasDown: boolean;
 }
 
-/** Bytes that the names may take in JSON. The rest of the 2 MiB is for what is said besides. */
+/** Most bytes that the names may take in JSON. The rest of the 2 MiB is for everything else. */
 export const MOST_BYTES = 1_800_000;
 
-/** What stands around the name of a VM that has failed, the longest of all that may become of it. */
+/** JSON around the name of a failed VM: the longest of all outcomes. */
 const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedRestart).length + 1;
 
-/**
- * Bytes that the names of the VMs take: once with the UIDs of their guests, once where it is told what became of each.
- */
+/** Returns how many bytes the VMs' names take: once with the UIDs of their VMIs, and once with the VMs' outcomes. */
 export function bytesOfNames(guests: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
   let bytes = JSON.stringify(guests).length;
   for (const [namespace, byName] of Object.entries(guests))
@@ -32,7 +29,7 @@ export function bytesOfNames(guests: Readonly<Record<string, Readonly<Record<str
 const REASONS_KEPT = 100;
 const WHY_LENGTH = 300;
 
-/** Adds the last failure; the oldest that has a reason gives it up for it. */
+/** Adds a failure. Keeps the reasons of the last failures only: the oldest failure with a reason loses it. */
 export function noteFailure(failed: FailedRestart[], failure: FailedRestart): void {
   failed.push({ ...failure, why: failure.why.slice(0, WHY_LENGTH) });
   const older = failed.at(-1 - REASONS_KEPT);

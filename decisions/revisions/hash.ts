@@ -3,8 +3,8 @@ import { canonical } from '../lib/canonical-json.ts';
 import type { PoolTemplate } from '../pool/template.ts';
 
 /**
- * Names a pool's template by its content: equal templates have one revision, whatever the order of their keys,
- * and nothing outside the template (replicas, strategy, pause) makes another.
+ * Names a pool's template by its content: equal templates have the same revision, whatever the order of their keys, and
+ * nothing outside the template (replicas, strategy, pause) changes it.
  */
 export const revisionOf = (template: PoolTemplate): string =>
   createHash('sha256').update(canonical(template)).digest('hex').slice(0, 10);

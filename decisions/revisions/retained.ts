@@ -4,16 +4,19 @@ import type { StoredPool } from '../views/pool.ts';
 
 /** A template of a pool that is kept as a ControllerRevision. */
 export interface KeptRevision {
-  /** Of the ControllerRevision. */
+  /** Name of the ControllerRevision. */
   name: string;
   revision: string;
   /** The newest has the highest. */
   number: number;
-  /** Null where somebody else put something else there. */
+  /** Null if the ControllerRevision holds something else, written by somebody else. */
   template: PoolTemplate | null;
 }
 
-/** Names of those that no VM, no guest and no rollout uses, beyond the newest `revisionHistoryLimit`. */
+/**
+ * Returns the names of revisions to delete: unused by any VM, VMI, rollout or kept disk, and beyond the newest
+ * `revisionHistoryLimit`.
+ */
 export function revisionsToPrune(
   { spec }: StoredPool,
   revisions: readonly KeptRevision[],

@@ -1,16 +1,13 @@
 import type { VmView } from '../views/vm.ts';
 import type { Batch, BatchVm } from './batch.ts';
 
-/** What batches have to do with the names of their pool. */
+/** What batches hold of the names in their pool. */
 export interface BatchHold {
-  /**
-   * VMs that a batch acts on, by name: those that are meant, and those that are to come in the place of one that is
-   * replaced.
-   */
+  /** Names of VMs that a batch acts on, and of VMs that will replace another. */
   held: Set<string>;
   /**
-   * Names without a VM that a batch will make one of. A VM that was deleted or let go of during its batch comes back by
-   * no batch.
+   * Names without a VM that a batch will create. A VM that was deleted or released during its batch is not created
+   * again by it.
    */
   coming: Set<string>;
 }
@@ -32,8 +29,8 @@ export function batchHold(
 }
 
 /**
- * Whether a batch is at this VM, or at the one whose place it takes; a later one of its name is none of the batch's
- * business.
+ * Reports whether a batch acts on this VM, or on the VM that it replaces. A later VM of the same name is not the
+ * batch's.
  */
 const isHeld = (held: BatchVm, vm: VmView | undefined): boolean =>
   vm !== undefined && (held.act === 'replace' || vm.uid === held.uid);

@@ -2,9 +2,9 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { RolloutContext } from './context.ts';
 
 /**
- * When a rollout that VMs hold up by being down will have waited for `progressDeadlineSeconds`, in milliseconds since
- * the epoch. Null while something is in progress that may free the budget: a batch, a healing, a VM that is still to be
- * made.
+ * Returns when a rollout held up by VMs that are down will have waited for `progressDeadlineSeconds`, in milliseconds
+ * since the epoch. Null while something in progress may free the disruption budget: a batch, healing, or a VM that is
+ * still to be created.
  */
 export function blockedAt(scene: RolloutContext, names: ReadonlySet<string>, state: RolloutStatus): number | null {
   const { batches, isHealed, busy } = scene.input;

@@ -8,7 +8,7 @@ import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
 import { hasFailed } from './state.ts';
 
-/** One VM, with what an update would do to it. */
+/** A VM, and what an update would do to it. */
 export interface Candidate {
   vm: VmView;
   act: UpdateAct;
@@ -18,16 +18,16 @@ export interface Candidate {
 export interface RolloutNeeds {
   /** VMs that may be taken. */
   free: Candidate[];
-  /** How many are left alone by other than their owners' wish. */
+  /** How many VMs are left alone for reasons other than their owners' wish. */
   left: number;
   /** How many of these have failed in this rollout. */
   failed: number;
-  /** How many must be waited for, and how many of these run, or should. */
+  /** How many VMs must be waited for; `laterRunning`: how many of these run, or should. */
   later: number;
   laterRunning: number;
 }
 
-/** What the VMs that nobody has in hand need to be of the goal's revision. */
+/** Returns what the VMs that nothing is working on need to reach the goal's revision. */
 export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: Goal): RolloutNeeds {
   const { vmiOf, busy, batches } = scene.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
@@ -41,7 +41,8 @@ export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: 
     const need = updateNeed(vm, vmiOf, goal);
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
-      // A wish that lasts must not turn an undo back by several rollouts for all the others.
+      // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
+      // all other VMs back by several rollouts.
       if (!vm.optedOut) needs.left++;
       setApart('Left', vm, need.why);
     } else if (need.need === 'later') {
@@ -54,7 +55,7 @@ export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: 
       setApart('Left', vm, 'it has failed in this rollout');
     } else needs.free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
   }
-  // The order of VMs in a picture says nothing, and must not change a word.
+  // The order of VMs in a snapshot is arbitrary and must not change the wording.
   for (const kind of ['Vms', 'Left'] as const) {
     const sentences = [...apart[kind]].map(([why, names]) => `${formatNames(names)}: ${why}`).sort();
     for (const words of sentences) scene.waits.for(kind, words);

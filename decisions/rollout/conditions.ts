@@ -8,11 +8,11 @@ import type { RolloutPlan } from './plan.ts';
 const MESSAGE_LENGTH = 2_048;
 
 /**
- * `Progressing`: True while VMs are made, leave, are brought to another revision, or wait for it to go on; False with
- * `ProgressDeadlineExceeded` while VMs that are down by themselves hold a rollout up, which goes on once they are back.
- * `UpToDate`: True once all VMs that the pool wants run its template: what tells success from any other end. `Paused`:
- * no batch begins. `Degraded`: VMs of the newest revision have failed. RFC 3339 `now`; the time of a condition that
- * stays is kept.
+ * Returns the rollout's conditions. `Progressing`: True while VMs are created, leave, are brought to another revision,
+ * or wait for that to go on; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
+ * rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants run its template, which
+ * tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest revision have failed.
+ * `now` is RFC 3339; a condition that stays keeps its time.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
   const progress = scaling(pool, plan) ?? progressing(plan);
@@ -24,7 +24,7 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: stri
   );
 }
 
-/** VMs that are there run the template, and they are not as many as the pool wants. */
+/** The existing VMs run the template, but are not as many as the pool wants. */
 function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: RolloutPlan): Untimed | null {
   if (phase !== 'Complete' || present === spec.replicas || metadata.deletionTimestamp !== undefined) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${goal}`;

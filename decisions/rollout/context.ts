@@ -13,34 +13,34 @@ export interface RolloutInput {
   /** All VMs that the pool owns. */
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** Template of a revision of the pool; undefined where it is no longer kept. */
+  /** Template of a revision of the pool; undefined if it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
-  /** How KubeVirt takes changes in running VMs, where the pool itself says nothing. */
+  /** How KubeVirt applies changes to running VMs, if the pool itself doesn't say. */
   strategy: 'Stage' | 'LiveUpdate';
-  /** How the rollout stands; null where nobody knows of one. */
+  /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
   batches: readonly Batch[];
-  /** VMs that other acts of drover have in hand, by name. */
+  /** Names of VMs that other parts of drover are working on. */
   busy: ReadonlySet<string>;
-  /** Whether healing looks after the VM, and has not given it up. */
+  /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
-  /** No batch begins before; milliseconds since the epoch. */
+  /** No batch begins earlier; milliseconds since the epoch. */
   notBefore: number;
-  /** VMs in hand at once at most. */
+  /** Most VMs in progress at once. */
   burst: number;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** What a rollout is planned from, and what the plan finds that it waits for. */
+/** What a rollout is planned from, and what the plan finds the rollout waits for. */
 export class RolloutContext {
   readonly input: RolloutInput;
   readonly spec: CompletePoolSpec;
-  /** VMs that nobody has deleted. */
+  /** VMs that stay in the pool: neither terminating nor leaving it. */
   readonly staying: readonly VmView[];
-  /** The revision of the template. */
+  /** The revision of the pool's template. */
   readonly newest: string;
-  /** The last revision that all VMs had but those that opted out. */
+  /** The last revision that all VMs reached, except opted-out ones. */
   readonly current: string;
   /** RFC 3339. */
   readonly now: string;
@@ -56,31 +56,31 @@ export class RolloutContext {
     this.waits = new RolloutWaits(input.now);
   }
 
-  /** A person, a failure or the pool itself holds every further batch back. */
+  /** Reports whether a person, a failure or the pool itself holds back all further batches. */
   isStopped({ halted, paused }: RolloutStatus): boolean {
     const isDeleted = this.input.pool.metadata.deletionTimestamp !== undefined;
     return isDeleted || this.spec.paused || paused !== undefined || (halted !== undefined && halted.kind !== 'Undoing');
   }
 
-  /** Its spec is of the revision, and so is its guest, if it has one. */
+  /** Reports whether the VM's spec is of the revision, and so is its guest, if it has one. */
   isOf(vm: VmView, revision: string): boolean {
     const guest = liveVmi(this.input.vmiOf(vm));
     return vm.revision === revision && (guest === undefined || guest.revision === revision);
   }
 
-  /** Some VM is of the revision, or there is none that could be. */
+  /** Reports whether some VM is of the revision, or the pool has no VMs. */
   hasTaken(revision: string): boolean {
     return this.staying.length === 0 || this.staying.some((vm) => this.isOf(vm, revision));
   }
 
-  /** Where no status tells it: the revision that most VMs have, of those that are kept. */
+  /** Used if no status tells: the revision that most VMs have, among the kept revisions. */
   #mostCommon(): string {
     const counts = new Map<string, number>();
     for (const { revision } of this.staying)
       if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
     const kept = [...counts].filter(([revision]) => this.input.templateOf(revision) !== undefined);
     const isNewest = (revision: string): number => Number(revision === this.newest);
-    // Of two that as many have it is not the newest, and the same one whatever order their VMs are read in.
+    // On a tie, prefers a revision other than the newest, and does not depend on the order in which VMs are read.
     kept.sort(
       ([one, ones], [other, others]) => others - ones || isNewest(one) - isNewest(other) || (one < other ? -1 : 1),
     );

@@ -2,14 +2,14 @@ import { poolTemplate } from '../pool/template.ts';
 import { standingOf } from '../vm-update/progress.ts';
 import type { RolloutContext } from './context.ts';
 
-/** VMs in the hand of batches, by name. */
+/** Names of VMs in batches. */
 export interface InHand {
   all: ReadonlySet<string>;
-  /** Those that may still go down, or have not come back. */
+  /** VMs that may still go down, or have not come back. */
   unsettled: ReadonlySet<string>;
 }
 
-/** What batches have in hand and have not done with. */
+/** Returns the VMs in batches whose updates are not finished. */
 export function inHandOf(scene: RolloutContext): InHand {
   const { batches, vmiOf, now, pool, templateOf } = scene.input;
   const byName = new Map(scene.input.vms.map((vm) => [vm.name, vm]));

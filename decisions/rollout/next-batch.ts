@@ -13,34 +13,34 @@ import type { Candidate } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
 import type { InHand } from './in-progress.ts';
 
-/** VMs of one batch at most: its acts are few enough to be over in a moment, and to be read by a person. */
+/** Most VMs in one batch: few enough to act on within a moment, and for a person to read. */
 const MOST_IN_BATCH = 100;
-/** Freed budget is gathered for so long, unless a quarter of it has come together before. */
+/** How long freed budget is gathered, unless a quarter of the budget is free earlier. */
 const GATHER_MS = 1_000;
 
-/** While others have claimed what room there is, it is looked for again so often. */
+/** How often to look again while others have claimed the budget. */
 const CLAIMS_AGAIN_MS = 2_000;
 
 /** A batch to begin. */
 export interface PlannedBatch {
   batch: Omit<Batch, 'startedAt'>;
-  /** Who asked for it, as far as that is known. */
+  /** Who asked for it; null if unknown. */
   askedBy: string | null;
   minReadyMs: number;
-  /** How long its VMs may take to be ready. */
+  /** How long its VMs may take to become ready. */
   deadlineMs: number;
   reason: string;
 }
 
-/** Where the rollout stands, and how many running VMs it may take before its next step; null without a limit. */
+/** State of the rollout, and how many running VMs it may take before its next step; null without a limit. */
 interface Room {
   state: RolloutStatus;
   stepRoom: number | null;
 }
 
 /**
- * VMs that may be taken now: never more than the budget holds, nor than `stepRoom` of them that run; null where there
- * are none, or it is too early.
+ * Returns the VMs that may be taken now: never more than the disruption budget allows, nor more than `stepRoom` running
+ * ones; null if there are none, or it is too early.
  */
 export function nextVms(
   scene: RolloutContext,
@@ -66,7 +66,7 @@ export function nextVms(
   let paid = 0;
   let wanting = 0;
   const ordered = inOrder(scene, free);
-  // One that was begun already takes no other's place below a step.
+  // A VM that was already begun takes no other VM's place before a step.
   if (stepRoom !== null)
     ordered.sort(
       (one, other) => Number(other.vm.revision === goal.revision) - Number(one.vm.revision === goal.revision),
@@ -74,7 +74,7 @@ export function nextVms(
   for (const candidate of ordered) {
     const { vm, act, down } = candidate;
     const runs = isMeantToRun(vm, vmiOf(vm));
-    // Below a step only guests that run say something of the new revision.
+    // Before a step, only running guests say anything about the new revision.
     if (stepRoom !== null && (!runs || toStep <= 0)) continue;
     const cost = act === 'write' || down ? 0 : 1;
     if (cost > Math.max(room, 0) || places <= 0) {
@@ -89,7 +89,7 @@ export function nextVms(
   }
   if (wanting > 0 && chosen.length === 0) {
     const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
-    // Beside batches the names would change with every turn, and the status with them.
+    // While batches run, the names would change with every turn, and the status with them.
     const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${formatNames([...names])})`;
     const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(scene, names, state);
     if (blocked !== null) waits.wake(blocked);
@@ -99,7 +99,7 @@ export function nextVms(
       isBlocked ? 'Blocked' : 'Budget',
       `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`,
     );
-    // That a claim has been given up is no event of the pool's.
+    // A released claim causes no event of the pool.
     if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }
   if (chosen.length === 0 || isTooEarly(scene)) return null;
@@ -111,7 +111,7 @@ export function nextVms(
   return chosen;
 }
 
-/** The batch with these VMs. `n`: its number. */
+/** Returns the batch with these VMs. `n`: its number. */
 export function batchOf(scene: RolloutContext, goal: Goal, chosen: readonly Candidate[], n: number): PlannedBatch {
   const { pool, vmiOf } = scene.input;
   const { minReadySeconds, progressDeadlineSeconds } = scene.spec.rollout;
@@ -137,14 +137,14 @@ export function batchOf(scene: RolloutContext, goal: Goal, chosen: readonly Cand
   };
 }
 
-/** Broken VMs first: they are counted already. */
+/** Puts VMs that are down first: they already count against the budget. */
 function inOrder({ spec }: RolloutContext, free: readonly Candidate[]): Candidate[] {
   const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));
   const policy = spec.update.kind === 'proactive' ? spec.update.selectionPolicy : undefined;
   return updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
 }
 
-/** A batch that could begin has to wait for its time. */
+/** Reports whether a batch that could begin must wait for a maintenance window or a delay. */
 function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutContext): boolean {
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {

@@ -12,10 +12,10 @@ import { begun, failuresOfThisWay, halted, isGoingBack } from './state.ts';
 import { stepRoom } from './steps.ts';
 import type { Wait } from './waits.ts';
 
-/** A batch that has said nothing for so long beyond its deadline is taken for lost. */
+/** A batch is considered lost when it has reported nothing for this long after its deadline. */
 const LOST_AFTER_MS = 15 * 60_000;
 
-/** `Idle`: VMs that the pool's strategy leaves alone are still of an older revision. */
+/** `Idle`: VMs that the pool's strategy leaves alone still have an older revision. */
 export type RolloutPhase =
   | 'Complete'
   | 'RollingOut'
@@ -30,37 +30,37 @@ export type RolloutPhase =
 export interface RolloutPlan {
   state: RolloutStatus;
   phase: RolloutPhase;
-  /** The revision of the template. */
+  /** The revision of the pool's template. */
   newest: string;
-  /** The revision that VMs are brought to, and the last one that all of them had but those that opted out. */
+  /** The revision that VMs are brought to; `current`: the last one that all VMs reached, except opted-out ones. */
   goal: string;
   current: string;
   update: PlannedBatch | null;
   /** How many steps the pool's rollouts have. */
   steps: number;
-  /** Batches to be told that a newer revision has taken their place, and those that are lost; by number. */
+  /** Numbers of batches to be told that a newer revision replaces theirs; `lost`: numbers of lost batches. */
   superseded: number[];
   lost: number[];
-  /** What the rollout waits for, a sentence each. */
+  /** What the rollout waits for, one sentence each. */
   waits: Wait[];
-  /** When time alone changes something; milliseconds since the epoch. */
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
   /** The revision that new VMs get. */
   forNewVms: string;
-  /** Of an undo that is over: VMs that are not back as they should be, by name. */
+  /** After an undo: names of VMs that are not back as they should be. */
   notBack: string[];
   /**
-   * VMs that nobody has deleted, and how many of them are not of the newest revision, though their owners did not opt
-   * out.
+   * How many VMs stay in the pool; `behind`: how many of them are not of the newest revision, without opted-out ones.
    */
   present: number;
   behind: number;
-  /** VMs whose spec and guest are of the newest revision. */
+  /** How many VMs have both spec and guest of the newest revision. */
   updated: number;
 }
 
 /**
- * Where a rollout stands, and the batch that it may begin now: never more than the budget holds, none where it is held.
+ * Returns where a rollout stands, and the batch that it may begin now: never more than the disruption budget allows,
+ * none while it is held.
  */
 export function planRollout(input: RolloutInput): RolloutPlan {
   const scene = new RolloutContext(input);
@@ -104,13 +104,13 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   };
 }
 
-/** What is known of the rollout of the newest template. */
+/** The known state of the rollout of the newest template. */
 function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {
   const known = state ?? input.pool.status?.rollout;
   return known?.revision === newest ? known : begun(newest, now, known);
 }
 
-/** Too many failures end a rollout, or turn it back; of an undo, they end that. */
+/** Ends a rollout, or turns it back, on too many failures; too many in an undo end the undo. */
 function tripped({ input, spec, newest, current, now }: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { onFailure, maxFailures } = spec.rollout;
   const isUndo = state.halted?.kind === 'Undoing';
@@ -123,7 +123,7 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
       now,
     );
   const failures = failuresOfThisWay(state).filter(({ wasDown }) => wasDown !== true);
-  // One that has ended under other rules is not judged by these.
+  // A completed rollout is not judged by rules that may have changed since.
   if (state.completedAt !== undefined) return state;
   if (failures.length <= maxFailures || onFailure === 'Continue') return state;
   const { vm, why } = failures.at(-1)!;
@@ -136,7 +136,7 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
   return canUndo ? halted(state, 'Undoing', asked, now) : halted(state, 'Failed', asked, now);
 }
 
-/** Null limit: only VMs that don't run may be touched. */
+/** A null limit: only VMs that don't run may be touched. */
 function goalOf({ input, spec, newest, current }: RolloutContext, state: RolloutStatus): Goal {
   const { templateOf, pool } = input;
   const back = isGoingBack(state) ? templateOf(current) : undefined;
@@ -157,7 +157,7 @@ function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutS
   return isOver ? { ...rest, completedAt: completedAt ?? now } : rest;
 }
 
-/** New VMs get the newest revision once it has proven itself, and the last one that did until then. */
+/** Returns the revision of new VMs: the newest once it has proven itself, until then the last one that did. */
 function forNewVms(
   scene: RolloutContext,
   state: RolloutStatus,
@@ -173,7 +173,7 @@ function forNewVms(
   return hasProven ? goal.revision : current;
 }
 
-/** VMs that should run and are not ready, or have not got the revision that they should go back to. */
+/** VMs that should run and are not ready, or don't have the revision that they should go back to. */
 const notBack = ({ staying, input: { vmiOf } }: RolloutContext, goal: Goal): string[] =>
   staying
     .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision))
@@ -187,7 +187,7 @@ function phaseOf(
 ): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
-  // VMs that the pool's rules leave on an older revision make no success of it.
+  // A rollout is no success if the pool's rules leave VMs on an older revision.
   if (isOver) return !leftToOthers && (scene.spec.update.kind === 'proactive' || goalIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';

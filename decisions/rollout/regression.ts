@@ -8,10 +8,11 @@ import type { RolloutContext } from './context.ts';
 import { hasFailed, isGoingBack, withFailures } from './state.ts';
 
 /**
- * Counts VMs that took the revision well and then lost their readiness for `progressDeadlineSeconds` as failures of the
- * rollout: they hold the budget, so that the rollout would wait for them for ever. VMs that their node or surroundings
- * keep down, that a person works on or that another act has in hand say nothing of the revision, nor do VMs that were
- * down before it came. VMs that are healed come back, or are given up: only then are they the rollout's.
+ * Counts VMs as failures of the rollout if they took the revision, became ready and then were not ready for
+ * `progressDeadlineSeconds`: they use up the disruption budget, so the rollout would wait for them for ever. Skips VMs
+ * that say nothing about the revision: those that their node or surroundings keep down, that a person or another part
+ * of drover works on, or that were down before. Skips VMs in healing too: they come back, or are given up and only then
+ * count.
  */
 export function withRegressions(scene: RolloutContext, state: RolloutStatus): RolloutStatus {
   if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
@@ -29,7 +30,7 @@ export function withRegressions(scene: RolloutContext, state: RolloutStatus): Ro
     if (failsAt > now) scene.waits.wake(failsAt);
     else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: scene.now });
   }
-  // The last of them is told: not by the order in which a cache holds VMs.
+  // The last failure is reported: it must not depend on the order in which a cache holds VMs.
   failures.sort((one, other) => byNumber(one.vm, other.vm));
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
@@ -38,8 +39,8 @@ const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
   completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
 
 /**
- * When a VM that went down on the way will have been down for too long, in milliseconds since the epoch; null if it was
- * down before.
+ * Returns when a VM that went down during the rollout will have been down for too long, in milliseconds since the
+ * epoch; null if it was down before.
  */
 function overdueAt(
   { notReadySince }: VmView,

@@ -1,18 +1,18 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { VmView } from '../views/vm.ts';
 
-/** Who asked for something, and why, as far as it was said: a signal may say anything at all. */
+/** Who asked for something and why, if given: a signal may contain anything. */
 export interface Asked {
   by?: unknown;
   why?: unknown;
 }
 
 const FAILURES_KEPT = 100;
-/** What the pool's status takes. */
+/** Limits of the pool's status. */
 const BY_LENGTH = 256;
 const WHY_LENGTH = 1024;
 
-/** Who did it, when and why, as the status takes it. `at` is RFC 3339. */
+/** Who acted, when and why, cut to the limits of the status. `at` is RFC 3339. */
 export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
   by: textOf(by ?? 'somebody', BY_LENGTH),
   at,
@@ -22,7 +22,7 @@ export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus
 const textOf = (value: unknown, length: number): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, length);
 
-/** A rollout that has just begun: nothing of an earlier one holds for it but a person's pause. */
+/** A rollout that has just begun: of an earlier one, only a person's pause and the batch numbers carry over. */
 export const begun = (revision: string, at: string, before?: RolloutStatus): RolloutStatus => ({
   revision,
   startedAt: at,
@@ -39,8 +39,8 @@ export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutS
 });
 
 /**
- * Goes on, also after a failure or an abort: what has failed may be tried again, and has its time anew. `at` is RFC
- * 3339.
+ * Continues the rollout, even after a failure or an abort: failed VMs may be tried again, with a new deadline. `at` is
+ * RFC 3339.
  */
 export function resumed(state: RolloutStatus, at: string): RolloutStatus {
   const { paused: _paused, halted: _halted, ...rest } = state;
@@ -54,13 +54,16 @@ export const halted = (
   at: string,
 ): RolloutStatus => ({ ...state, halted: { kind, ...actOf(asked, at) } });
 
-/** One step further, or with `full` past all of them. */
+/** One step further, or past all steps if `full`. */
 export function promoted(state: RolloutStatus, steps: number, full: boolean): RolloutStatus {
   const { stepReachedAt: _stepReachedAt, ...rest } = state;
   return { ...rest, step: full ? steps : Math.min(state.step + 1, steps) };
 }
 
-/** Notes what has failed in a batch that brought VMs to `revision`: nothing, where they are to be of another by now. */
+/**
+ * Records the failures of a batch that brought VMs to `revision`; ignores them if the VMs are to have another revision
+ * by now.
+ */
 export function withFailures(
   state: RolloutStatus,
   revision: string,
@@ -73,7 +76,7 @@ export function withFailures(
   return { ...state, failures: [...others, ...told].slice(-FAILURES_KEPT) };
 }
 
-/** One that the rollout had brought down was not down by itself, and both failures are told. */
+/** A VM that the rollout brought down was not down by itself; both failures are reported. */
 function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
   const before = failures.find(({ vm }) => vm === failure.vm);
   if (before === undefined) return failure;
@@ -84,17 +87,17 @@ function onTheWayBack(failure: Failure, { failures }: RolloutStatus): Failure {
 
 type Failure = RolloutStatus['failures'][number];
 
-/** Whether VMs are brought back to the revision that they had before. */
+/** Reports whether VMs are brought back to their previous revision. */
 export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean =>
   halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
 
-/** Failures of the way that the rollout goes now: those that it was turned back for say nothing of the way back. */
+/** Failures in the rollout's present direction: those that made it turn back say nothing about the way back. */
 export function failuresOfThisWay(state: RolloutStatus): Failure[] {
   const { failures, halted } = state;
   if (halted === undefined || !isGoingBack(state)) return failures;
   return failures.filter(({ at }) => Date.parse(at) > Date.parse(halted.at));
 }
 
-/** Whether this VM has failed in this rollout: a later one of the same name has not. */
+/** Reports whether this VM has failed in this rollout: a later VM of the same name has not. */
 export const hasFailed = (state: RolloutStatus, { name, createdAt }: Pick<VmView, 'name' | 'createdAt'>): boolean =>
   failuresOfThisWay(state).some(({ vm, at }) => vm === name && createdAt <= Date.parse(at));

@@ -12,13 +12,13 @@ import { hasFailed, promoted } from './state.ts';
 /** Where a rollout stands in its steps. */
 export interface StepRoom {
   state: RolloutStatus;
-  /** How many more running VMs may be taken before the next step; null where no step is left. */
+  /** How many more running VMs may be taken before the next step; null if no step is left. */
   room: number | null;
 }
 
 /**
- * Passes each step whose time is over, and notes since when one is reached: one whose VMs are not available any more is
- * not.
+ * Passes each step whose wait is over, and records when a step was reached. A step whose VMs are no longer available is
+ * not reached.
  */
 export function stepRoom(
   scene: RolloutContext,
@@ -32,11 +32,11 @@ export function stepRoom(
   const { vmiOf, now } = scene.input;
   const { free, later, laterRunning } = needs;
   if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
-  // All had it last: there is nothing new to be careful about, and the VMs that have left it are to come back to it.
+  // All VMs had this revision last: it needs no caution, and VMs that have left it should return to it.
   if (goal.revision === scene.current)
     return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
   const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
-  // Where all is of the goal already, there is nothing to be careful about.
+  // If every VM has the goal's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
   const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
   const wanting = new Set(free.map(({ vm }) => vm.name));
@@ -59,7 +59,7 @@ export function stepRoom(
         waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
       return { state: unreached(at), room };
     }
-    // A VM of it that was down since, seen or not, has not been well for the whole time.
+    // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
     const since = Math.max(
       Date.parse(at.stepReachedAt ?? scene.now),
       available[Math.min(most, available.length) - 1] ?? 0,
@@ -67,14 +67,14 @@ export function stepRoom(
     const stepReachedAt = new Date(since).toISOString();
     const reached = { state: { ...at, stepReachedAt }, room };
     const { wait } = step.then;
-    // One that can't be read may have been stored before the API server refused it: nobody knows how long it should be.
+    // An unreadable wait may have been stored before the API server refused such: its length is unknown.
     if (wait === undefined || !isDuration(wait)) {
       const why =
         wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
       waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
       return reached;
     }
-    // Who has stopped it hears nothing of its clock; once it goes on, the time that has passed counts.
+    // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
     if (scene.isStopped(at)) return reached;
     const until = Date.parse(stepReachedAt) + durationMs(wait);
     if (until > now) {
@@ -85,15 +85,15 @@ export function stepRoom(
   }
 }
 
-/** Its time begins anew when it is reached, and nobody can pass it until then. */
+/** The step's wait begins again when the step is reached, and nobody can promote past it until then. */
 function unreached(state: RolloutStatus): RolloutStatus {
   const { stepReachedAt: _stepReachedAt, ...rest } = state;
   return rest;
 }
 
 /**
- * VMs that run, or should, and have the goal's spec, or that have been stopped by it. One that isn't ready counts too,
- * so that no other follows a guest that crashes at its step; only one that has failed is made up for.
+ * Returns VMs that run, or should, with the goal's spec, or that were stopped by it. A VM that isn't ready counts too,
+ * so that no other VM follows a guest that crashes at its step; only a VM that has failed and is down is made up for.
  */
 function towards(scene: RolloutContext, state: RolloutStatus, goal: Goal): VmView[] {
   const { vmiOf } = scene.input;

@@ -1,14 +1,14 @@
-/** What a rollout waits for, in one sentence. */
+/** Something that a rollout waits for, in one sentence. */
 export interface Wait {
-  /** `Blocked`: VMs that nothing is being done about have taken up the budget for longer than the deadline. */
+  /** `Blocked`: VMs that nothing is being done about have used up the budget for longer than the deadline. */
   kind: 'Approval' | 'Step' | 'Window' | 'Budget' | 'Blocked' | 'Vms' | 'Left' | 'Delay';
   words: string;
 }
 
-/** Gathers what a rollout waits for, and until when at most. */
+/** Collects what a rollout waits for, and when to look again at the latest. */
 export class RolloutWaits {
   readonly all: Wait[] = [];
-  /** When time alone changes something; milliseconds since the epoch. */
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null = null;
   readonly #now: number;
 

@@ -1,25 +1,25 @@
-/** Names of VMs that are passed over for the same reason; the rest is a number. */
+/** How many VM names are kept per reason for skipping; the rest are counted. */
 const NAMES_SHOWN = 100;
 
-/** VMs that are passed over now. */
+/** VMs that are skipped now, for one reason. */
 export interface PassedOver {
   why: string;
-  /** Their owners will have it so; else it is waited for. */
+  /** Whether their owners want them skipped; otherwise the run waits for them. */
   isWish: boolean;
   count: number;
-  /** The first of them. */
+  /** The first of them, by `namespace/name`. */
   vms: string[];
 }
 
-/**
- * Reasons that are told, names with each, and characters of a reason: what a look says stays small, whatever there is
- * to say.
- */
+/** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
 const REASONS_TOLD = 40;
 const NAMES_TOLD = 40;
 const WHY_LENGTH = 300;
 
-/** As a workflow keeps it, and hands it to its next run, in one payload that Temporal limits: the rest is counted. */
+/**
+ * Shortens the list for a workflow, which keeps it and passes it to its next run in a payload of limited size: the rest
+ * is counted.
+ */
 export function inShort(passedOver: readonly PassedOver[]): PassedOver[] {
   const first = passedOver.slice(0, REASONS_TOLD);
   const told = first.map(({ why, isWish, count, vms }) => {
@@ -42,7 +42,7 @@ function others(isWish: boolean, rest: readonly PassedOver[]): PassedOver[] {
   return count === 0 ? [] : [{ why: 'for other reasons', isWish, count, vms: [] }];
 }
 
-/** Gathers them by their reasons. */
+/** Collects skipped VMs by reason. */
 export class PassedOverVms {
   readonly #groups = new Map<string, PassedOver>();
 

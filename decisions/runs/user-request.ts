@@ -1,12 +1,12 @@
-/** What a person has said to a workflow, as it is kept and told. */
+/** A request of a person to a workflow, as it is kept and reported. */
 export interface Said {
   by: string;
-  /** RFC 3339, of the workflow's clock. */
+  /** RFC 3339, by the workflow's clock. */
   at: string;
   why: string | null;
 }
 
-/** Of a run that people steer. */
+/** The state of a run that people steer. */
 export interface Steered {
   paused: Said | null;
   aborted: Said | null;

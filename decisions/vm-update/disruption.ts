@@ -7,13 +7,13 @@ import { amountOf } from '../lib/quantity.ts';
 import type { PoolTemplate } from '../pool/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 
-/** From the least disruption to the most. */
+/** From least to most disruptive. */
 export const DISRUPTIONS: readonly Disruption[] = ['None', 'Live', 'Restart', 'Replace'];
 
 export const exceeds = (disruption: Disruption, limit: Disruption): boolean =>
   DISRUPTIONS.indexOf(disruption) > DISRUPTIONS.indexOf(limit);
 
-/** Fields of a VirtualMachine's spec that mean nothing to the guest that runs. */
+/** Fields of a VirtualMachine's spec that don't affect a running guest. */
 const BESIDE_THE_GUEST = new Set([
   'template',
   'dataVolumeTemplates',
@@ -23,24 +23,24 @@ const BESIDE_THE_GUEST = new Set([
 ]);
 
 /**
- * What a guest that was started from `from` needs to run `to`, under the cluster's rollout strategy.
- * How the VM is powered is no part of it: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
+ * Returns what a guest started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
+ * strategy: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
  */
 export function disruptionBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Disruption {
   const differs = (part: (template: PoolTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
   const disks = diskDisruption(from, to);
   if (disks === 'Replace') return 'Replace';
   if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
-  // A claim grows under its guest whatever the strategy, which is about the guest's own template.
+  // A claim grows under a running guest whatever the strategy, which concerns the VMI template only.
   if (!differs(live)) return disks;
   return strategy === 'Stage' || takesAway(from, to) ? 'Restart' : 'Live';
 }
 
-/** True where KubeVirt starts or stops guests for the change alone. */
+/** Reports whether the change alone makes KubeVirt start or stop guests. */
 export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
 
 /**
- * True when the new spec of a VM does nothing to the guest that runs, and the next guest takes it: the change needs a
+ * Reports whether writing the new spec leaves the running guest alone until the next guest takes it: the change needs a
  * restart, and contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
  */
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
@@ -49,7 +49,7 @@ export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 
   canonical(pluggable(from)) === canonical(pluggable(to));
 
 /**
- * What KubeVirt plugs while a guest runs. Of volumes it plugs those with a claim of their own; of the others only the
+ * What KubeVirt hotplugs into or out of a running guest. It hotplugs volumes that have a claim; of the others only the
  * names count.
  */
 function pluggable(template: PoolTemplate): Json {
@@ -71,7 +71,7 @@ const restartedAt = ({ spec }: PoolTemplate): unknown =>
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 
-/** What KubeVirt can change under a running guest. A quantity is its amount, not how it is written. */
+/** What KubeVirt can change in a running guest. Quantities are compared by amount, not by spelling. */
 function live(template: PoolTemplate): Json {
   const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
@@ -84,7 +84,7 @@ function live(template: PoolTemplate): Json {
   };
 }
 
-/** All that a guest takes only as it starts. */
+/** Everything that a guest takes only when it starts. */
 function fixed(template: PoolTemplate): Json {
   const {
     nodeSelector: _nodeSelector,
@@ -96,7 +96,7 @@ function fixed(template: PoolTemplate): Json {
   const { cpu, memory, ...devices } = asObject(domain);
   const { guest: _guest, ...otherMemory } = asObject(memory);
   const others = Object.entries(template.spec).filter(([key]) => !BESIDE_THE_GUEST.has(key));
-  // KubeVirt plugs sockets only where there was a `cpu` to begin with, memory in any case.
+  // KubeVirt hotplugs sockets only if there was a `cpu` to begin with, but memory in any case.
   return {
     vm: Object.fromEntries(others),
     rest,
@@ -113,7 +113,7 @@ function withoutSockets(cpu: unknown): unknown {
   return rest;
 }
 
-/** Without a number of its own a guest gets KubeVirt's, and that only as it starts. */
+/** If the field is unset, the guest gets KubeVirt's default, and only when it starts. */
 const takesAway = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [
     ['cpu', 'sockets'],

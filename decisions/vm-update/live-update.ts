@@ -8,17 +8,15 @@ import type { VmiView } from '../views/vmi.ts';
 export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
 
 /**
- * Why this guest can't be brought to `to` while it runs, by the room that it was started with; null where it can.
- * KubeVirt has more reasons, which only it knows: those show as its RestartRequired, and in `liveProgress`.
+ * Returns why this running guest can't be brought to `to`, judged by the limits that it was started with; null if it
+ * can. KubeVirt has more reasons, which only it knows: they show as its RestartRequired, and in `liveProgress`.
  */
 export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
   const { sockets, guest } = wantedOf(to);
   return refuseSockets(sockets, vmi) ?? refuseMemory(guest, vmi);
 }
 
-/**
- * How far KubeVirt has brought a running guest to `to`, which `vm` has been written to be, as the guest's VMI shows it.
- */
+/** Returns how far KubeVirt has brought a running guest to `to`, which has been written to `vm`, judged by the VMI. */
 export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProgress {
   const missing = missingFrom(to, vm, vmi);
   if (missing === null) return { state: 'done' };
@@ -29,8 +27,8 @@ export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProg
 }
 
 /**
- * Where a VMI's spec lets its guest run, as one text that two specs can be compared by. Fields that are absent or empty
- * are left out.
+ * Serializes where a VMI's spec lets its guest run, so that two specs can be compared. Leaves out absent and empty
+ * fields.
  */
 export function placementOf(spec: unknown): string {
   const set = ['nodeSelector', 'affinity', 'tolerations']
@@ -89,6 +87,6 @@ function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: Vmi
     if (memory.current !== null && !sameAmount(memory.current, guest))
       return `the guest to get ${guest} of memory: it has ${memory.current}`;
   }
-  // The VM's, not the template's: a person may have added to it, and that stays.
+  // Compares with the VM, not the template: a person may have added to the VM's placement, and that stays.
   return placement === vm.placement ? null : 'KubeVirt to take over node selector, affinity and tolerations';
 }

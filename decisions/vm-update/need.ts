@@ -10,35 +10,35 @@ import type { VmiView } from '../views/vmi.ts';
 import { disruptionBetween, exceeds, startsOrStops, waitsForRestart } from './disruption.ts';
 import { liveRefusal } from './live-update.ts';
 
-/** What one VM needs to be of a revision. */
+/** What a VM needs to reach a revision. */
 export type UpdateNeed =
   | { need: 'nothing' }
   | { need: 'act'; act: UpdateAct }
   /** It can't be taken now, and the rollout waits for it. */
   | { need: 'later'; why: string }
-  /** It is left as it is: its owner, or the pool's rules, will have it so. */
+  /** It is left as it is, because its owner or the pool's rules want that. */
   | { need: 'left'; why: string };
 
 export interface Goal {
   revision: string;
   template: PoolTemplate;
-  /** Template of a revision; undefined where it is no longer kept. */
+  /** Template of a revision; undefined if it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
-  /** What the pool counts on, and what KubeVirt does. */
+  /** The strategy that the pool assumes, and the one that KubeVirt follows. */
   strategy: 'Stage' | 'LiveUpdate';
   clusterStrategy: 'Stage' | 'LiveUpdate';
-  /** The most that may be done to a VM that runs; null where only those may be touched that don't. */
+  /** The most disruption allowed for a running VM; null if only stopped VMs may be touched. */
   limit: Disruption | null;
 }
 
-/** Compares what the VM's spec and its guest were made from with what they should be. */
+/** Compares what the VM's spec and its guest were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
   const wanted = needOf(vm, vmiOf, goal);
   const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
   return hindrance === undefined ? wanted : { need: hindrance.isWish ? 'left' : 'later', why: hindrance.why };
 }
 
-/** Whatever state the VM is in. */
+/** What the VM needs, even if it can't be touched now. */
 function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
   const guest = activeVmi(vm, vmiOf(vm));
   if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision))
@@ -52,7 +52,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
         need: 'left',
         why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}`,
       };
-    // One that is halted stays so in its replacement.
+    // A halted VM's replacement stays halted.
     const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
     return staysAsItIs
       ? { need: 'act', act: 'replace' }
@@ -65,7 +65,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
   if (goal.limit === null) return ahead(vm, guest, goal);
 
   const disruption = vmiDisruption(vm, guest.revision, vmiOf, goal);
-  // Its spec alone would already set these off.
+  // Writing the spec would be enough to set these off.
   if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
     if (exceeds('Restart', goal.limit))
       return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
@@ -80,8 +80,8 @@ function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { nee
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
 
 /**
- * The next guest may come up before anybody has seen the last one stop: so the VM's spec is written while the last one
- * runs, if that guest is not touched by it.
+ * The next guest may start before anybody has seen the last one stop. So the VM's spec is written while a guest runs,
+ * if that does not affect the guest.
  */
 function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
   if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
@@ -99,7 +99,7 @@ function disksInWords({ revision }: VmView, { template, templateOf }: Goal): str
   return from === undefined ? '' : ` (${disksMadeAnew(from, template).join('; ')})`;
 }
 
-/** What can't be done to the guest waits for a restart by somebody else; its spec is written all the same. */
+/** A VM whose update exceeds the limit waits for a restart by somebody else; its spec is written all the same. */
 function atMost(disruption: Disruption, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
   if (disruption === 'None') return { need: 'act', act: 'write' };
   if (limit !== null && !exceeds(disruption, limit))
@@ -111,11 +111,11 @@ function atMost(disruption: Disruption, vm: VmView, { limit, revision }: Goal): 
 function vmiDisruption(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Disruption {
   const disruption = disruptionFrom(revision, goal);
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
-  // KubeVirt withholds every live update while one change waits for a restart.
+  // KubeVirt withholds every live update while another change waits for a restart.
   return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
 }
 
-/** Thousands of VMs come from a few revisions: each is compared with the goal once. */
+/** Thousands of VMs come from a few revisions: each revision is compared with the goal once. */
 const disruptions = new WeakMap<Goal, Map<string | null, Disruption>>();
 
 function disruptionFrom(revision: string | null, goal: Goal): Disruption {
@@ -132,13 +132,16 @@ function compare(revision: string | null, { template, templateOf, strategy, revi
   return from === undefined ? 'Restart' : disruptionBetween(from, template, strategy);
 }
 
-/** True where the VM gets another run strategy by the change: one that a person has given it stays. */
+/** Reports whether the change gives the VM another run strategy: one set by a person stays. */
 function isPoweredAnew(vm: VmView, { template, templateOf }: Goal): boolean {
   const from = vm.revision === null ? undefined : templateOf(vm.revision);
   return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');
 }
 
-/** Why nobody may touch the VM now; a wish of its owner lasts, a state passes. */
+/**
+ * Returns why the VM must not be touched now, or undefined. `isWish`: its owner wants that, so it lasts; other states
+ * pass.
+ */
 export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
   if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isWish: true };
   if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isWish: false };

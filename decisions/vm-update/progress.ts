@@ -5,24 +5,24 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { liveProgress } from './live-update.ts';
 
-/** How far an update has come with one VM. */
+/** How far the update of one VM has come. */
 export type Standing =
   | { state: 'well' }
-  /** It is no longer in the pool. */
+  /** The VM is no longer in the pool. */
   | { state: 'gone' }
-  /** The running guest has taken the change; its VMI doesn't say so yet. */
+  /** The running guest has taken the change; its VMI's revision label doesn't say so yet. */
   | { state: 'applied' }
-  /** Its guest needs a restart: KubeVirt would not update it live, or started it from the old spec. */
+  /** The guest needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
   | { state: 'refused'; why: string }
-  /** `until`: when it is well by the clock alone, in milliseconds since the epoch. */
+  /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
 
 export interface StandingInput {
   held: BatchVm;
   revision: string;
-  /** The template of that revision. */
+  /** The template of `revision`. */
   template: VmTemplate;
-  /** The VM of that name, where the pool owns one. */
+  /** The VM of that name, if the pool owns one. */
   vm: VmView | undefined;
   vmiOf: VmiOf;
   minReadyMs: number;
@@ -32,7 +32,7 @@ export interface StandingInput {
 
 export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
   if (held.act === 'replace') {
-    // It leaves the pool by now, with its disks kept.
+    // It has left the pool by now, with its disks kept.
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
   } else if (vm === undefined || vm.uid !== held.uid || !isStaying(vm)) return { state: 'gone' };
@@ -42,7 +42,7 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
   const vmi = vmiOf(vm);
   const guest = liveVmi(vmi);
   if (guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
-    // Who waits has seen the end of the guest that was there: this one came up by itself while the spec was written.
+    // Whoever waits has seen the previous guest end: this one started by itself while the spec was written.
     if (held.act !== 'live')
       return vm.changingState
         ? { state: 'waiting', for: 'its restart' }
@@ -51,7 +51,7 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
     if (progress.state === 'done') return { state: 'applied' };
     return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
   }
-  // Of one that nobody runs any more, only the failure of the new revision is to be told.
+  // If the VM is not meant to run any more, only a failure of the new revision's guest is reported.
   if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its guest, which has failed' };
   return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
@@ -60,14 +60,14 @@ export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, no
 export interface RestartStandingInput {
   vm: VmView;
   vmi: VmiView | undefined;
-  /** Whether this guest is one that came up by the restart. */
+  /** Whether this guest was started by the restart. */
   isNew: (guest: VmiView) => boolean;
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** Whether a VM that is restarted runs again, or need not any more. */
+/** Reports whether a VM that is being restarted is available again, or need not run any more. */
 export function standingOfRestart({
   vm,
   vmi,

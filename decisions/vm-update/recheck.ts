@@ -11,40 +11,37 @@ import { untouchable } from './need.ts';
 export type Recheck =
   /** It is no longer the VM that was meant. */
   | { take: 'gone' }
-  /** All that is to be done to it has been done. */
+  /** Everything to be done to it has been done. */
   | { take: 'nothing' }
   | { take: 'later'; why: string }
   | {
       take: 'act';
-      /** Its spec is to be written. */
+      /** Whether its spec must be written. */
       writes: boolean;
-      /** The guest that is to be restarted. */
+      /** The VMI to restart, if any. */
       restarts: VmiView | null;
-      /** It may go down by it: a place in the pool's budget is to be claimed before. */
+      /** Whether the VM may go down by it: the pool's disruption budget must be claimed first. */
       disrupts: boolean;
     };
 
 export interface RecheckInput {
   held: BatchVm;
-  /** That the batch brings its VMs to, and the one that is rolled out: it is another in an undo. */
+  /** The revision that the batch brings its VMs to, and the one being rolled out: they differ in an undo. */
   revision: string;
   rollout: string;
-  /**
-   * When the batch was begun, in milliseconds since the epoch: what people have said before, it was begun in spite of.
-   */
+  /** When the batch began, in milliseconds since the epoch: pauses and halts from before don't stop it. */
   startedAt: number;
-  /** The VM of that name and its VMI, as they are in this moment. */
+  /** The VM of that name and its VMI, as they are now. */
   vm: VmView | undefined;
   vmi: VmiView | undefined;
-  /** Undefined if it is gone. */
+  /** Undefined if it is deleted. */
   pool: StoredPool | undefined;
 }
 
 /**
- * Decides anew, right before the act, what was planned a moment ago: the VM and the rollout may be others by now. Of
- * the budget it says nothing: whether that has room is for the claim of a place alone. It may be asked again at any
- * point: what was done it leaves alone, for a VM that has its new spec carries the revision, and so does a guest that
- * was restarted.
+ * Decides again, right before acting, on what was planned a moment ago: the VM and the rollout may have changed.
+ * Ignores the disruption budget, which only a claim can check. May be called again at any point: it leaves alone what
+ * has been done, because a VM with its new spec carries the revision, and so does a restarted guest.
  */
 export function recheckVm(input: RecheckInput): Recheck {
   const { held, revision, vm, pool } = input;
@@ -56,19 +53,19 @@ export function recheckVm(input: RecheckInput): Recheck {
     !isStaying(vm)
   )
     return { take: 'gone' };
-  // A newer batch has had it in its hands since: an attempt that was suspended meanwhile must not bring the older spec
-  // back.
+  // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
+  // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const guest = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision;
   const isOld = guest !== undefined && guest.revision !== revision;
-  // KubeVirt is at a live update by itself as soon as it is written.
+  // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? guest : null;
-  // A guest of the right revision may still be stopped by what is written: its run strategy.
+  // Writing the spec may stop even a guest of the right revision: by its run strategy.
   const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
-  // It was to be written where no guest would notice, and one may be stopped or changed by it now.
+  // The spec was to be written while no guest runs; it could stop or change the guest that runs now.
   const hasStarted = writes && held.act === 'write' && held.runs !== true && guest !== undefined;
   const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
@@ -79,7 +76,7 @@ function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | nul
   return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
 }
 
-/** Why no VM may be taken for this rollout now; null where it may. */
+/** Returns why no VM may be taken for this rollout now; null if VMs may be taken. */
 function whyStopped({ rollout, startedAt }: RecheckInput, { spec, status }: StoredPool): string | null {
   if (spec.paused === true) return 'spec.paused is true';
   if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';

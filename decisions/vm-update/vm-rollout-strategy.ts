@@ -4,18 +4,18 @@ export type { VmRolloutStrategy };
 
 /** What drover keeps of the cluster's KubeVirt object. */
 export interface KubeVirtView {
-  /** `spec.configuration.vmRolloutStrategy`; null where it is not set. */
+  /** `spec.configuration.vmRolloutStrategy`; null if unset. */
   strategy: VmRolloutStrategy | null;
-  /** Whether its feature gates name `VMLiveUpdateFeatures`. */
+  /** Whether its feature gates include `VMLiveUpdateFeatures`. */
   liveUpdateGate: boolean;
-  /** `status.observedKubeVirtVersion`, such as `v1.8.0`; null where KubeVirt has not said it. */
+  /** `status.observedKubeVirtVersion`, such as `v1.8.0`; null if KubeVirt has not reported it. */
   version: string | null;
 }
 
 /**
- * The strategy that holds: what the cluster says, else what its version of KubeVirt does by itself (LiveUpdate since
- * v1.6.0). Before v1.5.0 KubeVirt changes nothing in a running guest without its feature gate, and before v1.2.0 it
- * knows no such strategy.
+ * Returns the effective strategy: the cluster's, or else the default of its KubeVirt version (LiveUpdate since v1.6.0).
+ * Before v1.5.0 KubeVirt changes nothing in a running guest without its feature gate, and before v1.2.0 it has no such
+ * strategy.
  */
 export function strategyOf(kubevirt: KubeVirtView | undefined): VmRolloutStrategy {
   const [, major, minor] = /^v?(\d+)\.(\d+)\./.exec(kubevirt?.version ?? '') ?? [];

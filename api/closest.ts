@@ -1,7 +1,7 @@
-/** The one of `candidates` that `word` was most likely meant to be, or undefined where none is near. */
+/** Returns the candidate that `word` was most likely meant to be; undefined if none is close. */
 export function closest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  // A third of the letters may be wrong; one in words too short for that.
+  // A third of the letters may be wrong, and at least one.
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
@@ -10,7 +10,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** How many letters must be added, removed or replaced, or neighbours swapped, to make one word of the other. */
+/** Counts the letters to add, remove or replace, and the neighbours to swap, to turn one word into the other. */
 export function editDistance(one: string, other: string): number {
   let before: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, i) => i);

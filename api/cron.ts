@@ -9,16 +9,16 @@ const FIELDS: readonly (readonly [name: string, values: string])[] = [
   ['day of week', '0 to 7 or SUN to SAT'],
 ];
 
-/** What a user reads of a text that is no cron at all. */
+/** The message for a text that is no cron at all. */
 export const CRON_SHAPE = 'must have five fields: minute, hour, day of month, month, day of week';
 
-/** Far from the end of the calendar: a cron that doesn't come after it never does. */
+/** A time far in the past: a cron with no run after it never runs. */
 const LONG_AGO = new Date(0);
 
 /**
- * A cron of five fields in a time zone. On the days on which clocks change, times without a wildcard or step happen
- * once: what is skipped happens when the skip ends, and what comes twice happens the first time. Throws a `RangeError`
- * that says in one sentence what is wrong with either.
+ * Parses a cron of five fields in a time zone. When clocks change, times without a wildcard or step run once: skipped
+ * times run when the gap ends, and repeated times run the first time. Throws a `RangeError` that says in one sentence
+ * what is wrong with the cron or the time zone.
  */
 export function cronOf(text: string, timeZone: string): Cron {
   const fault = timeZoneFault(timeZone) ?? cronFault(text);
@@ -26,7 +26,7 @@ export function cronOf(text: string, timeZone: string): Cron {
   return parse(text, timeZone);
 }
 
-/** What is wrong with a cron of five fields; undefined where nothing is. */
+/** Returns what is wrong with a cron of five fields; undefined if it is valid. */
 export function cronFault(text: string): string | undefined {
   const fields = text.trim().split(/ +/);
   if (fields.length !== FIELDS.length) return CRON_SHAPE;
@@ -39,7 +39,7 @@ export function cronFault(text: string): string | undefined {
   return parse(text, 'UTC').nextRun(LONG_AGO) === null ? 'no year has such a day: it never comes' : undefined;
 }
 
-/** What is wrong with the name of a time zone; undefined where nothing is. */
+/** Returns what is wrong with the name of a time zone; undefined if it is valid. */
 export function timeZoneFault(name: string): string | undefined {
   try {
     void new Intl.DateTimeFormat('en', { timeZone: name });

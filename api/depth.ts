@@ -1,10 +1,10 @@
 /**
- * Deeper than any object of KubeVirt's API, which has some twenty levels; code that walks objects has a stack that
- * ends.
+ * Deeper than any object of KubeVirt's API, which has some twenty levels. Protects recursive code from a stack
+ * overflow.
  */
 export const MOST_DEPTH = 64;
 
-/** Where `value` is nested deeper than `most` levels, as the keys that lead there; null if it is not. */
+/** Returns the keys that lead to a value nested deeper than `most` levels; null if there is none. */
 export function tooDeep(value: unknown, most: number = MOST_DEPTH): string[] | null {
   const open: { value: unknown; path: readonly string[] }[] = [{ value, path: [] }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -5,12 +5,12 @@ const PART = /([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)/g;
 const WHOLE = new RegExp(`^${DURATION.source}$`);
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Longer ones mean no more than that, and are beyond what clocks and timers can tell. */
+/** The longest duration: longer ones make no difference, and exceed what clocks and timers support. */
 const CENTURY_MS = 100 * 365 * 24 * 3_600_000;
 
 export const isDuration = (text: string): boolean => WHOLE.test(text);
 
-/** Milliseconds, rounded; a century at most. Throws a `RangeError` for a text that is no duration. */
+/** Parses a duration to milliseconds, rounded; a century at most. Throws a `RangeError` if the text is no duration. */
 export function durationMs(text: string): number {
   if (!isDuration(text)) throw new RangeError(`${JSON.stringify(text)} is no duration such as 30s, 10m or 1h30m`);
   let total = 0;

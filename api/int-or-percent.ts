@@ -2,8 +2,8 @@
 export type IntOrPercent = number | string;
 
 /**
- * How many of `total` are meant: a number as it is, a percentage rounded down, and never fewer than `atLeast`.
- * Throws a `RangeError` for a text that is no percentage.
+ * Resolves a value against `total`: a number as it is, a percentage rounded down, and never less than `atLeast`. Throws
+ * a `RangeError` if a text is no percentage.
  */
 export function countOf(value: IntOrPercent, total: number, atLeast = 0): number {
   if (typeof value === 'number') return Math.max(value, atLeast);

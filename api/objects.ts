@@ -1,6 +1,5 @@
 /**
- * Kubernetes objects as JSON carries them: times are RFC 3339 strings, never `Date`, so that they pass through Temporal
- * unchanged.
+ * Kubernetes objects as JSON: times are RFC 3339 strings, never `Date`, so that they pass through Temporal unchanged.
  */
 
 export interface OwnerReference {
@@ -53,6 +52,6 @@ export interface KubeList<T extends KubeObject = KubeObject> {
   items: Stored<T>[];
 }
 
-/** The controller among the owners: at most one, by Kubernetes' own rule. */
+/** Returns the controller among the owner references; Kubernetes allows at most one. */
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((owner) => owner.controller === true);

@@ -15,7 +15,7 @@ import type {
   VmRolloutStrategy,
 } from './pool/pool.ts';
 
-/** What holds where a pool says nothing. Durations are as a pool writes them. */
+/** Defaults for what a pool leaves out. Durations are written as in a pool. */
 export const DEFAULT_MAX_UNAVAILABLE = '25%';
 export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
 export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
@@ -66,11 +66,11 @@ export interface HealingRules {
   maxAttempts: number | null;
   maxConcurrent: IntOrPercent | null;
   maxUnhealthy: IntOrPercent;
-  /** `null`: of a VM that has run well before, and of no other. */
+  /** `null`: keep the disks only of VMs that have run well before. */
   preserveStorage: boolean | null;
 }
 
-/** A pool's spec in which everything is said. */
+/** A pool's spec with all defaults filled in. */
 export interface CompletePoolSpec {
   replicas: number;
   template: PoolSpec['template'];
@@ -78,7 +78,7 @@ export interface CompletePoolSpec {
   nameGeneration: Required<NameGeneration>;
   update: UpdateRules;
   scaleIn: ScaleInRules;
-  /** `null`: as the cluster's KubeVirt has it. */
+  /** `null`: as configured in the cluster's KubeVirt. */
   vmRolloutStrategy: VmRolloutStrategy | null;
   rollout: Required<Rollout>;
   /** `null`: off. */
@@ -123,8 +123,8 @@ export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {
 }
 
 /**
- * A duration that the API server would refuse today, of a pool that was stored before, counts as not given: a cycle
- * must not stumble over it.
+ * Fills in the defaults. Ignores durations that are invalid today but were stored by an earlier version: a cycle must
+ * not fail because of them.
  */
 export function healingRules(autohealing: Autohealing): HealingRules {
   const { minFailingToStartDuration } = autohealing;

@@ -1,4 +1,4 @@
-/** A kind of object as the API server addresses it. */
+/** A kind of object, with the parts of its API path. */
 export interface Resource {
   readonly group: string;
   readonly version: string;
@@ -26,7 +26,7 @@ export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclai
 export const StorageClasses = clusterWide('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass');
 export const Secrets = namespaced('', 'v1', 'secrets', 'Secret');
 export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
-/** The same objects as `Events`, in the words of the core group. */
+/** The same objects as `Events`, in the core API group. */
 export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
 export const Services = namespaced('', 'v1', 'services', 'Service');
@@ -52,7 +52,7 @@ export const CustomResourceDefinitions = clusterWide(
 export const apiVersionOf = (resource: Resource): string =>
   resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 
-/** Path of a collection, or of one object, or of its subresource. */
+/** Returns the path of a collection, of one object, or of its subresource. */
 export function pathOf(resource: Resource, namespace?: string, name?: string, subresource?: string): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';

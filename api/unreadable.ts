@@ -5,9 +5,9 @@ const WORDS: Record<string, string> = {
   EACCES: 'this user may not read it',
 };
 
-/** Why a file can't be read, or what is wrong with its text, in a few words. */
+/** Says in a few words why a file can't be read, or what is wrong with its text. */
 export function whyUnreadable(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  // YAML's parsers draw the line below, or tell the rest of their thoughts.
+  // YAML parsers show the faulty line below the first, or add details.
   return WORDS[code] ?? message.split('\n')[0]!.replace(/:$/, '');
 }

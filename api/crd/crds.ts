@@ -45,12 +45,12 @@ interface PrinterColumn {
   priority?: number;
 }
 
-/** What `drover setup` installs. */
+/** The CRDs that `drover setup` installs. */
 export const droverCrds = (): CustomResourceDefinition[] => [
   replicated({
     kind: 'VirtualMachinePool',
     plural: 'virtualmachinepools',
-    // KubeVirt's own pools are vmpool.
+    // KubeVirt's own pools have the short name vmpool.
     shortNames: ['dpool', 'dpools'],
     description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
     schema: VirtualMachinePool,
@@ -126,7 +126,7 @@ const replicated = ({
   },
 });
 
-/** The API server fills in the schema of `metadata` itself, and knows `apiVersion` and `kind` by the definition. */
+/** The API server supplies the schema of `metadata` itself, and knows `apiVersion` and `kind` from the definition. */
 function rootSchema(schema: z.ZodType, description: string): StructuralSchema {
   const root = structuralSchema(schema);
   const { spec, status } = root.properties ?? {};

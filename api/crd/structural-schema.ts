@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** A JSON schema as a CustomResourceDefinition holds it. */
+/** A JSON schema in a CustomResourceDefinition. */
 export interface StructuralSchema {
   type?: string;
   properties?: Record<string, StructuralSchema>;
@@ -10,8 +10,8 @@ export interface StructuralSchema {
 }
 
 /**
- * The schema in the form that the API server takes: it has no unions, no references, and closes every object by itself,
- * by pruning what is unknown.
+ * Converts a schema to the form that the API server accepts: without unions and references, and with objects left open,
+ * because the server prunes unknown fields itself.
  */
 export const structuralSchema = (schema: z.ZodType): StructuralSchema => {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
@@ -29,7 +29,7 @@ function adapt(schema: Record<string, unknown>): void {
   if ('const' in schema) adaptConstant(schema);
   if ('not' in schema) admitAnyObject(schema);
   if (schema['x-kubernetes-int-or-string'] === true) delete schema['anyOf'];
-  // The sentence of a rule says more than the pattern that it checks.
+  // The message of the validation rule says more than the pattern that it checks.
   if ('x-kubernetes-validations' in schema) delete schema['pattern'];
 }
 
@@ -38,7 +38,7 @@ function adaptConstant(schema: Record<string, unknown>): void {
   delete schema['const'];
 }
 
-/** What is never right has no type, and a rule needs one to be asked at all. */
+/** A schema that is never valid has no type, but a validation rule is evaluated only if there is one. */
 function admitAnyObject(schema: Record<string, unknown>): void {
   delete schema['not'];
   schema['type'] = 'object';
@@ -55,7 +55,7 @@ function adaptObject(schema: Record<string, unknown>): void {
   if (isEmpty(schema['properties'])) delete schema['properties'];
 }
 
-/** Kubernetes says the width of an integer by its format, not by its limits. */
+/** Kubernetes expresses the width of an integer by its format, not by its limits. */
 function adaptInteger(schema: Record<string, unknown>): void {
   if ('format' in schema) return;
   schema['format'] = schema['maximum'] === Number.MAX_SAFE_INTEGER ? 'int64' : 'int32';

@@ -10,13 +10,13 @@ export interface Finding {
 }
 
 export interface CheckOptions {
-  /** A scalar of the manifest as it is written, such as `on` for `true`. */
+  /** Returns a scalar as it is written in the manifest, such as `on` for `true`. */
   written: (path: readonly PropertyKey[]) => string | undefined;
-  /** What to say of a field that the schema doesn't have; undefined where nothing special is known of it. */
+  /** Returns a message for a field that the schema doesn't have; undefined if nothing special is known about it. */
   hint: (path: readonly PropertyKey[]) => string | undefined;
 }
 
-/** All that `schema` finds wrong with `value`, in the order of the fields; nothing where it is right. */
+/** Returns all that `schema` finds wrong with `value`, in the order of the fields; empty if it is valid. */
 export function check(schema: z.ZodType, value: unknown, options: CheckOptions): Finding[] {
   const result = schema.safeParse(value, { error: shapeInWords });
   if (result.success) return [];
@@ -26,13 +26,13 @@ export function check(schema: z.ZodType, value: unknown, options: CheckOptions):
       ? issue.keys.map((key) => unknown.finding([...issue.path, key], at(value, issue.path)))
       : [{ path: issue.path, message: inWords(issue, at(value, issue.path), options.written(issue.path)) }],
   );
-  // A misspelt field is one fault, not also that the right one is missing.
+  // A misspelt field is one fault: don't also report the right one as missing.
   return findings.filter(({ path }) => !unknown.meant.has(keyOf(path)));
 }
 
-/** Fields that the schema doesn't have, and what they were meant to be. */
+/** Explains fields that the schema doesn't have, and guesses what they were meant to be. */
 class UnknownFields {
-  /** The paths of fields that an unknown one was most likely meant to be. */
+  /** Paths of fields that unknown fields were most likely meant to be. */
   readonly meant = new Set<string>();
   readonly #options: CheckOptions;
   readonly #schema: StructuralSchema;
@@ -66,7 +66,7 @@ class UnknownFields {
     };
   }
 
-  /** Where a field of this very name belongs: below the object that it was written in, or else anywhere. */
+  /** Where a field of exactly this name belongs: below the object in which it was written, or else anywhere. */
   #holdersOf(path: readonly PropertyKey[]): PropertyKey[][] {
     const holders = this.#holders.get(String(path.at(-1))) ?? [];
     const above = path.slice(0, -1);
@@ -84,7 +84,7 @@ function noteHolders(schema: StructuralSchema, path: PropertyKey[], holders: Map
   }
 }
 
-/** For what the schema has no sentence of its own. */
+/** Messages for issues without one in the schema. */
 function shapeInWords(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') {
@@ -111,7 +111,7 @@ const TYPES: Record<string, string> = {
 const measured = (origin: string, limit: string): string =>
   origin === 'array' ? `have ${limit} entries` : origin === 'string' ? `have ${limit} characters` : `be ${limit}`;
 
-/** The issue's sentence, and what is there instead. */
+/** The issue's message, and the value that was found. */
 function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | undefined): string {
   if (!issue.message.startsWith('must') || issue.code === 'invalid_key') return issue.message;
   if (value === undefined) return `is missing: it ${issue.message}`;

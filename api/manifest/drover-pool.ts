@@ -5,12 +5,12 @@ import { check, type Finding } from './check.ts';
 import { asWritten, type Json } from './kept-by-server.ts';
 import { templateNotes } from './template-notes.ts';
 
-/** What became of a document: an object to apply with what a user should know of it, or what is wrong. */
+/** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
 export type Reading = { object: VirtualMachinePool; notes: string[] } | { findings: Finding[] };
 export type Written = (path: readonly PropertyKey[]) => string | undefined;
 export type Reader = (document: Json, written: Written) => Reading;
 
-/** KubeVirt's words for what a pool of drover says otherwise. */
+/** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_WORDS: Record<string, string> = {
   virtualMachineTemplate: 'template',
   appendIndexToSecretRefs: 'appendPostfixToSecretReferences',
@@ -27,7 +27,7 @@ export const readDroverPool: Reader = (document, written) => {
   return { object: pool, notes: [...notes, ...templateNotes(pool.spec.template, pool.spec.replicas)] };
 };
 
-/** The pool of KubeVirt's design proposal: its fields are drover's, its group is KubeVirt's. */
+/** Reads the pool of KubeVirt's design proposal, which has drover's fields and KubeVirt's group. */
 export const readProposedPool: Reader = (document, written) => {
   const reading = readDroverPool({ ...document, apiVersion: API_VERSION }, written);
   if ('findings' in reading) return reading;

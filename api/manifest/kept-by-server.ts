@@ -18,8 +18,9 @@ const KEPT_BY_SERVER = [
 ];
 
 /**
- * The document without what the API server and drover keep in it, so that the output of `kubectl get -o yaml` can be
- * applied again: its status, the server's own metadata, and metadata that is null, as in `creationTimestamp: null`.
+ * Returns the document without the fields that the API server and drover maintain, so that the output of `kubectl get
+ * -o yaml` can be applied again: without its status, the server's own metadata, and null metadata such as
+ * `creationTimestamp: null`.
  */
 export function asWritten(document: Json): { object: Json; notes: string[] } {
   const { status, ...object } = document;

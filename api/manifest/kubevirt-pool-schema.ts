@@ -6,7 +6,7 @@ import { LabelSelector } from '../pool/selection.ts';
 import { Duration, IntOrPercent, WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
 
-/** KubeVirt's own VirtualMachinePool, as far as a user writes it. */
+/** The fields of KubeVirt's own VirtualMachinePool that users write. */
 
 const SelectionPolicy = z.strictObject({
   sortPolicy: z.enum(['AscendingOrder', 'DescendingOrder', 'Newest', 'Oldest', 'Random']).exactOptional(),

@@ -7,7 +7,7 @@ import { asWritten, isObject, type Json } from './kept-by-server.ts';
 import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 import { templateNotes } from './template-notes.ts';
 
-/** Reads KubeVirt's own pool as one of drover's. Its notes say what is done otherwise than KubeVirt does it. */
+/** Reads KubeVirt's own pool as a pool of drover's. Its notes say how drover's behaviour differs from KubeVirt's. */
 export const readKubeVirtPool: Reader = (document, written) => {
   const { object, notes } = asWritten(document);
   const nameless = withoutVmName(object, notes);
@@ -23,7 +23,7 @@ export const readKubeVirtPool: Reader = (document, written) => {
   return { object: { apiVersion: API_VERSION, kind: 'VirtualMachinePool', metadata, spec: pool }, notes };
 };
 
-/** Every default of KubeVirt's that drover doesn't share is written out, so that the pool behaves as it did. */
+/** Writes out every default of KubeVirt's that drover doesn't share, so that the pool keeps its behaviour. */
 function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
   const { replicas, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, autohealing, paused, selector } =
     spec;
@@ -114,7 +114,7 @@ function convertSelection(
   return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
 }
 
-/** `object` under drover's names. */
+/** Returns `object` with its keys renamed. */
 function renamed<T extends object, N extends { [K in keyof T]?: string }>(object: T, names: N): Renamed<T, N> {
   return Object.fromEntries(
     Object.entries(object).map(([key, value]) => [names[key as keyof T] ?? key, value]),
@@ -122,7 +122,7 @@ function renamed<T extends object, N extends { [K in keyof T]?: string }>(object
 }
 type Renamed<T, N> = { [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
 
-/** KubeVirt takes a name and a namespace in its template and passes over them. */
+/** KubeVirt accepts a name and a namespace in the template, and ignores them. */
 function withoutVmName(object: Json, notes: string[]): Json {
   const spec = object['spec'];
   const template = isObject(spec) ? spec['virtualMachineTemplate'] : undefined;

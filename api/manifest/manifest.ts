@@ -19,21 +19,21 @@ export interface Manifest {
   /** Counted from 1. */
   document: number;
   line: number;
-  /** What was converted or changed, and what is seldom meant, one sentence each. */
+  /** What was converted or changed, and what is allowed but probably unintended, one sentence each. */
   notes: string[];
-  /** The line of the field that a sentence about the object names, or of the nearest one above it. */
+  /** Returns the line of the field that a sentence about the object names, or of its nearest existing parent. */
   lineAbout: (sentence: string) => number;
-  /** The same of a sentence about a VM of its template. */
+  /** The same for a sentence about a VM made from its template. */
   lineAboutVm: (sentence: string) => number;
 }
 
 export interface ManifestFile {
   text: string;
-  /** Its name, as errors show it. */
+  /** The file's name, as errors show it. */
   source: string;
 }
 
-/** How each kind is read that `drover apply` takes, by `<apiVersion> <kind>`. */
+/** Readers of the kinds that `drover apply` accepts, by `<apiVersion> <kind>`. */
 const READERS: Record<string, Reader> = {
   [`${API_VERSION} VirtualMachinePool`]: readDroverPool,
   'kubevirt.io/v1 VirtualMachinePool': readProposedPool,
@@ -41,10 +41,10 @@ const READERS: Record<string, Reader> = {
   'pool.kubevirt.io/v1beta1 VirtualMachinePool': readKubeVirtPool,
 };
 
-/** The objects of one YAML or JSON text. Throws `ManifestErrors` with all that is wrong with any of its documents. */
+/** Parses the objects of one YAML or JSON text. Throws `ManifestErrors` with all problems of all documents. */
 export const parseManifests = (text: string, source: string): Manifest[] => readManifests([{ text, source }]);
 
-/** The objects of many files. Throws `ManifestErrors` with all that is wrong with any of them. */
+/** Parses the objects of many files. Throws `ManifestErrors` with all problems of all files. */
 export function readManifests(files: readonly ManifestFile[]): Manifest[] {
   const manifests: Manifest[] = [];
   const problems: Problem[] = [];
@@ -85,14 +85,14 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
   }
 }
 
-/** KubeVirt's own pools have another name for what holds most of the fields. */
+/** KubeVirt's own pools have another name for the template, which holds most of the fields. */
 function asNamedIn(object: unknown, [spec, template, ...rest]: PropertyKey[]): PropertyKey[] {
   const holder = isObject(object) ? object['spec'] : undefined;
   const isTheirs = template === 'template' && isObject(holder) && 'virtualMachineTemplate' in holder;
   return [spec, isTheirs ? 'virtualMachineTemplate' : template, ...rest].filter((part) => part !== undefined);
 }
 
-/** The document itself, or the items of a list, which is what `kubectl get -o yaml` prints. */
+/** Returns the document itself, or the items of a list as `kubectl get -o yaml` prints it. */
 function objectsIn(value: unknown): { object: unknown; above: PropertyKey[] }[] {
   if (!isObject(value) || !Array.isArray(value['items']) || !String(value['kind']).endsWith('List'))
     return [{ object: value, above: [] }];

@@ -1,20 +1,20 @@
 import { plainText } from '../plain-text.ts';
 
-/** Something wrong with a manifest, and where. */
+/** A problem with a manifest, and its place. */
 export interface Problem {
   /** The file's name as the user gave it. */
   source: string;
-  /** Counted from 1; 0 where the file as a whole is meant. */
+  /** Counted from 1; 0 for the file as a whole. */
   document: number;
   line?: number;
   column?: number;
-  /** Of the field, such as `spec.replicas`; empty for the document as a whole. */
+  /** Path of the field, such as `spec.replicas`; empty for the document as a whole. */
   path: string;
   /** What is wrong, and what would be right. */
   message: string;
 }
 
-/** All that is wrong with the manifests that were read. Its message has one line for each problem. */
+/** All problems of the manifests that were read. Its message has one line per problem. */
 export class ManifestErrors extends Error {
   override readonly name = 'ManifestErrors';
   readonly problems: readonly Problem[];
@@ -30,7 +30,7 @@ export class ManifestErrors extends Error {
   }
 }
 
-/** A value or a key of the manifest may hold anything, and is shown in many of them. */
+/** Problems quote values and keys of the manifest, which may hold anything. */
 const shownPlainly = (problem: Problem): Problem => ({
   ...problem,
   source: plainText(problem.source),
@@ -45,7 +45,10 @@ function inWords({ source, document, line, column, path, message }: Problem): st
   return path === '' ? `${within}: ${message}` : `${within}: ${path}: ${message}`;
 }
 
-/** `spec.windows[0].cron`; keys that hold other characters are quoted: `metadata.labels["example.com/app"]`. */
+/**
+ * Formats a path like `spec.windows[0].cron`; keys with other characters are quoted:
+ * `metadata.labels["example.com/app"]`.
+ */
 export function pathInWords(path: readonly PropertyKey[]): string {
   let words = '';
   for (const part of path) {
@@ -59,7 +62,7 @@ export function pathInWords(path: readonly PropertyKey[]): string {
 /** A path among other words, as the API server and drover's own notes name fields. */
 const PATH = /\b(?:spec|metadata|status)(?:\.[A-Za-z_][\w-]*|\[\d+\])*/;
 
-/** The first path that a sentence names, in its parts; none if it names no field. */
+/** Returns the parts of the first path in a sentence; empty if it names no field. */
 export function pathIn(sentence: string): PropertyKey[] {
   const words = PATH.exec(sentence)?.[0] ?? '';
   return [...words.matchAll(/[\w-]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));

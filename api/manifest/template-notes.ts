@@ -3,7 +3,7 @@ import { isObject, type Json } from './kept-by-server.ts';
 
 const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
 
-/** What is allowed in a VM's template and yet is seldom meant. */
+/** Notes about what is allowed in a VM's template but probably unintended. */
 export function templateNotes(template: VmTemplate, replicas: number): string[] {
   const { runStrategy, dataVolumeTemplates = [], template: vmi } = template.spec;
   const volumes = listOf(isObject(vmi['spec']) ? vmi['spec']['volumes'] : undefined);

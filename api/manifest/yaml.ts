@@ -15,14 +15,14 @@ import {
 
 /** One document of a file, with the places of its fields. */
 export interface SourceDocument {
-  /** Counted from 1, without those that are empty. */
+  /** Counted from 1, without empty documents. */
   number: number;
-  /** Plain JSON; undefined where `faults` says why it could not be read. */
+  /** Plain JSON; undefined if `faults` says why it could not be read. */
   value: unknown;
   faults: Fault[];
-  /** The line of the field at `path`, or of the nearest one above it that exists. */
+  /** Returns the line of the field at `path`, or of its nearest existing parent. */
   lineOf: (path: readonly PropertyKey[]) => number;
-  /** A scalar as it is written, such as `on` for `true`. */
+  /** Returns a scalar as it is written, such as `on` for `true`. */
   written: (path: readonly PropertyKey[]) => string | undefined;
 }
 
@@ -33,8 +33,8 @@ export interface Fault {
 }
 
 /**
- * Scalars mean what they mean to kubectl, so that a file says the same to both: `on` and `yes` are true, `0644` is 420.
- * The library's own YAML 1.1 would also make dates, clock times and the texts `e1`, `e2`, … something else.
+ * Reads scalars as kubectl does, so that a file means the same to both: `on` and `yes` are true, `0644` is 420. The
+ * library's own YAML 1.1 would also convert dates, clock times and the texts `e1`, `e2`, ….
  */
 const AS_KUBECTL: SchemaOptions & { version: '1.1' } = {
   version: '1.1',
@@ -50,13 +50,13 @@ const NOT_KUBECTLS = new Set(
   ['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`),
 );
 
-/** Reads the documents of a YAML or JSON text. Those that are empty, or hold only comments, are left out. */
+/** Reads the documents of a YAML or JSON text. Leaves out documents that are empty or hold only comments. */
 export function readDocuments(text: string): SourceDocument[] {
   const lines = new LineCounter();
   try {
     return documentsIn(text, lines);
   } catch (error) {
-    // The parser recurses: a text may be nested deeper than its stack.
+    // The parser is recursive: a text may be nested deeper than its stack.
     if (error instanceof RangeError) return [unreadable(TOO_DEEP)];
     throw error;
   }
@@ -110,7 +110,7 @@ type At = (offset: number, message: string) => Fault;
 
 const TOO_MANY_ALIASES = Symbol('too many aliases');
 
-/** What an anchor and its aliases stand for is one object to the library: here each gets its own. */
+/** In the library an anchor and its aliases share one object: here each gets a copy. */
 function plainJson(document: Document.Parsed): unknown {
   try {
     return JSON.parse(JSON.stringify(document.toJS()));
@@ -120,7 +120,7 @@ function plainJson(document: Document.Parsed): unknown {
   }
 }
 
-/** What follows a first fault is mostly its consequence; only a key that is there twice stands for itself. */
+/** Reports all duplicate keys, but only the first of the other errors: those after it are mostly its consequences. */
 function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
   const errors = [...document.errors, ...document.warnings];
   const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
@@ -153,7 +153,8 @@ function keyAt(document: Document.Parsed, offset: number): string {
 }
 
 /**
- * Numbers that would not arrive as they were written (JavaScript keeps integers up to 2^53), and aliases of nothing.
+ * Finds numbers that would not arrive as written (JavaScript keeps integers up to 2^53), and aliases without an anchor
+ * or inside of it.
  */
 function scalarFaults(document: Document.Parsed, at: At): Fault[] {
   const faults: Fault[] = [];
@@ -181,7 +182,9 @@ function scalarFaults(document: Document.Parsed, at: At): Fault[] {
   return faults;
 }
 
-/** The node at `path`, and where its field begins; where it is missing, the nearest one above. */
+/**
+ * Returns the node at `path`, and the offset of its field; if it is missing, the offset of its nearest existing parent.
+ */
 function walk(document: Document.Parsed, path: readonly PropertyKey[]): { node: Node | undefined; offset: number } {
   let node: Node | undefined = resolved(document.contents, document);
   let offset = firstOffset(document.contents);

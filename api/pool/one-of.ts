@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { across, rules } from './text.ts';
 
-/** Of the choices `T`, one at most: a value that holds two can't be written. */
+/** At most one of the choices `T`: the type excludes two at once. */
 export type AtMostOne<T> = { [K in keyof T]: { [P in K]?: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
-/** Of the choices `T`, exactly one. */
+/** Exactly one of the choices `T`. */
 export type ExactlyOne<T> = { [K in keyof T]: { [P in K]: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
 
 type Choices<S extends z.ZodRawShape> = { [K in keyof S]: z.infer<S[K]> };

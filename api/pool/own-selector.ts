@@ -5,8 +5,8 @@ import { rules } from './text.ts';
 import type { VmTemplate } from './vm-template.ts';
 
 /**
- * A pool's spec whose selector, where it has one, must match the labels of its template, the field `template`.
- * It is checked wherever these two are well-formed, whatever else is wrong.
+ * Requires that the selector of a pool's spec, if present, matches the labels of its template, the field `template`.
+ * Checked whenever these two are well-formed, whatever else is wrong.
  */
 export function withOwnSelector<T extends z.ZodType>(schema: T, template: string): T {
   const sentence = `must match the labels of ${template}.metadata`;
@@ -36,6 +36,6 @@ export function withOwnSelector<T extends z.ZodType>(schema: T, template: string
     );
 }
 
-/** Labels in drover's own group are the pool's to give, and count as matched. */
+/** Labels in drover's own group are set by the pool, and count as matched. */
 const selectsTemplate = ({ matchLabels = {} }: LabelSelector, { metadata }: VmTemplate): boolean =>
   Object.entries(matchLabels).every(([key, value]) => key.startsWith(`${GROUP}/`) || metadata?.labels?.[key] === value);

@@ -23,7 +23,7 @@ export {
 export { VmTemplate } from './vm-template.ts';
 export type { IntOrPercent } from '../int-or-percent.ts';
 
-/** Five digits: with them a VM's name stays within the 63 characters that KubeVirt's labels and host names allow. */
+/** Five digits: keeps a VM's name within the 63 characters that KubeVirt's labels and host names allow. */
 export const MAX_REPLICAS = 99_999;
 export const MAX_POOL_NAME = 57;
 

@@ -7,7 +7,7 @@ const Step = z.strictObject({
   to: ListedIntOrPercent.describe(
     'How many VMs, or what share of the pool, run the new revision when the step is reached.',
   ),
-  // The word is the user's; only a function of this name would make it a thenable.
+  // `then` is a field of the API; only a function of this name would make the object a thenable.
   // oxlint-disable-next-line unicorn/no-thenable
   then: exactlyOne({
     wait: Duration.describe('Go on by itself after this time.'),
@@ -17,8 +17,8 @@ const Step = z.strictObject({
 export type RolloutStep = z.infer<typeof Step>;
 
 /**
- * Steps whose numbers fall, or whose percentages do. A percentage is read by its digits: other ways cost the API server
- * more than it allows.
+ * Refuses steps whose numbers or percentages fall. Percentages are parsed by their digits, because other ways exceed
+ * the API server's cost limit.
  */
 const FALLING = rules(
   ['self.map(step, type(step.to) == int, int(step.to)).isSorted()', 'numbers must rise from step to step'],
@@ -30,8 +30,8 @@ const FALLING = rules(
 );
 
 /**
- * Steps that don't rise are refused where two can be compared; the API server refuses those that fall, and lets two be
- * the same.
+ * drover refuses steps that don't rise, if they can be compared; the API server refuses only those that fall, and
+ * accepts equal ones.
  */
 const Steps = z
   .array(Step)

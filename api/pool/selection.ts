@@ -15,7 +15,7 @@ const LabelSelectorRequirement = z
   )
   .meta(rules([`(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)`, VALUES_SHAPE]));
 
-/** Kubernetes' own: all labels and all expressions must hold; an empty selector matches everything. */
+/** Kubernetes' label selector: all labels and all expressions must match; an empty selector matches everything. */
 export const LabelSelector = z.strictObject({
   matchLabels: Labels.meta({ maxProperties: 64 }).exactOptional(),
   matchExpressions: z.array(LabelSelectorRequirement).max(32).exactOptional(),
@@ -25,7 +25,10 @@ export type LabelSelector = z.infer<typeof LabelSelector>;
 export const BasePolicy = z.enum(['Oldest', 'Newest', 'Random']);
 export type BasePolicy = z.infer<typeof BasePolicy>;
 
-/** A dash without a colon before it makes one text of two lines, as in the proposal's third example. */
+/**
+ * If the colon after `labelSelector` is missing, as in the proposal's third example, YAML reads it and the `- …` below
+ * it as one text.
+ */
 const entryInWords = (text: string): string =>
   `YAML reads ${JSON.stringify(text)} as one text; an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"`;
 

@@ -15,14 +15,14 @@ const count = (words: string) => z.int32().min(0).describe(words);
 
 const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
-/** Who did it, when, and why, in words. */
+/** Who did something, when, and why. */
 const Act = {
   by: z.string().max(256),
   at: time('When.'),
   why: z.string().max(1024).exactOptional(),
 };
 
-/** How the newest rollout stands. It outlives the workflow that leads it: a new run takes up from here. */
+/** State of the newest rollout. It outlives the workflow that leads it: a new run resumes from here. */
 export const RolloutStatus = z.strictObject({
   revision: z.string().describe('Revision that is rolled out.'),
   startedAt: time('When the template was seen to have changed.'),
@@ -64,7 +64,7 @@ export const RolloutStatus = z.strictObject({
 });
 export type RolloutStatus = z.infer<typeof RolloutStatus>;
 
-/** How the healing of a pool's VMs stands. It outlives the workflow that leads it: a new run takes up from here. */
+/** State of the healing of a pool's VMs. It outlives the workflow that leads it: a new run resumes from here. */
 export const HealingStatus = z.strictObject({
   paused: z.strictObject(Act).describe('By whom healing was paused.').exactOptional(),
   cycles: z
@@ -108,7 +108,7 @@ export const HealingStatus = z.strictObject({
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 
-/** A place in the pool's budget that somebody has claimed: from now on the VM may go down at any moment. */
+/** A claim on the pool's disruption budget: from now on the VM may go down at any moment. */
 export const DisruptedVm = z.strictObject({
   vm: z.string().describe('Its name.'),
   vmi: z.string().describe('UID of the VMI that may be ended; absent for a VM that had none.').exactOptional(),

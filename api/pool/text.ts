@@ -2,18 +2,15 @@ import * as z from 'zod';
 import { DURATION } from '../duration.ts';
 
 /**
- * Labels, durations and counts as parts of larger schemas. Each refuses with one sentence that says what would be
- * right.
+ * Labels, durations and counts for larger schemas. Each reports errors in one sentence that says what would be right.
  */
 
-/** What the API server checks too: `rule` is CEL, `message` the same sentence that drover says. */
+/** Validation rules for the API server: `rule` is CEL, `message` the same sentence that drover uses. */
 export const rules = (...pairs: readonly (readonly [rule: string, message: string])[]) => ({
   'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
 });
 
-/**
- * A rule over several fields, checked even where another field is wrong, so that a user sees all that is wrong at once.
- */
+/** A rule across several fields, checked even if another field is invalid, so that users see all errors at once. */
 export const across = <T extends z.ZodType>(
   schema: T,
   holds: (value: z.infer<T> & object) => boolean,
@@ -24,7 +21,7 @@ export const across = <T extends z.ZodType>(
     when: () => true,
   });
 
-/** Text of one shape. The API server says `message` too, instead of showing the pattern. */
+/** Text that matches a pattern. The API server reports `message` too, instead of the pattern. */
 export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
   z
     .string(message)
@@ -33,8 +30,8 @@ export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
     .meta(rules([`self.matches(r'${pattern.source}')`, message]));
 
 /**
- * Text that is also what only a program can tell: `fault` says what is wrong with one of the right shape. The API
- * server doesn't look.
+ * Text with a further check in code: `fault` says what is wrong with a text that matches the pattern. The API server
+ * doesn't check it.
  */
 export const faultless = <T extends z.ZodString>(text: T, fault: (value: string) => string | undefined): T =>
   text.refine((value) => fault(value) === undefined, {
@@ -42,7 +39,7 @@ export const faultless = <T extends z.ZodString>(text: T, fault: (value: string)
     when: ({ issues }) => issues.length === 0,
   });
 
-/** A field that is never right. It is declared, so that the API server can say why. */
+/** A field that is always refused. It is declared so that the API server can say why. */
 export const refused = (message: string) => z.never(message).meta(rules(['false', message]));
 
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -61,7 +58,7 @@ export const WholeNumber = z.int32({
   error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined),
 });
 
-/** `30s`, `10m`, `1h30m`. */
+/** A duration such as `30s`, `10m` or `1h30m`. */
 export const Duration = shaped(new RegExp(`^${DURATION.source}$`), 32, DURATION_SHAPE);
 /** A duration, or `never`. */
 export const DurationOrNever = shaped(new RegExp(`^(never|${DURATION.source})$`), 32, `${DURATION_SHAPE}, or never`);
@@ -76,8 +73,8 @@ export const IntOrPercent = CountOrPercent.meta({
   ...rules([`type(self) == int ? self >= 1 : self.matches(r'${PERCENT.source}')`, COUNT_SHAPE]),
 });
 /**
- * The same in a list. Kubernetes before 1.34 takes each text for one of 3 MiB, and so many of them for more than a rule
- * may cost.
+ * The same in a list, without a CEL rule: Kubernetes before 1.34 assumes that each text has 3 MiB, which makes a rule
+ * on many of them exceed the cost limit.
  */
 export const ListedIntOrPercent = CountOrPercent.meta({
   'x-kubernetes-int-or-string': true,

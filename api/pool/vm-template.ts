@@ -3,14 +3,14 @@ import { across, Annotations, Labels, refused, rules } from './text.ts';
 
 const POWER = 'must hold either runStrategy or the older running';
 const VMI_TEMPLATE = 'must be the template of the VirtualMachineInstance, whose spec holds domain and volumes';
-/** The field is of KubeVirt before 1.2; a template that still has it means more than it would get. */
+/** The field exists only in KubeVirt before 1.2; a template that still has it expects more than it would get. */
 export const LIVE_UPDATE_FEATURES =
   "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 
 /**
- * A VirtualMachine's spec. Only what every VM must have is looked at;
- * all other fields belong to KubeVirt and go through as they are.
+ * A VirtualMachine's spec. Only the fields that every VM must have are checked; all others belong to KubeVirt and are
+ * passed through unchanged.
  */
 const VmSpec = across(
   z.looseObject({

@@ -1,7 +1,7 @@
 import { field, isObject, type Json } from '../lib/json.ts';
 import { amountOf } from '../lib/quantity.ts';
 
-/** The fields of a PersistentVolumeClaim that its growth shows in. */
+/** The fields of a PersistentVolumeClaim that show its growth. */
 export interface GrowingClaim {
   spec?: { resources?: { requests?: Readonly<Record<string, unknown>> } };
   status?: {
@@ -11,14 +11,14 @@ export interface GrowingClaim {
   };
 }
 
-/** How far the storage is with a claim that is to be of this size. */
+/** How far the resize of a claim has come. */
 export type Growth = { state: 'grown' } | { state: 'growing'; why: string | null } | { state: 'refused'; why: string };
 
 const BILLION = 1_000_000_000n;
 
 /**
- * What a claim has to ask for so that its disk has this size, null where it asks for that much already. CDI asks for
- * more than the template does, for what a file system takes for itself: that share is kept.
+ * Returns the storage request that gives a claim's disk the size `to`; null if the claim already requests that much.
+ * CDI requests more than the template does, for file system overhead: that ratio is kept.
  */
 export function requestFor({ spec }: GrowingClaim, from: string | null, to: string): string | null {
   const [asked, was, wanted] = [spec?.resources?.requests?.['storage'], from, to].map(amountOf);
@@ -30,13 +30,13 @@ export function requestFor({ spec }: GrowingClaim, from: string | null, to: stri
   return String(bytes + 1n);
 }
 
-/** `request`: what the claim asks for. */
+/** `request`: the storage that the claim requests. */
 export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growth {
   const conditions = (status.conditions ?? []).filter(isObject);
   const told = (type: string): Json | undefined =>
     conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
   if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
-  // The volume has grown; its file system follows with the guest that has it, or with the next one.
+  // The volume has grown; its file system is resized under the guest that uses it, or under the next one.
   if (told('FileSystemResizePending') !== undefined) return { state: 'grown' };
   const error = told('ControllerResizeError') ?? told('NodeResizeError');
   const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(told('Resizing'), 'message');

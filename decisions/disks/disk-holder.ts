@@ -2,7 +2,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { diskTemplates } from './disk-template.ts';
 import { isKeptFor, keptDiskOf } from './kept-disk.ts';
 
-/** What a DataVolume or a claim says of whose it is. */
+/** The metadata of a DataVolume or a claim that tells whose it is. */
 export interface DiskObject {
   metadata: {
     labels?: Readonly<Record<string, string>>;
@@ -12,20 +12,20 @@ export interface DiskObject {
 }
 
 export interface HolderInput {
-  /** Of the disk: of its DataVolume and of its claim. */
+  /** Name of the disk, and so of its DataVolume and its claim. */
   name: string;
-  /** The VM that is to have it, and for which number of which pool that stands. */
+  /** The VM that is to have the disk, its number, and the UID of its pool. */
   vm: string;
   number: number;
   poolUid: string;
-  /** As they are in this moment; undefined where there are none. */
+  /** The current objects; undefined if there are none. */
   dataVolume: DiskObject | undefined;
   claim: DiskObject | undefined;
 }
 
 /**
- * Why a VM may not have the disk of this name, for KubeVirt would use it whosever it is; null where the disk is to be
- * made, was the VM's before, or was kept for it.
+ * Returns why a VM may not have the disk of this name, since KubeVirt would use it whosever it is; null if the disk
+ * does not exist yet, was the VM's before, or was kept for it.
  */
 export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: HolderInput): string | null {
   if (dataVolume === undefined && claim === undefined) return null;
@@ -35,7 +35,7 @@ export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: 
   const other = owners.find((owner) => !isPart(owner) && !(owner.kind === 'VirtualMachine' && owner.name === vm));
   const what = claim === undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
   if (other !== undefined) return `${what} belongs to ${other.kind} ${other.name}`;
-  // What is left of a VM of this name, or of a DataVolume that is no more, goes with it.
+  // Leftovers of a VM of this name, or of a deleted DataVolume, are garbage-collected with their owner.
   if (owners.some((owner) => !isPart(owner)) || (dataVolume === undefined && owners.length > 0)) return null;
   if (claim !== undefined && isKeptFor(claim.metadata, poolUid, number)) return null;
   const kept = claim === undefined ? null : keptDiskOf(claim.metadata);
@@ -44,7 +44,7 @@ export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: 
 }
 
 /**
- * The pools of its namespace that have a disk template of one of the same names: their VMs of one number would share a
+ * Returns the other pools in the namespace with a disk template of the same name: VMs of the same number would share a
  * disk.
  */
 export function poolsOfSameDisks(pool: StoredPool, others: Iterable<StoredPool>): StoredPool[] {

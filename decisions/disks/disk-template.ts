@@ -21,7 +21,7 @@ export function diskTemplates(spec: { dataVolumeTemplates?: unknown } | null | u
 
 const CLAIMS = ['pvc', 'storage'] as const;
 
-/** The size that a disk template asks for; null where it leaves that to its source. */
+/** The size that a disk template asks for; null if it leaves that to its source. */
 export function sizeOf(template: DiskTemplate): string | null {
   for (const claim of CLAIMS) {
     const size = field(template['spec'], claim, 'resources', 'requests', 'storage');
@@ -30,7 +30,7 @@ export function sizeOf(template: DiskTemplate): string | null {
   return null;
 }
 
-/** The same template with another size, in the place where it has one. */
+/** Returns the template with another size, in the field where it has one. */
 export function withSize(template: DiskTemplate, size: string): DiskTemplate {
   const spec = template['spec'] as Json;
   const claim = CLAIMS.find((key) => isObject(spec[key])) ?? 'storage';
@@ -41,8 +41,8 @@ export function withSize(template: DiskTemplate, size: string): DiskTemplate {
 }
 
 /**
- * Names all of a disk template that a disk can't change once it is made: what is in it, and how it is stored; not its
- * size.
+ * Hash of everything in a disk template that a disk can't change once created: its contents and how it is stored, but
+ * not its size.
  */
 export const diskIdentity = (template: DiskTemplate): string =>
   createHash('sha256')
@@ -51,7 +51,7 @@ export const diskIdentity = (template: DiskTemplate): string =>
     .slice(0, 10);
 
 function lasting({ spec }: DiskTemplate): Json {
-  // How urgently it is filled means nothing once it is.
+  // The priority of filling the disk is irrelevant once it is filled.
   const { priorityClassName: _priorityClassName, ...rest } = isObject(spec) ? spec : {};
   const claims = CLAIMS.flatMap((key): [string, Json][] => {
     const claim = rest[key];
@@ -65,20 +65,20 @@ function lasting({ spec }: DiskTemplate): Json {
   return { ...rest, ...Object.fromEntries(claims) };
 }
 
-/** True where the second size is the greater; a disk that has no size of its own takes any. */
+/** True if the second size is greater; a disk without a size of its own accepts any. */
 export function isLarger(from: string | null, to: string | null): boolean {
   if (to === null) return false;
   return from === null || (amountOf(to) ?? 0n) > (amountOf(from) ?? 0n);
 }
 
-/** Why a disk made from one template can't become what the other asks for; null where it can. */
+/** Returns why a disk made from one template can't become what the other asks for; null if it can. */
 export function whyMadeAnew(from: DiskTemplate, to: DiskTemplate): string | null {
   if (diskIdentity(from) !== diskIdentity(to)) return 'its source or the way it is stored is another';
   const [was, is] = [sizeOf(from), sizeOf(to)];
   return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;
 }
 
-/** What it takes of a VM to have the disks of another template. */
+/** The disruption that it takes for a VM to get the disks of another template. */
 export function diskDisruption(from: VmTemplate, to: VmTemplate): Disruption {
   const [before, after] = [diskTemplates(from.spec), diskTemplates(to.spec)];
   let disruption: Disruption = 'None';
@@ -91,7 +91,7 @@ export function diskDisruption(from: VmTemplate, to: VmTemplate): Disruption {
   return [...before.keys()].every((name) => after.has(name)) ? disruption : 'Restart';
 }
 
-/** Which disks would have to be made anew for another template, and why, in words. */
+/** Says which disks would have to be recreated for another template, and why. */
 export function disksMadeAnew(from: VmTemplate, to: VmTemplate): string[] {
   const before = diskTemplates(from.spec);
   return [...diskTemplates(to.spec)].flatMap(([name, template]) => {

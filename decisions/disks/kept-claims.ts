@@ -9,28 +9,31 @@ import type { StoredPool } from '../views/pool.ts';
 import { diskIdentity, diskTemplates, sizeOf } from './disk-template.ts';
 import type { KeptDisk } from './kept-disk.ts';
 
-/** A kept disk, and the claim that it is. */
+/** The claim of a kept disk. */
 export interface KeptClaim {
   namespace: string;
   name: string;
   uid: string;
   resourceVersion: string;
-  /** It is going: nobody can have it any more, and its name is not free yet. */
+  /** The claim is terminating: no VM can use it any more, and its name is not free yet. */
   deleting: boolean;
   kept: KeptDisk;
 }
 
-/** What the next VM of a number does with the disks that are kept for it. */
+/** What the next VM of a number does with the disks kept for it. */
 export type Reuse =
   | { reuse: 'none' }
-  /** It begins with the revision that they are of, and the rollout goes on from there. */
+  /** The VM starts at the revision of the disks, and the rollout continues from there. */
   | { reuse: 'as-they-are'; revision: string }
-  /** It waits until they are gone, for the pool keeps none any more, or they are going; these are to be deleted. */
+  /**
+   * The VM waits until the disks are deleted, because the pool no longer keeps any, or they are already terminating;
+   * `claims` are to be deleted.
+   */
   | { reuse: 'discard'; claims: KeptClaim[] }
-  /** Nobody knows any more what they were made from. */
+  /** The template from which the disks were made is unknown. */
   | { reuse: 'unknown'; claims: KeptClaim[] };
 
-/** True where a kept disk is what this template would make. */
+/** True if a kept disk is what this template would create. */
 export function fits(kept: KeptDisk, { spec }: PoolTemplate): boolean {
   const template = diskTemplates(spec).get(kept.disk);
   if (template === undefined) return true;
@@ -40,7 +43,7 @@ export function fits(kept: KeptDisk, { spec }: PoolTemplate): boolean {
   );
 }
 
-/** `revision`: that a VM of this number would be of without them. */
+/** `revision`: that of a VM of this number without kept disks. */
 export function reuseOf(
   pool: StoredPool,
   claims: readonly KeptClaim[],
@@ -48,7 +51,7 @@ export function reuseOf(
   templateOf: (revision: string) => PoolTemplate | undefined,
 ): Reuse {
   const rules = scaleInRules(pool.spec.scaleInStrategy);
-  // What healing has left comes back whatever becomes of disks at a scale-in.
+  // Disks kept by healing are reused, whatever happens to disks at a scale-in.
   const discarded =
     rules.kind !== 'unmanaged' && rules.statePreservation === 'Disabled'
       ? claims.filter(({ kept }) => kept.keptBy === 'scale-in')
@@ -66,7 +69,7 @@ export function reuseOf(
     : { reuse: 'as-they-are', revision: older };
 }
 
-/** The kept disks of a pool by the numbers that have no VM: of another VM's that is there the mark says nothing. */
+/** The kept disks of a pool, by number, without the numbers that have a VM: there the mark says nothing. */
 export function keptByNumber(
   pool: StoredPool,
   claims: readonly KeptClaim[],
@@ -81,7 +84,8 @@ export function keptByNumber(
 }
 
 /**
- * `DisksKept`: disks wait for the next VMs of their numbers, and which of them are not as the template would make them.
+ * `DisksKept`: disks are kept for the next VMs of their numbers; the message says which differ from what the template
+ * would create.
  */
 export function keptCondition(
   pool: StoredPool,

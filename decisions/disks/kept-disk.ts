@@ -1,22 +1,22 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
 
-/** What the claim of a kept disk says of itself. */
+/** A kept disk, as stored on its claim. */
 export interface KeptDisk {
   pool: string;
-  /** Of that pool: another of its name has no part in the disk. */
+  /** UID of that pool: a later pool of the same name has no right to the disk. */
   poolUid: string;
-  /** Of the VM that it was a disk of, and of the next VM that may have it. */
+  /** Number of the VM that had the disk, and of the next VM that may have it. */
   number: number;
   /** Name of the pool's disk template, without the number. */
   disk: string;
-  /** Revision of that VM; null where nobody knows. */
+  /** Revision of that VM; null if unknown. */
   revision: string | null;
-  /** What of its template can't be changed without making the disk anew (`diskIdentity`). */
+  /** Hash of what can't be changed in its template without recreating the disk (`diskIdentity`). */
   identity: string;
-  /** As its template had it; null where that named none. */
+  /** The size in its template; null if the template has none. */
   size: string | null;
-  /** Why the VM has left it: the pool was scaled in, or the VM is being healed and comes back at once. */
+  /** Why the disk is kept: the pool was scaled in, or the VM is being healed and comes back at once. */
   keptBy: 'scale-in' | 'healing';
   /** RFC 3339. */
   keptAt: string;
@@ -27,7 +27,7 @@ interface Marked {
   annotations?: Readonly<Record<string, string>>;
 }
 
-/** The labels and annotations of its claim. */
+/** The labels and annotations of a kept disk's claim. */
 export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; annotations: Record<string, string> } {
   return {
     labels: { [POOL_LABEL]: kept.pool, [KEPT_DISK]: kept.poolUid },
@@ -35,10 +35,10 @@ export function keptDiskMark(kept: KeptDisk): { labels: Record<string, string>; 
   };
 }
 
-/** What takes the mark off again. */
+/** The merge patch values that remove the mark. */
 export const noKeptDiskMark = { labels: { [POOL_LABEL]: null, [KEPT_DISK]: null }, annotations: { [KEPT_DISK]: null } };
 
-/** The kept disk that a claim with this metadata is; null where it is none, or is not as drover marks them. */
+/** Reads the kept disk from a claim's metadata; null if there is none, or it is not as drover writes it. */
 export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
   const text = annotations?.[KEPT_DISK];
   const kept = text === undefined ? null : parsed(text);
@@ -52,7 +52,7 @@ export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
   return isWhole ? ({ pool, poolUid, number, disk, revision, identity, size, keptBy, keptAt } as KeptDisk) : null;
 }
 
-/** True for the metadata of a claim that was kept for the VM of this number of the pool of this UID. */
+/** True if the claim was kept for the VM of this number of this pool. */
 export function isKeptFor(metadata: Marked, poolUid: string, number: number): boolean {
   const kept = keptDiskOf(metadata);
   return kept !== null && kept.poolUid === poolUid && kept.number === number;

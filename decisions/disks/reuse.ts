@@ -9,14 +9,14 @@ import { reuseOf, type KeptClaim } from './kept-claims.ts';
 export interface ReuseInput {
   pool: StoredPool;
   kept: ReadonlyMap<number, KeptClaim[]>;
-  /** Of new VMs without kept disks. */
+  /** Revision of new VMs without kept disks. */
   revision: string;
   templateOf: (revision: string) => PoolTemplate | undefined;
 }
 
 /**
- * What creating VMs becomes where disks are kept for them: a VM never begins as of a template that its disk is not of.
- * Numbers whose disks go first are made in a later turn.
+ * Turns a create step into steps that respect kept disks: a VM never starts with a template that does not match its
+ * disks. Numbers whose disks must be deleted first are created in a later turn.
  */
 export function createSteps(
   { numbers, reason }: Extract<ScaleStep, { kind: 'create' }>,
@@ -50,7 +50,7 @@ export function createSteps(
   ];
 }
 
-/** Marks that have done their service: the VM that has the disk is there, and stays. */
+/** Removes marks that have served their purpose: the VM that uses the disk exists, and stays. */
 export function unmarkStep(
   pool: StoredPool,
   claims: readonly KeptClaim[],

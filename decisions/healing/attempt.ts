@@ -9,18 +9,18 @@ import {
   type Verdict,
 } from './state.ts';
 
-/** What an attempt asks of whoever leads it, before it goes on. */
+/** What an attempt asks its caller to do before it continues. */
 export type AttemptStep =
-  /** Delete the VM, with its disks where nothing is on them. To be answered with what became of that. */
+  /** Delete the VM, and its disks if they hold nothing. Answered with the outcome. */
   | { step: 'Remove' }
-  /** Tell the pool. To be answered once that is on its way, so that the pool hears all in the order in which it was. */
+  /** Notify the pool. Answered once the news is sent, so that the pool receives all news in order. */
   | { step: 'Tell'; news: CycleNews }
-  /** Wait until it holds or that time is there, in milliseconds since the epoch. */
+  /** Wait until `holds` returns true, or until `until` (milliseconds since the epoch; null: no limit). */
   | { step: 'Wait'; holds: () => boolean; until: number | null };
 
 /**
- * How a cycle has ended. `uid`: of the VM that is left as it is; '' for the one that takes the place of the deleted
- * one, which only its pool knows.
+ * How a cycle has ended. `uid`: of the VM that is left as it is; '' for the replacement of a deleted VM, whose UID only
+ * the pool knows.
  */
 export type AttemptEnd = Pick<Spent, 'end' | 'uid' | 'why'>;
 
@@ -29,30 +29,28 @@ export interface AttemptOptions {
   pool: string;
   sick: SickVm;
   hold: Hold;
-  /** Verdicts on this attempt that came before it began. */
+  /** Verdicts on this attempt that arrived before it began. */
   verdicts: readonly Verdict[];
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** From 0 to below 1. */
+  /** Returns a random number in [0, 1). */
   chance: () => number;
 }
 
-/** What became of a VM that was to be removed. */
+/** Outcome of a removal. */
 export type RemovalEnd = { end: 'Removed'; keptDisks: boolean } | { end: 'Kept' | 'Refused'; why: string };
 
-/**
- * So many VMs in a row are tried on the same disks, where the pool sets no limit: another would hardly be better off.
- */
+/** How many VMs in a row are tried on the same disks if the pool sets no limit: another would hardly do better. */
 const TRIES_ON_SAME_DISKS = 3;
 
 type Steps<T> = Generator<AttemptStep, T, RemovalEnd | null>;
 type Judged = Extract<Verdict, { verdict: 'Well' | 'Sick' }>;
 
-/** One replacement of a sick VM, from its deletion to the verdict on the new one. */
+/** One replacement of a sick VM, from its deletion to the verdict on the new VM. */
 export class HealingAttempt {
   readonly sick: SickVm;
   phase: 'Removing' | 'Waiting' | 'Provisioning' = 'Removing';
-  /** What it does now, for people. */
+  /** What the attempt is doing, in words for people. */
   doing: string;
   hold: Hold;
   /** Verdicts on the next attempt. */
@@ -67,7 +65,7 @@ export class HealingAttempt {
   #left: string | null = null;
   #skipped: string | null = null;
   #isHurried = false;
-  /** The pool wants to hear of it. */
+  /** The pool has asked for a report. */
   #isAsked = false;
 
   constructor(options: AttemptOptions) {
@@ -78,7 +76,9 @@ export class HealingAttempt {
     for (const verdict of options.verdicts) this.tell(verdict);
   }
 
-  /** What has become of the VM. One that comes late, or twice, is about another attempt. */
+  /**
+   * Takes a verdict from the pool. Ignores late and repeated verdicts, and keeps those on the next attempt in `later`.
+   */
   tell(told: Verdict): void {
     const { attempt, uid } = this.sick;
     if (told.verdict === 'Left') this.#left ??= told.why;
@@ -91,48 +91,48 @@ export class HealingAttempt {
     else this.#judged ??= told;
   }
 
-  /** The pool wants to hear how it stands. */
+  /** Requests a report to the pool. */
   ask(): void {
     this.#isAsked = true;
   }
 
-  /** The pool has asked since it was told last. */
+  /** Whether the pool has asked since the last report. */
   get isAsked(): boolean {
     return this.#isAsked;
   }
 
-  /** It waits for nothing but what must be. */
+  /** Skips every wait that can be skipped: for the delay, and for healing to go on. */
   hurry(): void {
     this.#isHurried = true;
   }
 
-  /** The VM is to be left as it is. */
+  /** Ends the cycle and leaves the VM as it is. */
   skip(why: string): void {
     this.#skipped ??= why;
   }
 
-  /** It is to go by these: those of the last verdict. */
+  /** The rules in force: those of the latest verdict. */
   get rules(): CycleRules {
     return this.#gone ?? this.sick.rules;
   }
 
-  /** The new VM is not held back by it. */
+  /** Whether the new VM may be created. */
   get mayBeMade(): boolean {
     return this.phase === 'Provisioning' || this.#isOver();
   }
 
-  /** Replacements that were made until now. */
+  /** Number of replacements made so far. */
   get made(): number {
     return this.#isRemoved ? this.sick.attempt : this.sick.attempt - 1;
   }
 
-  /** The new VM, which is sick as well, once `steps` has ended with null. */
+  /** The new VM, which is sick too; valid once `steps` has returned null. */
   get next(): SickVm {
     const { verdict: _verdict, ...sick } = this.#judged as Extract<Verdict, { verdict: 'Sick' }>;
     return { ...sick, name: this.sick.name, onSameDisks: this.#onSameDisks };
   }
 
-  /** As if somebody had skipped it. */
+  /** Returns the same end as if a person had skipped the VM. */
   skipped(why: string): AttemptEnd {
     return { end: 'Skipped', uid: this.#isRemoved ? '' : this.sick.uid, why };
   }
@@ -142,7 +142,7 @@ export class HealingAttempt {
     return { ...this.#about, ...end, news: 'Ended', attempt: this.made };
   }
 
-  /** Leads from one step to the next; null where the new VM is sick as well, and is to be replaced. */
+  /** Yields one step after the other. Returns null if the new VM is sick too and is to be replaced. */
   *steps(): Steps<AttemptEnd | null> {
     const { uid, attempt, why } = this.sick;
     yield* this.#until(() => this.hold === 'None' || this.#isHurried || this.#hasRecovered);
@@ -164,7 +164,7 @@ export class HealingAttempt {
     this.doing = `waits until ${this.#nextAt} before it is made anew`;
     yield this.#stands();
     yield* this.#until(() => this.#isHurried, now() + delay);
-    // What was deleted comes back even where nothing more may be deleted, unless a person wants nothing done.
+    // A deleted VM is recreated even while no more VMs may be removed, unless a person has paused healing.
     if (this.hold === 'All' && !this.#isHurried) this.doing = 'the delay is over; waits until healing goes on';
     yield* this.#until(() => this.hold !== 'All' || this.#isHurried);
     if (this.#isOver()) return this.#over();
@@ -186,7 +186,9 @@ export class HealingAttempt {
     return null;
   }
 
-  /** Until it holds, the time is there, or the cycle is over; it tells how it stands where the pool asks meanwhile. */
+  /**
+   * Waits until `holds` returns true, `time` has come, or the cycle is over; meanwhile reports to the pool on request.
+   */
   *#until(holds: () => boolean, time: number | null = null): Steps<void> {
     const isDone = (): boolean => this.#isOver() || holds();
     while (!isDone()) {

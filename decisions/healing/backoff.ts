@@ -1,11 +1,11 @@
 import { durationMs } from '../../api/duration.ts';
 import type { HealingRules } from '../../api/pool-defaults.ts';
 
-/** A VM that was well for so long, beyond its longest delay, starts its delays anew. */
+/** The least time after a cycle until the VM's next one starts over with the first delay. */
 const QUIET_MS = 60 * 60_000;
 
 /**
- * How long to wait before the `attempt`-th replacement (from 1), in milliseconds; `random` in [0, 1) spreads those that
+ * How long to wait before the `attempt`-th replacement (from 1), in milliseconds. `random` in [0, 1) spreads VMs that
  * fail together.
  */
 export function healingDelayMs(
@@ -17,6 +17,6 @@ export function healingDelayMs(
   return Math.round(delay * (1 + jitter * random));
 }
 
-/** When the memory of a cycle that ended at `endedAt` has faded; milliseconds since the epoch. */
+/** When a cycle that ended at `endedAt` is forgotten; milliseconds since the epoch. */
 export const fadesAt = (endedAt: number, { max }: HealingRules['backoff']): number =>
   endedAt + Math.max(QUIET_MS, 2 * durationMs(max));

@@ -9,12 +9,12 @@ import { underWay } from './state.ts';
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
 
-/** What of a plan its pool's status tells. */
+/** The parts of a plan that the pool's status shows. */
 export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
 
 /**
- * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. None where the pool
- * heals none.
+ * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. Returns no conditions
+ * if the pool has no autohealing and no cycle in progress.
  */
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = underWay(told.state.cycles);
@@ -41,8 +41,8 @@ function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed 
 }
 
 /**
- * A status in which null stands for what the plan tells of healing besides: it is in the history of the pool's workflow
- * at every turn.
+ * A status in which null stands for the healing status that the plan contains anyway: a status is in the history of the
+ * pool's workflow at every turn.
  */
 export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
 
@@ -54,7 +54,7 @@ export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold 
   return { ...status, healing: healing ?? healingStatus(told!) };
 }
 
-/** What the status keeps of the healing: enough for another run of the workflow to take it up. */
+/** The healing status: enough for another run of the workflow to resume from. */
 export const healingStatus = ({ state: { paused, cycles, spent } }: HealingTold): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
   cycles: underWay(cycles)

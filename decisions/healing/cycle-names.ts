@@ -1,12 +1,12 @@
 import { formatNames } from '../lib/names.ts';
 
-/** With which the words about a healing cycle begin. */
+/** The beginning of every sentence about a healing cycle. */
 export const cyclePrefix = ({ vm, attempt }: { vm: string; attempt: number }): string =>
   `${vm} (replacement ${attempt}): `;
 
 /**
- * Healing cycles as the condition `Healing` begins with them, a sentence each: the names of all first, for whoever sees
- * only its beginning.
+ * Healing cycles as the condition `Healing` lists them, one sentence each. All names come first, for readers who see
+ * only the beginning.
  */
 export function formatCycles(cycles: readonly { vm: string; attempt: number; why: string }[]): string[] {
   const [first, ...rest] = cycles.map((cycle) => `${cyclePrefix(cycle)}${cycle.why}`);

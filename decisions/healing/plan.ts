@@ -34,45 +34,45 @@ import { cycleRules, hasProven, holdsData, surplusOf, type HealingInput, type He
 export interface HealingPlan {
   begin: SickVm[];
   verdicts: ToldVerdict[];
-  /** VMs whose cycles have been silent for long: they may be there no more. */
+  /** VMs whose cycles have been silent for long: their workflows may no longer exist. */
   ask: string[];
-  /** What is to be noted on VMs. */
+  /** Notes to write on VMs. */
   mark: RunNote[];
   state: HealingState;
-  /** Why nothing more is removed; null where it may be. */
+  /** Why no more VMs are removed; null if they may be. */
   suspended: string | null;
-  /** VMs that are sick, each with what its healing waits for, in words. */
+  /** Sick VMs, each with what its healing waits for, in words. */
   waits: string[];
-  /** VMs that are not ready and not sick either, each with why, in words. */
+  /** VMs that are not ready but not sick either, each with the reason, in words. */
   spared: string[];
   wakeAt: number | null;
 }
 
 /**
- * To be noted on a VM: `start` is the UID of a VMI up to which none of its starts came to anything; null where it has
- * run well.
+ * A note to write on a VM. `start`: UID of the newest VMI, if no guest of the VM has run up to and including it; null
+ * once the VM has run well.
  */
 export interface RunNote {
   name: string;
   uid: string;
-  /** As which it was seen to be the pool's; absent in older histories. */
+  /** The version in which the VM was seen to belong to the pool; absent in older histories. */
   resourceVersion?: string;
   start: string | null;
 }
 
-/** A cycle tells of itself at each of its steps; what it waits for in between may take this long. */
+/** A cycle reports at each of its steps; what it waits for in between may take this long. */
 const SILENCE_MS = 10 * 60_000;
-/** What could not be marked is tried again. */
+/** After how long a note that could not be written is retried. */
 const MARK_AGAIN_MS = 60_000;
 const WAITS_TOLD = 20;
-/**
- * Cycles of one pool, and how many of them one turn begins: what its workflow knows of them stands in its history at
- * every turn.
- */
+/** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
 const MOST_CYCLES = 100;
 const BEGUN_AT_ONCE = 50;
 
-/** Which VMs to replace, and what to tell those whose cycle is under way. Empty where the pool does not heal. */
+/**
+ * Plans which VMs to replace, and which verdicts to send to the cycles in progress. Ends all cycles if the pool does
+ * not heal.
+ */
 export function planHealing(input: HealingInput): HealingPlan {
   const { pool, now, burst } = input;
   const { autohealing: rules, rollout } = withDefaults(pool.spec);
@@ -120,7 +120,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   };
 }
 
-/** What is still to be noted on VMs; nothing of starts where the pool says itself what becomes of disks. */
+/** Notes still to be written on VMs. Starts are not noted if the pool sets preserveStorage. */
 function notesOf(view: HealingView): RunNote[] {
   const { vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
   const notes: RunNote[] = [];
@@ -141,8 +141,8 @@ function notesOf(view: HealingView): RunNote[] {
 }
 
 /**
- * So many at a time that those which are refused again and again keep nobody waiting: each turn of a minute begins with
- * others.
+ * At most `most` notes at a time, each minute beginning with others, so that notes which are refused again and again
+ * don't hold up the rest.
  */
 function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[] {
   if (notes.length <= most) return [...notes];
@@ -156,7 +156,7 @@ function healsNoMore(state: HealingState, why: string): HealingPlan {
   return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], spared: [], wakeAt: null };
 }
 
-/** Forgets what has faded, what concerns VMs that are no more, and failures of guests that run well again. */
+/** Forgets cycles that have faded, deleted VMs, and failures of VMs that run well again. */
 function remember(view: HealingView): HealingState {
   const { vms, vmiOf, state, rules, minReadyMs, now } = view;
   const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
@@ -190,13 +190,13 @@ function remember(view: HealingView): HealingState {
   return { ...state, spent, earlyEnds, failing, guestPauses };
 }
 
-/** A person who skips a VM that was deleted already means the one that takes its place. */
+/** If a person skips a VM that is already deleted, the skip applies to its replacement. */
 function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
   const next = spent.uid === '' && isFinal(spent) ? vms.find((vm) => vm.name === spent.vm && isStaying(vm)) : undefined;
   return next === undefined ? spent : { ...spent, uid: next.uid };
 }
 
-/** Adds to what is known the guests that have ended since. */
+/** Adds the guests that have failed since to the known early ends. */
 function earlyEndsOf(
   { failedVmisOf, vmiOf, rules, minReadyMs }: HealingView,
   vm: VmView,
@@ -217,12 +217,12 @@ function earlyEndsOf(
   return ends;
 }
 
-/** Of a small pool, a share would be one VM or none: two that fail at once are no sign of a common cause. */
+/** In a small pool a percentage would mean one VM or none, but two that fail at once are no sign of a common cause. */
 const LEAST_SHARE = 2;
 
 /**
- * Why no more may be removed, where so many are sick or being replaced. Where none has ever run, one is tried all the
- * same.
+ * Returns why no more VMs may be removed if too many are sick or being replaced, else null. While no VM of the pool has
+ * ever run, one is tried all the same.
  */
 function breaker(view: HealingView, unhealthy: number): string | null {
   if (!hasProven(view)) return null;
@@ -237,7 +237,7 @@ function breaker(view: HealingView, unhealthy: number): string | null {
     : null;
 }
 
-/** How many more cycles may begin, and what keeps the next one. */
+/** How many more cycles may begin, and what holds back the next one. */
 function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
   const { pool, vms, rules, burst } = view;
   const cycles = underWay(state.cycles);
@@ -254,7 +254,7 @@ function roomFor(view: HealingView, state: HealingState): { count: number; full:
       count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length,
       full: 'others are healed first',
     });
-  // Where none has ever run, the fault is hardly in one of them: one is tried.
+  // If no VM has ever run, the fault is probably common to all: only one is tried.
   if (!hasProven(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
@@ -270,8 +270,8 @@ interface Found {
 }
 
 /**
- * VMs that are sick and in nobody's hand, in the order of their numbers; those that are not to be replaced are told in
- * words.
+ * Finds sick VMs that nothing else is working on, in the order of their numbers, and puts into words which VMs are not
+ * replaced, and why.
  */
 function findSick(view: HealingView, state: HealingState): Found {
   const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
@@ -380,14 +380,14 @@ function replaceable(
   return { sick, spent, waits, wakeAt };
 }
 
-/** When a deletion that was refused may be asked for again; 0 where none was. */
+/** When a refused deletion may be retried; 0 if none was refused. */
 const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: Spent): number =>
   end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0;
 
 /**
- * The cycles that have been silent for too long although what comes next is theirs to do, and when the next will have
- * been. Where it is the pool's, or a person's, it may take weeks: they are told when it is done, and one that is there
- * no more shows then.
+ * Finds the cycles that have been silent for too long although the next step is theirs, and when the next cycle will
+ * have been. If the next step is the pool's or a person's, it may take weeks: the cycle is told when it is done, and a
+ * missing workflow shows then.
  */
 function ask(
   { vms, now }: HealingView,
@@ -412,7 +412,7 @@ function ask(
   return { names, state: { ...state, cycles }, wakeAt: next === Infinity ? null : next };
 }
 
-/** When the next memory fades; what is kept with its VM does not. */
+/** When the next ended cycle is forgotten. Final ends are kept as long as their VMs exist. */
 function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): number | null {
   const uids = new Set(vms.map(({ uid }) => uid));
   const times = spent
@@ -422,8 +422,7 @@ function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): 
 }
 
 /**
- * When the next guest is ready for long enough of a VM that is to be marked, or to be healed again when it fails: no
- * event tells it.
+ * When the next VM that is to be noted, or to be healed again when it fails, will run well: no event announces that.
  */
 function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly Spent[]): number | null {
   const settled = new Set(spent.filter(isFinal).map(({ uid }) => uid));

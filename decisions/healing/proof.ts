@@ -2,20 +2,18 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { probationOf } from './sickness.ts';
 
-/**
- * What a worker knows of all guests of a VM that have ended: it has followed them without a gap since the VM was made.
- */
+/** What a worker knows of all ended guests of a VM that it has watched without a gap since the VM's creation. */
 export interface Witness {
-  /** How long the one ran that ran longest, in milliseconds; 0 where none ran, or none past its liveness probe. */
+  /** The longest run of a guest, in milliseconds; 0 if none ran, or none past the probation of its liveness probe. */
   longestRunMs: number;
-  /** UID of the guest's VMI that ended last; null where none has. */
+  /** UID of the VMI that ended last; null if none has. */
   lastEnded: string | null;
 }
 
 export interface ProofInput {
   vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi'>;
   vmi: VmiView | undefined;
-  /** Null where this worker has not followed the VM since it was made. */
+  /** Null if this worker has not watched the VM since its creation. */
   witness: Witness | null;
   minReadyMs: number;
   /** Milliseconds since the epoch. */
@@ -23,9 +21,9 @@ export interface ProofInput {
 }
 
 /**
- * Whether it is certain that no guest of the VM has ever run, so that its disks hold nothing of its own. `behind`: the
- * worker has yet to hear of a guest that KubeVirt speaks of. The mark of the VM alone proves nothing, for nobody may
- * have been there to take it off.
+ * Reports whether it is certain ('proven') that no guest of the VM has ever run, so that its disks hold no data.
+ * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing,
+ * since no worker may have been running to remove it.
  */
 export function proofOf({
   vm: { notYetRun, lastFailedVmi },
@@ -39,14 +37,14 @@ export function proofOf({
     if (witness.longestRunMs > minReadyMs) return 'none';
     return lastFailedVmi === null || lastFailedVmi === witness.lastEnded ? 'proven' : 'behind';
   }
-  // KubeVirt forgets a failed start when a guest runs. One that it still speaks of, and up to which nothing had run,
-  // leaves room for none.
+  // KubeVirt forgets a failed start when a guest runs. If it still names the VMI up to which nothing had run, nothing
+  // has run since.
   return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
 }
 
 /**
- * The start to be noted on a VM of which it is certain that it never ran: a worker that begins later goes on from
- * there. Null where all is noted.
+ * The VMI to note on a VM that certainly never ran, so that a worker that starts later can continue from there. Null if
+ * the note is up to date.
  */
 export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<ProofInput, 'vm' | 'vmi'>): string | null {
   const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
@@ -54,7 +52,8 @@ export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<Proo
 }
 
 /**
- * How long a guest ran that has ended by `now`, past what its liveness probe may take to judge it; 0 where it did not.
+ * How long a guest that ended by `now` has run, in milliseconds; 0 if it never ran, or ended within the probation of
+ * its liveness probe.
  */
 export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: number): number {
   if (runningSince === null) return 0;
@@ -62,7 +61,7 @@ export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: numb
   return ran > (probationMs ?? 0) ? ran : 0;
 }
 
-/** True for a guest that has run for longer than a start may take to pass, ready or not. */
+/** True for a guest that has run for longer than its probation, ready or not. */
 function hasRunFor(vmi: VmiView, minReadyMs: number, now: number): boolean {
   const { runningSince, endedAt } = vmi;
   return runningSince !== null && Math.max((endedAt ?? now) - runningSince, 1) > probationOf(vmi, minReadyMs);

@@ -6,12 +6,12 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /**
- * Whether a VM is to be replaced. `at`: when the clock alone may make it so, in milliseconds since the epoch. `spared`:
- * why one is not that a person may take for sick.
+ * Whether a VM is to be replaced. `at`: when time alone may make it sick, in milliseconds since the epoch. `spared`:
+ * why a VM that a person may think sick is not.
  */
 export type Health = { sick: true; why: string } | { sick: false; at: number | null; spared?: string };
 
-/** KubeVirt's states of a VM that waits for something which a new VM would wait for as well. */
+/** KubeVirt's states of a VM that waits for something that a replacement would wait for as well. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'ErrorUnschedulable',
   'ErrorPvcNotFound',
@@ -22,27 +22,27 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'WaitingForVolumeBinding',
 ]);
 
-/** Of these, what every VM waits for when it is new. */
+/** The states among them that every new VM goes through. */
 const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
 export interface HealthInput {
   vm: VmView;
   vmi: VmiView | undefined;
-  /** What was the matter with the last guest of it that failed: that is gone by the time of the next start. */
+  /** What was wrong with the VM's last failed guest: the new VMI no longer says so once the next start begins. */
   lastTrouble?: string | null;
-  /** Guests of the VM in a row that ended before they had run well; KubeVirt counts only those that never ran. */
+  /** How many guests of the VM in a row ended before they ran well; KubeVirt counts only guests that never ran. */
   earlyEnds: number;
   /**
-   * Since when its starts have been failing, in milliseconds since the epoch; else KubeVirt's time counts, which each
-   * start begins anew.
+   * Since when its starts have been failing, in milliseconds since the epoch. If absent, the time of KubeVirt's Ready
+   * condition counts, which each start resets.
    */
   failingSince?: number | null;
   /**
-   * When a person let its guest go on, in milliseconds since the epoch; null, or absent, where it was not paused since
-   * it was ready.
+   * When a person unpaused its guest, in milliseconds since the epoch; null or absent if it was not paused since it was
+   * last ready.
    */
   pauseEndedAt?: number | null;
-  /** It has run well, or stands for one that has. */
+  /** The VM has run well, or replaces a VM that has. */
   hasRun: boolean;
   rules: SicknessRules;
   /** Milliseconds since the epoch. */
@@ -54,7 +54,7 @@ export type SicknessRules = Pick<
   'startupFailureThreshold' | 'minFailingToStartDuration' | 'unhealthyAfter'
 >;
 
-/** What the rules of a pool's autohealing say of one VM. */
+/** Judges one VM by the rules of its pool's autohealing. */
 export function healthOf({
   vm,
   vmi,
@@ -66,9 +66,9 @@ export function healthOf({
   rules,
   now,
 }: HealthInput): Health {
-  // Of a guest that has come up its VM says so a moment later.
+  // A VM reports its guest ready a moment later than the VMI does.
   if (!isMeantToRun(vm, vmi) || (vmi?.ready === true && !vmi.deleting)) return well;
-  // It may still run where nobody sees it; what its node keeps from it, new disks don't bring back.
+  // The guest may still run unseen, and new disks don't bring back a lost node.
   if (isNodeUnknown(vm, vmi)) {
     const { unknownNode } = rules.unhealthyAfter;
     if (unknownNode === 'never')
@@ -114,8 +114,8 @@ const isNodeUnknown = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vmi?.nodeLost === true || vm.state === 'Unknown' || vmi?.phase === 'Unknown';
 
 /**
- * Since when it is not ready although it has its node, image and disks, and nobody has paused it; null where it has
- * them not.
+ * Since when the VM is not ready although it has its node, image and disks, and is not paused; null if it lacks any of
+ * them.
  */
 function withoutWaiting(vm: VmView, vmi: VmiView | undefined, pauseEndedAt: number | null): number | null {
   if (vm.notReadySince === null || vmi === undefined || vmi.deleting || vmi.scheduledAt === null) return null;
@@ -130,25 +130,25 @@ function overdue(since: number | null, limit: string, why: string, now: number):
 
 const words = (what: string, trouble: string | null): string => (trouble === null ? what : `${what}: ${trouble}`);
 
-/** The owner's wish, or a state in which KubeVirt works on it: it is not to be touched now. */
+/** True for a VM that must not be touched now: its owner opted out, or KubeVirt is working on it, or it is paused. */
 export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
 
 /**
- * True for a VM that its node, its surroundings or somebody's work on it may keep from being ready: that is no fault of
- * its own.
+ * True for a VM that may be not ready because of its node, its surroundings or somebody's work on it, so not through a
+ * fault of its own.
  */
 export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isNodeUnknown(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state) || isLeftAlone(vm, vmi);
 
 /**
- * How long a guest runs until its start counts as well done: it has been ready for long enough, and its liveness probe
- * has judged it.
+ * How long a guest must run until its start counts as successful: it has been ready for minReadyMs, and its liveness
+ * probe has judged it.
  */
 export const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number =>
   Math.max(probationMs ?? 0, minReadyMs);
 
-/** True for a guest that ended while it was still to show that it runs well. */
+/** True for a guest that failed within its probation. */
 export function endedEarly(guest: VmiView, minReadyMs: number): boolean {
   const { phase, runningSince, endedAt } = guest;
   const probation = probationOf(guest, minReadyMs);
@@ -161,21 +161,18 @@ export function endedEarly(guest: VmiView, minReadyMs: number): boolean {
   );
 }
 
-/** Whether `guest` was started because a guest ended at `endedAt`, with none between that ran well. */
+/** Whether `guest` was started because the one before ended at `endedAt`, with none in between that ran well. */
 export const isNextAfter = (endedAt: number, guest: VmiView, minReadyMs: number): boolean =>
   guest.createdAt - endedAt <= probationOf(guest, minReadyMs);
 
-/**
- * True for a guest that has run for long enough, and is ready: its disks hold something, and its failures are
- * forgotten.
- */
+/** True for a guest that is ready and past its probation: its disks hold data, and its failures are forgotten. */
 export function runsWell(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
   const at = wellAt(vm, vmi, minReadyMs, now);
   return at !== null && at <= now;
 }
 
 /**
- * When a guest that is ready runs well by the clock alone, in milliseconds since the epoch; null where it is not ready.
+ * When a ready guest counts as running well, by time alone, in milliseconds since the epoch; null if it is not ready.
  */
 export function wellAt(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): number | null {
   if (!isReady(vm, vmi)) return null;

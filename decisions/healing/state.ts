@@ -1,42 +1,40 @@
 import type { HealingRules } from '../../api/pool-defaults.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
 
-/** What cycles may not do: nothing more may be removed, or nothing at all may be done. */
+/** What cycles must hold back: removals, or everything. */
 export type Hold = 'None' | 'Removals' | 'All';
 
-/** A cycle as its pool knows it. */
+/** A cycle as its pool's workflow knows it. */
 export type Cycle = HealingStatus['cycles'][number] & {
   /**
-   * When it last told of itself, or was told or asked something, in milliseconds since the epoch; absent where only the
-   * status tells of it.
+   * When the cycle last reported, or was sent a verdict or asked, in milliseconds since the epoch; absent if it is
+   * known only from the status.
    */
   heardAt?: number;
 };
 export type Spent = HealingStatus['spent'][number];
 
-/** Guests of one VM that ended before they ran well, in a row. */
+/** Consecutive guests of one VM that ended before they ran well. */
 export interface EarlyEnds {
   vmUid: string;
   count: number;
-  /** UIDs of the VMIs of those that ended last. */
+  /** UIDs of the VMIs that ended at `endedAt`. */
   vmis: string[];
-  /** When the last one ended; milliseconds since the epoch. */
+  /** When the last guest ended; milliseconds since the epoch. */
   endedAt: number;
 }
 
-/** A VM whose starts fail. KubeVirt's own time begins anew with each of them. */
+/** A VM whose starts fail. KubeVirt's own time is reset by each start. */
 export interface Failing {
   vmUid: string;
   /** Milliseconds since the epoch. */
   since: number;
 }
 
-/**
- * A guest that a person has paused, until it is ready again: it was not ready all that time, and is not sick for that.
- */
+/** A guest that a person has paused, kept until it is ready again: a VM is not sick for the time of the pause. */
 export interface GuestPause {
   vmUid: string;
-  /** When it was first seen to be over; milliseconds since the epoch, null as long as it is not. */
+  /** When the pause was first seen to be over; milliseconds since the epoch, null while it lasts. */
   endedAt: number | null;
 }
 
@@ -44,49 +42,52 @@ export interface GuestPause {
 export interface HealingState extends Omit<HealingStatus, 'cycles'> {
   cycles: Cycle[];
   earlyEnds: EarlyEnds[];
-  /** Where the pool's rules ask for it; absent in what drover 0.2.0 carried over. */
+  /** Kept only if the pool sets minFailingToStartDuration; absent in the state that drover 0.2.0 carried over. */
   failing?: Failing[];
-  /** Absent in what drover 0.2.0 carried over. */
+  /** Absent in the state that drover 0.2.0 carried over. */
   guestPauses?: GuestPause[];
-  /** What the cycles were told last. */
+  /** The hold that the cycles were last told. */
   hold: Hold;
 }
 
 export const noHealing: HealingState = { cycles: [], spent: [], earlyEnds: [], hold: 'None' };
 
-/** What a cycle goes by; the rest of the rules is the pool's. */
+/** The rules that a cycle follows; all others concern the pool alone. */
 export type CycleRules = Pick<HealingRules, 'backoff' | 'maxAttempts'>;
 
 /** A VM that is to be replaced. */
 export interface SickVm {
   name: string;
   uid: string;
-  /** Which replacement of the VM it will be; from 1. */
+  /** Which replacement of the VM this will be; from 1. */
   attempt: number;
   why: string;
   rules: CycleRules;
-  /** It has run well, or may have: its disks hold something. */
+  /** The VM has run well, or may have: its disks hold data. */
   holdsData: boolean;
-  /** Guests of it in a row that ended before they ran well. */
+  /** How many of its guests in a row ended before they ran well. */
   earlyEnds: number;
   /**
-   * Since when its starts have been failing, in milliseconds since the epoch; null, or absent, where only KubeVirt
-   * says.
+   * Since when its starts have been failing, in milliseconds since the epoch; null or absent if only KubeVirt's own
+   * time is known.
    */
   failingSince?: number | null;
-  /** How many VMs of this cycle in a row were tried on the disks that it has. */
+  /** How many VMs of this cycle in a row were tried on the disks that the VM has. */
   onSameDisks?: number;
 }
 
-/** What the pool tells the cycle of a VM. `attempt` and `uid` (of the VM that it is about) tell one that comes late. */
+/**
+ * What the pool tells the cycle of a VM. A late verdict is recognized by `attempt` and `uid` (of the VM that it is
+ * about).
+ */
 export type Verdict =
-  /** The VM that was deleted is gone, with its disks. */
+  /** The deleted VM is gone, with its disks. */
   | { verdict: 'Gone'; attempt: number; rules: CycleRules }
-  /** It runs well: the new one, or the sick one before it was deleted. */
+  /** The VM runs well: the new VM, or the sick VM before its deletion. */
   | { verdict: 'Well'; attempt: number; uid: string }
-  /** The new VM is sick as well. */
+  /** The new VM is sick too. */
   | ({ verdict: 'Sick' } & Omit<SickVm, 'name'>)
-  /** It is not to be healed any more. */
+  /** The VM is no longer to be healed. */
   | { verdict: 'Left'; why: string };
 
 export type ToldVerdict = { vm: string } & Verdict;
@@ -96,12 +97,15 @@ export type CycleNews = { vm: string; pool: string; attempt: number; uid: string
   | { news: 'Stands'; phase: 'Removing' | 'Provisioning' }
   /** `nextAt`: RFC 3339. */
   | { news: 'Stands'; phase: 'Waiting'; nextAt: string }
-  /** `attempt` of them have been made. */
+  /** `attempt`: how many replacements were made. */
   | { news: 'Ended'; end: Spent['end'] }
 );
 
 const SPENT_KEPT = 100;
-/** What a pool's workflow carries from turn to turn must stay small, whatever KubeVirt says and of however many VMs. */
+/**
+ * A pool's workflow carries its state from turn to turn, so that must stay small, whatever KubeVirt says and however
+ * many VMs there are.
+ */
 export const WHY_LENGTH = 128;
 const VMS_CARRIED = 50;
 
@@ -111,9 +115,9 @@ export const underWay = <C extends { phase: Cycle['phase'] }>(cycles: readonly C
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
 
-/** Names that a cycle holds while there is no VM of it: none may be made before its delay is over. */
+/** Names that cycles hold back: no VM may be created under them until the delay is over. */
 export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Removing', 'Waiting');
-/** Names that VMs are to be made under. */
+/** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 
 export const cycleOf = ({ name, uid, attempt, why }: SickVm, now: number): Cycle => ({
@@ -126,7 +130,7 @@ export const cycleOf = ({ name, uid, attempt, why }: SickVm, now: number): Cycle
   heardAt: now,
 });
 
-/** The cycles as they are once these verdicts are told. */
+/** Returns the state after these verdicts. */
 export function withVerdicts(state: HealingState, verdicts: readonly ToldVerdict[]): HealingState {
   const byVm = new Map(verdicts.map((verdict) => [verdict.vm, verdict]));
   return { ...state, cycles: state.cycles.map((cycle) => after(cycle, byVm.get(cycle.vm))) };
@@ -153,7 +157,7 @@ function after(cycle: Cycle, verdict: Verdict | undefined): Cycle {
   }
 }
 
-/** Takes over what a cycle tells of itself: it knows best. */
+/** Returns the state with what a cycle reports of itself: the cycle knows best. */
 export function withNews(state: HealingState, news: CycleNews, now: number): HealingState {
   const known = state.cycles.find(({ vm }) => vm === news.vm);
   if (news.news === 'Ended') {
@@ -184,19 +188,19 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
   };
 }
 
-/** Which cycle of the VM it is: one that has ended may be followed by another right away. */
+/** Identifies the VM's cycle by its start: an ended cycle may be followed by another right away. */
 export const beginningOf = (state: HealingState | null, vm: string): string | undefined =>
   state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
 
-/** The cycle that was to begin then has not: it has made nothing, and nothing of it counts. */
+/** Removes a cycle that could not be started: it has made no replacement, so nothing of it counts. */
 export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
   ...state,
   cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
 });
 
 /**
- * The workflow of the cycle that began then is no more, and nobody knows how it ended: what comes next for its VM goes
- * on where it was.
+ * Removes a cycle whose workflow no longer exists and whose end is unknown; the VM's next cycle continues its count of
+ * attempts.
  */
 export function withoutCycle(
   state: HealingState,
@@ -214,20 +218,23 @@ export function withoutCycle(
   };
 }
 
-/** A person wants a VM healed again that was given up or skipped: its attempts are counted anew. */
+/** Allows healing a VM again that was given up or skipped; its attempts are counted from the start. */
 export const unblocked = (state: HealingState, vm: string): HealingState => ({
   ...state,
   spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)),
 });
 
-/** True for a VM that is left as it is for as long as it is the same VM, and sick. */
+/** True for an end after which the VM is left as it is, for as long as the same VM exists and is sick. */
 export const isFinal = ({ end }: Spent): boolean => end === 'GivenUp' || end === 'Skipped';
 
-/** True for a VM that healing leaves as it is, until a person says otherwise. */
+/** True for a VM that healing leaves as it is until a person intervenes. */
 export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
   spent.some((one) => one.vm === name && one.uid === uid && isFinal(one));
 
-/** The newest of each VM; where they are too many, those go first that only shorten a delay. */
+/**
+ * Keeps the newest ended cycle of each VM. If there are too many, drops those first that are not final: they only
+ * lengthen a delay.
+ */
 export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
   const all = [...spent.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
   while (all.length > SPENT_KEPT)
@@ -242,7 +249,7 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
 }
 
 /**
- * What is handed to the next turn: of VMs without number that fail, those that are nearest to being replaced. Workers
+ * The state handed to the next turn. If many VMs fail, it holds only those that are closest to being replaced; workers
  * remember the others.
  */
 export function carried(state: HealingState): HealingState {
@@ -255,7 +262,7 @@ export function carried(state: HealingState): HealingState {
   };
 }
 
-/** So many of those that come first by `first`, in an order that is always the same. */
+/** The first VMS_CARRIED entries in the order `first`, sorted by UID so that the result is deterministic. */
 const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, other: T) => number): T[] =>
   all
     .toSorted((one, other) => first(one, other) || byVmUid(one, other))

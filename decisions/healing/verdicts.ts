@@ -13,10 +13,10 @@ import {
 } from './state.ts';
 import { cycleRules, holdsData, surplusOf, type HealingView } from './view.ts';
 
-/** KubeVirt may not have looked yet at a VM that is younger. */
+/** KubeVirt may not have processed a younger VM yet. */
 const NEW_MS = 60_000;
 
-/** What the cycles are to be told, and when time alone changes that. */
+/** Returns the verdicts to send to the cycles, and when time alone changes them (milliseconds since the epoch). */
 export function judge(view: HealingView, state: HealingState): { verdicts: ToldVerdict[]; wakeAt: number | null } {
   return new Judge(view, state).verdicts();
 }
@@ -46,7 +46,7 @@ class Judge {
     return { verdicts: this.#verdicts, wakeAt: this.#wakeAt };
   }
 
-  /** There is no VM of that name. */
+  /** No VM of that name belongs to the pool. */
   #absent(cycle: Cycle): void {
     if (this.#view.isHeldByOther(cycle.vm)) this.#left(cycle, 'it has left the pool');
     else if (this.#surplus > 0) this.#yield(cycle);
@@ -57,7 +57,7 @@ class Judge {
   #stillThere(cycle: Cycle, vm: VmView): void {
     const { vmiOf, minReadyMs, now } = this.#view;
     const vmi = vmiOf(vm);
-    // Another worker's picture has shown that it is gone already, and this one is behind.
+    // Another worker's cache has shown that the VM is gone, and this worker's cache is behind.
     if (cycle.phase === 'Waiting') return;
     if (cycle.phase !== 'Removing') this.#left(cycle, 'it is there again');
     else if (this.#surplus > 0) this.#yield(cycle);
@@ -69,7 +69,7 @@ class Judge {
     else this.#wake(wellAt(vm, vmi, minReadyMs, now));
   }
 
-  /** The VM that was made in its place. */
+  /** The replacement. */
   #new(cycle: Cycle, vm: VmView): void {
     const { vmiOf, lastTroubleOf, rules, minReadyMs, patienceMs, now } = this.#view;
     const vmi = vmiOf(vm);
@@ -112,8 +112,8 @@ class Judge {
     }
     this.#wake(health.at);
     this.#wake(wellAt(vm, vmi, minReadyMs, now));
-    // Whatever it waits for, new disks don't bring it: an update may, or time. After a failed start, one that goes on
-    // for as long fails no more.
+    // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a guest that
+    // lasts this long counts as no longer failing.
     const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
     if (since !== undefined && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null)

@@ -8,33 +8,33 @@ import { underWay, type HealingState, type SickVm } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;
-  /** All VMs that the pool owns. */
+  /** All VMs owned by the pool. */
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** Guests of a VM that ran and then failed, oldest first, as far as they are known. */
+  /** Known guests of a VM that ran and then failed, oldest first. */
   failedVmisOf: (vm: VmView) => readonly VmiView[];
-  /** What was the matter with the last guest of a VM that failed; null where it is not known. */
+  /** What was wrong with a VM's last failed guest; null if unknown. */
   lastTroubleOf: (vm: VmView) => string | null;
-  /** What has become of all guests of a VM; null where this worker has not followed them since the VM was made. */
+  /** What has become of all guests of a VM; null if this worker has not watched them since the VM's creation. */
   witnessOf: (vm: VmView) => Witness | null;
-  /** A VM of this name exists in the pool's namespace and is not the pool's. */
+  /** Whether a VM of this name exists in the pool's namespace without being owned by the pool. */
   isHeldByOther: (name: string) => boolean;
   state: HealingState;
-  /** VMs in other hands, by name: of batches, and those that are being made or deleted. */
+  /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;
-  /** A revision that no VM has run well of: its failures are the rollout's to judge. */
+  /** A revision with which no VM has run well yet: its failures are for the rollout to judge. */
   unproven: string | null;
-  /** VMs in flight at once at most. */
+  /** The most VMs in flight at once. */
   burst: number;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
-/** What the parts of a plan look at. */
+/** The input of the parts of a plan. */
 export interface HealingView extends HealingInput {
   rules: HealingRules;
   minReadyMs: number;
-  /** How long a new VM is watched that neither fails nor becomes ready. */
+  /** How long a new VM is watched while it neither fails nor becomes ready. */
   patienceMs: number;
 }
 
@@ -45,14 +45,14 @@ export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm
   return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
 }
 
-/** True once a VM of the pool is known to run, or to have run: what fails then is hardly common to all. */
+/** True once a VM of the pool is known to run, or to have run: a later failure is hardly common to all VMs. */
 export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
   vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
 /**
- * How many VMs scaling in is still to take, those included that are being replaced: they come back, unless they are
- * told not to. Under another strategy than `proactive` a pool may have too many for good; a sick VM of these is healed
- * like any other.
+ * How many VMs are still to be removed by scaling in. VMs being replaced count: they come back, unless their cycles are
+ * told otherwise. Under a strategy other than `proactive` a pool may keep surplus VMs for good, and a sick VM among
+ * them is healed like any other.
  */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;

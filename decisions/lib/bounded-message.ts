@@ -1,14 +1,14 @@
-/** Between two sentences of a message, and within none of them. */
+/** Separates the sentences of a message, and never occurs within one. */
 const BETWEEN = '; ';
 const MORE = /^and (\d+) more$/;
 
-/** The first `most` of these sentences, and how many more there are. */
+/** Returns the first `most` sentences, and how many more there are. */
 export const shortened = (sentences: readonly string[], most: number): string[] =>
   sentences.length > most ? [...sentences.slice(0, most), moreOf(sentences.length - most)] : [...sentences];
 
 /**
- * As many of these sentences, whatever their words, as a message of this length holds, and how many more there are. It
- * can be read again: `sentencesIn` and `leftOutOf` tell what it says, and how much it does not.
+ * Joins as many sentences as fit into a message of this length, and says how many more there are. `sentencesIn` and
+ * `leftOutOf` parse the message again.
  */
 export function inOneMessage(sentences: readonly string[], length: number): string {
   const all = sentences.filter(isTold).map((sentence) => sentence.replaceAll(BETWEEN, ', '));
@@ -19,11 +19,11 @@ export function inOneMessage(sentences: readonly string[], length: number): stri
   }
 }
 
-/** The sentences of a message; what it says of those that it leaves out is none. */
+/** Returns the sentences of a message, without the note about those left out. */
 export const sentencesIn = (message: string): string[] =>
   message.split(BETWEEN).filter((sentence) => sentence !== '' && isTold(sentence));
 
-/** How many sentences a message leaves out. */
+/** Returns how many sentences a message leaves out. */
 export const leftOutOf = (message: string): number => leftOut(message.split(BETWEEN));
 
 const moreOf = (count: number): string => `and ${count} more`;

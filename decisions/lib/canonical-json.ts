@@ -1,4 +1,4 @@
-/** Text between values, told apart from a value that is a text. */
+/** Punctuation between values, to tell it from a string value. */
 class Mark {
   readonly text: string;
 
@@ -10,8 +10,8 @@ class Mark {
 const COMMA = new Mark(',');
 
 /**
- * JSON with sorted keys, so that equal values have equal texts; a key without a value is as good as none. Without
- * recursion: what the API server takes may be nested deeper than a stack.
+ * Returns JSON with sorted keys, so that equal values have equal texts; keys with undefined values are left out. Not
+ * recursive: objects from the API server may be nested deeper than the stack allows.
  */
 export function canonical(value: unknown): string {
   let text = '';

@@ -1,8 +1,9 @@
-/** What one character of a name must be. */
+/** Whether a character of a name matches. */
 type Fits = (character: string) => boolean;
 
 /**
- * A run of a pattern: as many characters as it has, each of which must fit; with `star`, after any run without a `/`.
+ * A run of a pattern: consecutive characters, each of which must fit; with `star`, preceded by any characters except
+ * `/`.
  */
 export interface GlobRun {
   star: boolean;
@@ -10,16 +11,16 @@ export interface GlobRun {
 }
 
 /**
- * Whether a name matches a glob by the rules of Go's `path.Match`: `*` any run of characters but `/`, `?` one of them,
- * `[a-z]` one of a class, `[^a-z]` one that is not, `\` before a character takes it as it is. The whole name must
- * match. Throws a `RangeError` for a glob that is malformed, whatever the names.
+ * Returns a matcher by the rules of Go's `path.Match`: `*` matches any run of characters except `/`, `?` one of them,
+ * `[a-z]` one of a class, `[^a-z]` one not in it; `\` escapes a character. The whole name must match. Throws a
+ * `RangeError` for a malformed glob.
  */
 export function globMatcher(glob: string): (name: string) => boolean {
   const runs = globRuns(glob);
   return (name) => matches(runs, Array.from(name));
 }
 
-/** Each run is found where it fits first, as Go does it: what stands behind it has the most room then. */
+/** Matches each run at the first place where it fits, as Go does: that leaves the most room for the runs after it. */
 function matches(runs: readonly GlobRun[], name: readonly string[]): boolean {
   let at = 0;
   for (const [index, run] of runs.entries()) {
@@ -39,7 +40,7 @@ function startOf({ star, fits }: GlobRun, name: readonly string[], from: number,
   return null;
 }
 
-/** A glob as runs of characters, in their order. Throws as `globMatcher` does. */
+/** Parses a glob into its runs. Throws as `globMatcher` does. */
 export function globRuns(glob: string): GlobRun[] {
   const reader = new Reader(glob);
   const runs: GlobRun[] = [{ star: false, fits: [] }];

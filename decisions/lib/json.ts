@@ -1,12 +1,12 @@
-/** An object of an API as JSON carries it. */
+/** A JSON object. */
 export type Json = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * The value at `path`; undefined where there is none. A label may be called `constructor`: only what is an object's own
- * counts.
+ * Returns the value at `path`; undefined if there is none. Only own properties count, since a label may be called
+ * `constructor`.
  */
 export const field = (holder: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), holder);

@@ -1,6 +1,6 @@
 import type { LabelSelector } from '../../api/pool/pool.ts';
 
-/** Kubernetes' own rule: every label and every expression must hold; an empty selector matches everything. */
+/** Follows Kubernetes' rule: every label and every expression must match; an empty selector matches everything. */
 export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;
   for (const [key, value] of Object.entries(matchLabels)) if (labels[key] !== value) return false;

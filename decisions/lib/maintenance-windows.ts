@@ -5,15 +5,15 @@ import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 
 /** All times in milliseconds since the epoch. */
 export type WindowState =
-  /** It stays open until then at least; null: there are no windows, and so it always is. */
+  /** Open until `until` at least; null: there are no windows, so always. */
   | { open: true; until: number | null }
-  /** `next`: when it opens; null: never. */
+  /** `next`: when a window opens; null: never. */
   | { open: false; next: number | null };
 
 /**
- * Whether a batch may begin at `now`: always where there are no windows, else while any of them is open. A window is
- * open for its duration, in elapsed time, from each time of its cron on; it may last until it opens again. A window
- * that can't be read never opens: `windowFaults` says why.
+ * Reports whether a batch may begin at `now`: always if there are no windows, otherwise while any window is open. A
+ * window stays open for its duration, in elapsed time, from each time of its cron; it may last until its next opening.
+ * A window that can't be parsed never opens: `windowFaults` says why.
  */
 export function windowAt(windows: readonly MaintenanceWindow[], now: number): WindowState {
   if (windows.length === 0) return { open: true, until: null };
@@ -24,7 +24,10 @@ export function windowAt(windows: readonly MaintenanceWindow[], now: number): Wi
   return { open: false, next: openings.length === 0 ? null : next };
 }
 
-/** Why windows never open, a sentence each: what `drover apply` refuses, and the API server can't tell. */
+/**
+ * Returns why windows never open, one sentence each: `drover apply` refuses these, while the API server can't detect
+ * them.
+ */
 export const windowFaults = (windows: readonly MaintenanceWindow[]): string[] =>
   windows.flatMap((window, index) => {
     const schedule = scheduleOf(window);
@@ -33,11 +36,11 @@ export const windowFaults = (windows: readonly MaintenanceWindow[]): string[] =>
 
 interface Schedule {
   cron: ReturnType<typeof cronOf>;
-  /** How long it stays open. */
+  /** How long the window stays open, in milliseconds. */
   ms: number;
 }
 
-/** Windows may follow each other for ever: no more of them than this are looked at. */
+/** Windows may follow each other without end: limits how many are joined. */
 const MOST_JOINED = 8;
 
 function endOf(schedules: readonly Schedule[], now: number): number {
@@ -50,11 +53,14 @@ function endOf(schedules: readonly Schedule[], now: number): number {
   return end;
 }
 
-/** At `time` or before. A cron counts in whole seconds, and leaves out the moment that it is asked about. */
+/**
+ * Returns the last opening at or before `time`. A cron has a resolution of one second, and excludes the moment that it
+ * is given.
+ */
 const lastOpening = ({ cron }: Schedule, time: number): number =>
   cron.previousRuns(1, new Date(time + 1))[0]?.getTime() ?? -Infinity;
 
-/** Parsing costs more than asking, and a pool asks on each of its turns. */
+/** Cached, because parsing is expensive and a pool asks on each of its turns. */
 const KEPT = new Map<string, Schedule | { fault: string }>();
 const MOST_KEPT = 100;
 

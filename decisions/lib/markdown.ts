@@ -1,12 +1,12 @@
-/** What begins or ends something in Markdown, wherever it stands. */
+/** Characters with a meaning in Markdown, wherever they are. */
 const MARKUP = /[\\`*_[\]<>#|~]/g;
 
 /**
- * People's words and a server's, in one line, so that they are read as they are where Markdown is: the star of a glob
- * would make what follows it slanted and vanish, and a `#` behind a line break a headline.
+ * Escapes text from people or servers, and puts it on one line, so that Markdown shows it verbatim: the star of a glob
+ * would start italics and vanish, and a `#` after a line break would start a heading.
  */
 export const escapeMarkdown = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll(MARKUP, String.raw`\$&`);
 
-/** The same as code, which leaves all but the backtick as it is. */
+/** Formats text as inline code, in which only the backtick is special. */
 export const inlineCode = (text: string): string => (text.includes('`') ? escapeMarkdown(text) : `\`${text}\``);

@@ -1,6 +1,6 @@
 const RUNS_SHOWN = 4;
 
-/** `web-1, web-3 … web-250 (249)`: names as Events and the Web UI show them, in the order of their numbers. */
+/** Formats names as Events and the Web UI show them, by number: `web-1, web-3 … web-250 (249)`. */
 export function formatNames(names: readonly string[]): string {
   const runs: { first: string; last: string; next: string; count: number }[] = [];
   for (const name of [...names].sort(byNumber)) {

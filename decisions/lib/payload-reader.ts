@@ -2,12 +2,12 @@ import { isDuration } from '../../api/duration.ts';
 import { field, isObject } from './json.ts';
 
 /**
- * Readers of what somebody has sent: anything at all may come, and only what is understood comes through. What they
- * return is made anew, so that nothing that was sent besides is carried on.
+ * Validates untrusted input: returns a new value that contains only known fields, so that nothing else is passed on.
+ * Throws `Unreadable`.
  */
 export type Reader<T> = (value: unknown, what: string) => T;
 
-/** Thrown for what can't be read; the message says what is wrong, and what would be right. */
+/** Thrown for invalid input; the message says what is wrong, and what would be right. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable';
 }
@@ -18,18 +18,18 @@ export interface Optional<T> {
 type Readers<T> = { [K in keyof T]-?: object extends Pick<T, K> ? Optional<Exclude<T[K], undefined>> : Reader<T[K]> };
 
 const SHOWN = 60;
-/** Names and UIDs of Kubernetes are no longer. */
+/** The longest name or UID in Kubernetes. */
 const NAME_LENGTH = 253;
 const TEXT_LENGTH = 1_024;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
-/** What people write: what is too long is cut. */
+/** Reads free text; text that is too long is truncated. */
 export const text: Reader<string> = (value, what) => {
   if (typeof value !== 'string') return refuse(value, what, 'a text');
   return value.slice(0, TEXT_LENGTH).toWellFormed();
 };
 
-/** What names something: another than was sent would be something else. */
+/** Reads a name. A name that is too long is refused, since a truncated one would name something else. */
 export const name: Reader<string> = (value, what) =>
   typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH && value.isWellFormed()
     ? value
@@ -52,7 +52,7 @@ export const time: Reader<string> = (value, what) =>
     ? value
     : refuse(value, what, 'a time such as 2026-01-31T12:00:00Z');
 
-/** One of the keys of `words`, which a new word can't be forgotten in. */
+/** Reads one of the keys of `words`; the type ensures that no key is forgotten. */
 export const oneOf =
   <W extends string>(words: Record<W, true>): Reader<W> =>
   (value, what) =>
@@ -74,7 +74,7 @@ export const listOf =
 
 export const optional = <T>(read: Reader<T>): Optional<T> => ({ optional: read });
 
-/** The fields that are known, and no others. */
+/** Reads the known fields, and drops all others. */
 export const object =
   <T extends object>(readers: Readers<T>): Reader<T> =>
   (value, what) => {
@@ -88,7 +88,7 @@ export const object =
     return Object.fromEntries(fields) as T;
   };
 
-/** Objects that a word in one of their fields tells apart. */
+/** Reads one of several kinds of objects, told apart by the field `tag`. */
 export const taggedBy =
   <Tag extends string, T extends Record<Tag, string>>(
     tag: Tag,
@@ -105,7 +105,7 @@ function refuse(value: unknown, what: string, right: string): never {
   throw new Unreadable(`${what} is ${shown(value)}, and must be ${right}`);
 }
 
-/** In a few words: it may be long, or deep. */
+/** Describes a value briefly, since it may be long or deep. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object' && value !== null) return 'an object';

@@ -1,4 +1,4 @@
-/** More digits than any amount has that Kubernetes can tell, which is 64 bits: they would only cost time. */
+/** Longer than any 64-bit amount in Kubernetes; longer texts would only cost time. */
 const MOST_LENGTH = 64;
 const SCALE = 9;
 const TEN = 10n;
@@ -7,8 +7,8 @@ const DECIMAL = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E:
 const BINARY = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 
 /**
- * A Kubernetes quantity in billionths, the smallest part that Kubernetes keeps (it rounds away from zero); null for
- * what is none.
+ * Parses a Kubernetes quantity into billionths, the smallest unit that Kubernetes keeps (it rounds away from zero);
+ * null if it is not a quantity.
  */
 export function amountOf(quantity: unknown): bigint | null {
   if (typeof quantity !== 'string' && typeof quantity !== 'number') return null;
@@ -27,7 +27,10 @@ export function amountOf(quantity: unknown): bigint | null {
   return sign === '-' ? -amount : amount;
 }
 
-/** True for quantities of one amount, however they are written; for what is no quantity, where both are the same. */
+/**
+ * True for quantities of equal amount, however they are written; values that are not quantities are compared as they
+ * are.
+ */
 export const sameAmount = (one: unknown, other: unknown): boolean =>
   (amountOf(one) ?? one) === (amountOf(other) ?? other);
 

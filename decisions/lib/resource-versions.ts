@@ -1,7 +1,6 @@
 /**
- * The newest state that somebody is known to have seen or made, as resource versions: of pools, of VMs, and of
- * VirtualMachineInstances. A plan is made on caches that have reached them, so that no decision is older than the last
- * act.
+ * The newest state known to have been seen or written, as resource versions of pools, VMs, and VirtualMachineInstances.
+ * Plans are made only from caches that have reached it, so that no decision is older than the last write.
  */
 export interface Seen {
   pools?: string | undefined;
@@ -9,13 +8,13 @@ export interface Seen {
   vmis?: string | undefined;
 }
 
-/** Kubernetes counts in 64 bits. */
+/** Resource versions have 64 bits. */
 const VERSION = /^\d{1,20}$/;
 
-/** True for a resource version; anything may stand in a signal, and only these can be compared. */
+/** True for a resource version; a signal may contain anything, and only these can be compared. */
 export const isVersion = (value: unknown): value is string => typeof value === 'string' && VERSION.test(value);
 
-/** Resource versions of one kind compare as integers; what is none counts for nothing. */
+/** Returns the later of two resource versions of one kind, compared as integers; invalid ones are ignored. */
 export function later(one: string | undefined, other: string | undefined): string | undefined {
   if (!isVersion(one)) return isVersion(other) ? other : undefined;
   return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;

@@ -1,9 +1,9 @@
-/** Temporal refuses a summary whose payload has more than 400 bytes; its encoding takes some of them. */
+/** Temporal refuses a summary whose payload has more than 400 bytes, some of which are its encoding. */
 const MOST_BYTES = 300;
 
 /**
- * A sentence as Temporal takes it for the summary of a workflow, an activity or a timer: cut by the bytes that it has
- * in JSON, and never within a character.
+ * Truncates a sentence for the summary of a workflow, an activity or a timer, by its size in JSON, and never within a
+ * character.
  */
 export function summary(text: string): string {
   let bytes = 0;
@@ -18,7 +18,7 @@ export function summary(text: string): string {
   return kept;
 }
 
-/** In UTF-8, with what JSON writes before some characters. */
+/** The size of a character in UTF-8, including its JSON escape. */
 function bytesOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code < 0x20 || (code >= 0xd800 && code <= 0xdfff)) return 6;

@@ -6,7 +6,7 @@ interface Read {
   vmis: readonly { resourceVersion: string }[];
 }
 
-/** The newest of what was read: a cache that has reached that shows all of it. */
+/** The newest versions that were read: a cache that has reached them shows all of it. */
 export const seenIn = ({ pools, vms, vmis }: Read): Seen => ({
   pools: newest(pools.map(({ metadata }) => metadata.resourceVersion)),
   vms: newest(vms.map(({ resourceVersion }) => resourceVersion)),

@@ -7,22 +7,23 @@ import type { Transition, TransitionRecord, TransitionResult, TypeGroup } from '
 export interface TransitionRulesInput {
   ref: { cluster: string; id: string };
   transition: Transition;
-  /** What dry runs have shown until now, of each group of VMs. */
+  /** What dry runs have shown so far, for each group of VMs. */
   results: readonly TransitionResult[];
-  /** Ids of other transitions that still run: asked anew each time, for one may have begun since. */
+  /** Ids of other transitions that still run. Looked up anew each time, since one may have begun meanwhile. */
   othersRunning: Pick<ReadonlySet<string>, 'has'>;
 }
 
 /**
- * A transition as it is asked of thousands of VMs: made anew for each look, for what is found of pools is kept with it.
+ * A transition, prepared for queries about thousands of VMs. Build a new one for each pass, because findings about
+ * pools are cached with it.
  */
 export interface TransitionRules extends Omit<TransitionRulesInput, 'results'> {
   scope: ScopeRules;
-  /** Undefined where no dry run has shown it yet. */
+  /** Undefined if no dry run has shown it yet. */
   resultOf: (group: TypeGroup) => TransitionResult | undefined;
 }
 
-/** Throws a `RangeError` for a glob that is none. */
+/** Throws a `RangeError` for a malformed glob. */
 export function transitionRules({ ref, transition, results, othersRunning }: TransitionRulesInput): TransitionRules {
   const byGroup = new Map(results.map((result) => [groupKey(result), result]));
   return {
@@ -34,19 +35,19 @@ export function transitionRules({ ref, transition, results, othersRunning }: Tra
   };
 }
 
-/** The same for VMs of the same group. */
+/** Returns the same key for VMs of the same group. */
 export const groupKey = ({ from, wanted, architecture, preference }: TypeGroup): string =>
   JSON.stringify([from, wanted, architecture, preference]);
 
-/** What a VM, or the template of a pool, has, and what the last transition has made of it. */
+/** The machine type of a VM or of a pool's template, and the record of the last transition that changed it. */
 interface Typed {
   machineType: string | null;
   transition: TransitionRecord | null;
 }
 
 /**
- * The type that is to be set in the place of the one there (null: cleared); undefined where that may stay.
- * An undo goes by what the transition that it undoes has recorded.
+ * Returns the type to set instead of the current one (null: clear it); undefined if the current one may stay. An undo
+ * goes by the record of the transition that it undoes.
  */
 export function wantedType(
   {
@@ -64,8 +65,8 @@ export function wantedType(
 }
 
 /**
- * True where a transition that is to be undone has changed it, and somebody has changed it again: nobody knows what it
- * should be now.
+ * True if a transition that is to be undone has changed the type, and somebody has changed it since: what it should be
+ * now is unknown.
  */
 export const isChangedSince = (
   {
@@ -77,7 +78,10 @@ export const isChangedSince = (
 ): boolean =>
   undoes !== null && record?.id === undoes && record.from !== record.to && record.to !== (machineType ?? '');
 
-/** True where this transition has changed it, and somebody has given it a type again that it is to get rid of. */
+/**
+ * True if somebody has reverted the change that this transition made: set an old type again or, after an undo, any
+ * other type.
+ */
 export const isSetBack = (
   {
     transition: {
@@ -89,8 +93,8 @@ export const isSetBack = (
 ): boolean => (undoes === null ? scope.isOld(machineType) : record?.to !== (machineType ?? ''));
 
 /**
- * True for a guest that has the type which is to go. What a guest got in the place of an alias, only KubeVirt knows,
- * once it runs; of an undo's own VMs, that it was not started from their spec of now.
+ * True for a guest with an old type. The type that a guest got for an alias is known only to KubeVirt, once the guest
+ * runs. For an undo, a guest is old if it was started from an earlier spec of a VM that the undo has changed.
  */
 export function isOldGuest(rules: TransitionRules, vm: VmView, guest: VmiView): boolean {
   const { ref, transition, scope } = rules;
@@ -102,8 +106,8 @@ export function isOldGuest(rules: TransitionRules, vm: VmView, guest: VmiView): 
 }
 
 /**
- * True for a guest of an alias which is to go, where its VM is to have another type than the alias stood for when the
- * guest began to run.
+ * True for a guest started from an old alias, if the VM is to have a type other than the one that the alias stood for
+ * when the guest began to run.
  */
 export const isOfOldAlias = (
   { scope }: TransitionRules,
@@ -124,8 +128,8 @@ export const groupOf = ({ machineType, architecture, preference }: VmView, wante
 });
 
 /**
- * Why what would come out does not do; null where it does. `force` takes a type that no node has, but none that would
- * have to go again.
+ * Returns why the resulting type is not acceptable; null if it is. `force` accepts a type that no node has, but not one
+ * that would itself be old.
  */
 export function refusalOf({ transition, scope }: TransitionRules, { to, fault }: TransitionResult): string | null {
   if (fault === null || !transition.force) return fault;
@@ -133,8 +137,8 @@ export function refusalOf({ transition, scope }: TransitionRules, { to, fault }:
 }
 
 /**
- * The other transition that is at work on it, in words; null if none is that still runs. It may wait for an owner for
- * weeks, and so the words say how to end it.
+ * Describes the other transition, still running, that holds the object; null if there is none. It may wait for an owner
+ * for weeks, so the text says how to end it.
  */
 export function whoHolds(
   { ref, othersRunning }: TransitionRules,

@@ -1,6 +1,6 @@
 import type { TransitionResult } from './transition.ts';
 
-/** Why VMs stand in a transition's way, and what would be right, as one sentence; for results with a fault. */
+/** Says in one sentence why VMs block a transition, and what to do about it. For results with a fault. */
 export function faultInWords({ from, to, architecture, preference, vms, fault }: TransitionResult): string {
   const of = [architecture, preference].filter((one) => one !== null).join(', ');
   const whose = `${vms} ${vms === 1 ? 'VM' : 'VMs'} with ${from}${of === '' ? '' : ` (${of})`}`;

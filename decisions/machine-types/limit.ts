@@ -5,28 +5,28 @@ import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
-/** A VM in hand, with the UID of the guest (VMI) that is restarted: where it has another by now, that is done. */
+/** A VM in flight, with the UID of the VMI that is restarted: once the VM has another VMI, the restart is done. */
 export interface HeldGuest extends HeldRestart {
   guest: string;
 }
 
-/** A VM that is not to be tried again. */
+/** A VM or pool that is not to be retried. */
 export interface FailedVm {
-  /** `namespace/name`; of a pool as `poolInWords` names it. */
+  /** `namespace/name`; for a pool as `poolInWords` names it. */
   vm: string;
-  /** Of that VM, where it is known: one that is made anew under its name is another. */
+  /** UID of the VM, if known: a VM recreated under the same name is another. */
   uid?: string;
-  /** It failed in its restart, and was ready before that. */
+  /** The VM failed in its restart, and was ready before. */
   wasWell: boolean;
-  /** Its mark can't be taken off. */
+  /** The VM's mark can't be removed. */
   keepsMark?: true;
 }
 
-/** `pool namespace/name`: a pool among VMs, one of which may have its name. */
+/** `pool namespace/name`: tells a pool from a VM of the same name. */
 export const poolInWords = ({ metadata: { namespace, name } }: Pick<StoredPool, 'metadata'>): string =>
   `pool ${namespace}/${name}`;
 
-/** Whether, and how, a VM has failed. */
+/** Returns a lookup of a VM's failure; undefined for a VM that has not failed. */
 export function failureAmong(failed: readonly FailedVm[]): (vm: VmView) => FailedVm | undefined {
   const byName = new Map(failed.map((one) => [one.vm, one]));
   return (vm) => {
@@ -41,9 +41,9 @@ export interface Touched {
 }
 
 /**
- * Whether a VM that is not ready takes up room in the limit of restarts: what is restarted, was or is to be, whatever
- * the cause. Not one that is paused or that its pool rolls, for which others answer, nor one that failed and was not
- * well before either: it would block the rest for ever.
+ * Returns whether a VM that is not ready counts against the limit of restarts: VMs that are, were or will be restarted
+ * count, whatever the cause. Paused VMs and VMs in their pool's rollout don't, since others answer for them. Neither do
+ * failed VMs that were not ready before either: they would block the rest for ever.
  */
 export function roomTaker(
   { ref }: TransitionRules,
@@ -56,7 +56,7 @@ export function roomTaker(
     (failureOf(vm)?.wasWell ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
 }
 
-/** Those that take up room where they are not ready, by `namespace/name`. */
+/** The VMs that count against the limit while they are not ready, by `namespace/name`. */
 export function countedVms(
   rules: TransitionRules,
   vms: Iterable<VmView>,

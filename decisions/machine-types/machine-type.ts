@@ -1,19 +1,17 @@
 import { globRuns, type GlobRun } from '../lib/glob.ts';
 
-/**
- * A machine type such as `pc-q35-rhel9.2.0`: of the types of a family, a later version takes the place of an earlier
- * one.
- */
+/** A machine type such as `pc-q35-rhel9.2.0`. Within a family, later versions replace earlier ones. */
 export interface MachineType {
   name: string;
-  /** The name without its version: `pc-q35-rhel`, `pc-i440fx`; the whole name where there is none. */
+  /** The name without its version: `pc-q35-rhel`, `pc-i440fx`; the whole name if it has no version. */
   family: string;
-  /** Null for an alias such as `q35`, and whatever else has none. */
+  /** Null for an alias such as `q35`, and for any other name without a version. */
   version: number[] | null;
 }
 
 /**
- * Two numbers at least, behind a hyphen and the letters of a distribution: the digits of `q35` and `i440fx` are none.
+ * A version has at least two numbers, after a hyphen and the letters of a distribution: the digits of `q35` and
+ * `i440fx` are none.
  */
 const VERSIONED = /^(?<before>.+?)-(?<distribution>[a-z]*)(?<version>\d+(?:\.\d+)+)(?<after>.*)$/;
 
@@ -26,13 +24,13 @@ export function machineTypeOf(name: string): MachineType {
 }
 
 /**
- * An alias such as `q35` says nothing of the type that a guest has: that is the one it stood for when the guest began
- * to run.
+ * True for an alias such as `q35`. It does not tell the type of a running guest, which is the type that the alias stood
+ * for when the guest began to run.
  */
 export const isAlias = (name: string): boolean => machineTypeOf(name).version === null;
 
 /**
- * Below zero where the first is the older one, above where it is the newer; null for types that are not of one family.
+ * Negative if the first is older, positive if it is newer; null for types of different families or without a version.
  */
 export function compareMachineTypes(one: string, other: string): number | null {
   const [first, second] = [machineTypeOf(one), machineTypeOf(other)];
@@ -40,7 +38,7 @@ export function compareMachineTypes(one: string, other: string): number | null {
   return compareVersions(first.version, second.version);
 }
 
-/** `9.2` is `9.2.0`. */
+/** Treats `9.2` as `9.2.0`. */
 function compareVersions(one: readonly number[], other: readonly number[]): number {
   for (let index = 0; index < Math.max(one.length, other.length); index++) {
     const difference = (one[index] ?? 0) - (other[index] ?? 0);
@@ -49,7 +47,7 @@ function compareVersions(one: readonly number[], other: readonly number[]): numb
   return 0;
 }
 
-/** The newest of the types that are of the same family as this one and newer; null where there is none. */
+/** Returns the newest type of the same family that is newer than this one; null if there is none. */
 export function newerThan(name: string, types: Iterable<string>): string | null {
   let newest = name;
   for (const type of types) if ((compareMachineTypes(type, newest) ?? 0) > 0) newest = type;
@@ -57,9 +55,8 @@ export function newerThan(name: string, types: Iterable<string>): string | null 
 }
 
 /**
- * The types that a glob was perhaps meant for, the nearest first: those that match it after the fewest letters are
- * changed, left out or put in. A type with which it would have to change in more than half of its letters is none of
- * them. Throws as `globMatcher` does.
+ * Returns the types that a glob was perhaps meant for, nearest first, by how many of its letters must be changed, left
+ * out or added to match. Leaves out types for which that is more than half of them. Throws as `globMatcher` does.
  */
 export function nearest(glob: string, types: Iterable<string>): string[] {
   const runs = globRuns(glob);
@@ -71,11 +68,9 @@ export function nearest(glob: string, types: Iterable<string>): string[] {
     .map(({ type }) => type);
 }
 
-/**
- * How many edits a glob is away from a name: Levenshtein's distance, where a star costs nothing whatever it stands for.
- */
+/** Levenshtein distance from a glob to a name, where a star costs nothing whatever it stands for. */
 function editsOf(runs: readonly GlobRun[], name: readonly string[]): number {
-  // row[i]: edits from what was read of the glob to the first i characters of the name.
+  // row[i]: edits from the part of the glob read so far to the first i characters of the name.
   let row = Array.from({ length: name.length + 1 }, (_, index) => index);
   for (const { star, fits } of runs) {
     if (star) for (let index = 1; index < row.length; index++) row[index] = Math.min(row[index]!, row[index - 1]!);

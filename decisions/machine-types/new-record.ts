@@ -5,9 +5,9 @@ import { isAlias } from './machine-type.ts';
 import type { TransitionRecord } from './transition.ts';
 
 /**
- * What a VM is to carry of a transition that changes its type to `to`, or marks it (`to` is its own type then). One
- * whose guest still waits for what an earlier transition has changed is recorded with the type of before that, so that
- * it can be undone.
+ * Returns the record for a VM whose type a transition changes to `to`, or which it only marks (then `to` is the VM's
+ * own type). If the guest still waits for the change of an earlier transition, the record keeps that one's `from`, so
+ * that it can be undone.
  */
 export function newRecord(
   vm: VmView,
@@ -32,7 +32,7 @@ export function newRecord(
 }
 
 /**
- * Whether a guest of this type may have been started from a spec of that one; else it never waited for the change of
- * that.
+ * Whether a guest of this type may have been started from a spec with that type; otherwise the guest never waited for
+ * that spec's change.
  */
 const mayBeOf = (spec: string, guest: string): boolean => spec === guest || spec === '' || isAlias(spec);

@@ -12,22 +12,22 @@ import { Groups, type WantedResult } from './preflight.ts';
 import type { TransitionCounts } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
-/** VMs that are to be changed, or whose marks are to be cleared, in one turn at most. */
+/** The most VMs per turn that are changed, and the most whose marks are cleared. */
 export const MOST_TO_CHANGE = 500;
 
 export interface TransitionPlanInput {
   rules: TransitionRules;
-  /** All VMs and all pools of drover's. */
+  /** All VMs, and all of drover's pools. */
   vms: Iterable<VmView>;
   pools: Iterable<OwningPool>;
   picture: RestartPicture;
   inHand: readonly HeldGuest[];
   failed: readonly FailedVm[];
-  /** VMs that may be not ready at once. */
+  /** How many VMs may be not ready at once. */
   maxRestarts: number;
-  /** Whether anything may be changed and restarted now; what is in hand is followed all the same. */
+  /** Whether anything may be changed or restarted now; VMs in flight are followed either way. */
   takes: boolean;
-  /** Whether nothing is to be changed or restarted any more: it is over once nothing is in hand. */
+  /** Whether nothing more is to be changed or restarted: the transition is over once nothing is in flight. */
   isEnding: boolean;
   /** Milliseconds since the epoch. */
   now: number;
@@ -35,30 +35,30 @@ export interface TransitionPlanInput {
 
 /** VMs and pools are named by `namespace/name`. */
 export interface TransitionPlan {
-  /** To be changed, or only marked, as `transitionNeed` says; at most `MOST_TO_CHANGE`. */
+  /** VMs to be changed, or only marked, as `transitionNeed` says; at most `MOST_TO_CHANGE`. */
   patch: string[];
-  /** Whose templates are to be changed, as `poolTransitionState` says. */
+  /** Pools whose templates are to be changed, as `poolTransitionState` says. */
   pools: string[];
-  /** Groups of VMs that wait until a dry run has shown their resulting type, which then belongs to the `results`. */
+  /** Groups of VMs that wait for a dry run to show their resulting type, which is then added to the `results`. */
   check: WantedResult[];
-  /** Of those in hand; besides, as Failed, VMs that their pools could not update. */
+  /** Outcomes of VMs in flight, and, as Failed, VMs that their pools could not update. */
   settled: RestartOutcome[];
   take: Omit<HeldGuest, 'takenAt'>[];
-  /** Whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
+  /** VMs whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
   unmark: string[];
   counts: TransitionCounts;
   passedOver: PassedOver[];
-  /** Budgets that are full, and what fills them; a window that is closed. */
+  /** Full budgets, and what fills them; a closed window. */
   full: string[];
-  /** Nothing is left to be done, or waited for. */
+  /** Nothing is left to do or to wait for. */
   isOver: boolean;
   /** When time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
 /**
- * What a transition does next, and what has become of what it has in hand: as little as one turn can do, from what VMs
- * and guests carry alone. It may be asked again at any point.
+ * Plans the next turn of a transition, and settles the VMs in flight: only as much as one turn can do, and only from
+ * what is stored on VMs and VMIs. It may be called again at any point.
  */
 export function planTransition(input: TransitionPlanInput): TransitionPlan {
   return new Turn(input).plan();
@@ -75,7 +75,7 @@ const NONE: TransitionCounts = {
   done: 0,
 };
 
-/** In which number a VM counts, by what it needs. */
+/** Which count a VM is part of, by what it needs. */
 const COUNTED_AS = {
   nothing: null,
   failed: null,
@@ -91,8 +91,8 @@ const COUNTED_AS = {
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
 
 /**
- * As long as a VM needs one of these, it keeps its mark; of the mark that another has left behind, its patch takes
- * care.
+ * A VM that needs one of these keeps this transition's mark. The mark left behind by another transition stays if the
+ * VM's patch will replace it.
  */
 const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'parked']);
 const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'parked']);
@@ -100,7 +100,7 @@ const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check',
 class Turn {
   readonly #in: TransitionPlanInput;
   readonly #held: Map<string, HeldGuest>;
-  /** As `poolInWords` names them. */
+  /** VMs and pools; pools as `poolInWords` names them. */
   readonly #failedPools: Set<string>;
   readonly #failureOf: (vm: VmView) => FailedVm | undefined;
   readonly #counts = { ...NONE };
@@ -109,7 +109,7 @@ class Turn {
   readonly #failures: RestartOutcome[] = [];
   readonly #groups = new Groups();
   readonly #apart = new PassedOverVms();
-  /** Guests that are to be restarted, or are, by their VMs; and what counts against the limit. */
+  /** UIDs of VMIs that are or will be restarted, by their VMs; and the VMs that count against the limit. */
   readonly #guests = new Map<string, string>();
   readonly #counted: string[] = [];
   readonly #takesUpRoom: (vm: VmView, need: TransitionNeed) => boolean;
@@ -154,7 +154,7 @@ class Turn {
     };
   }
 
-  /** What the VMs in hand need, once they are given back; all others are counted. */
+  /** Returns what the VMs in flight need next, and counts all other VMs. */
   #look(): Map<VmView, TransitionNeed> {
     const { rules, vms, picture } = this.#in;
     const needs = new Map<VmView, TransitionNeed>();
@@ -170,12 +170,12 @@ class Turn {
         if (need.need === 'done' && failure.keepsMark === undefined) this.#clear(vm, key, need);
       } else this.#count(vm, need);
     }
-    // One that is gone is settled too.
+    // Deleted VMs in flight must be settled too.
     for (const [key, { guest }] of this.#held) this.#guests.set(key, guest);
     return needs;
   }
 
-  /** What its pool could not be changed for, nobody brings to it. */
+  /** If its pool's template could not be changed, nothing else will update the VM. */
   #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
     if (need.need !== 'pool' || !this.#failedPools.has(poolInWords(need.pool))) return need;
     return { need: 'left', why: `its pool ${keyOf(need.pool.metadata)} could not be changed` };
@@ -213,7 +213,7 @@ class Turn {
     }
   }
 
-  /** Also the mark of a transition that was terminated, and could not do it itself: nobody else would. */
+  /** Clears marks, also those that a terminated transition could not clear itself: nothing else would. */
   #clear(vm: VmView, key: string, { need }: TransitionNeed): void {
     const { ref, scope, othersRunning } = this.#in.rules;
     const { transitionMark: mark } = vm;
@@ -230,7 +230,7 @@ class Turn {
       counted: this.#counted,
       picture,
       inHand,
-      // None of them is chosen.
+      // `chosen` contains no failed VMs.
       failed: new Set(),
       maxUnavailable: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
@@ -240,7 +240,7 @@ class Turn {
     });
   }
 
-  /** Those whose templates are to be changed. */
+  /** Pools whose templates are to be changed. */
   #pools(): string[] {
     const { rules, pools, picture } = this.#in;
     const names: string[] = [];
@@ -256,9 +256,9 @@ class Turn {
   }
 }
 
-/** Of a guest that has come up by a restart, and is ready. */
+/** The verdict on a guest that is ready after its restart. */
 function verdictOn(rules: TransitionRules, vm: VmView, guest: VmiView): Verdict {
-  // Somebody has given the VM an old type again meanwhile: it is what they want.
+  // Somebody has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
   if (guest.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
   return isOldGuest(rules, vm, guest) ? { is: 'wrong', why: `it came back with ${guest.machineType}` } : { is: 'well' };

@@ -19,17 +19,17 @@ import {
 import { recordOf } from './record.ts';
 import type { TypeGroup } from './transition.ts';
 
-/** How a transition stands with a pool of drover's. */
+/** What a transition means for one of drover's pools. */
 export type PoolTransitionState =
-  /** Its template has nothing to do with it: its VMs are like any others. */
+  /** The template is not affected: the pool's VMs are treated like any others. */
   | { stand: 'apart' }
-  /** Nobody knows yet what type its VMs would have: dry runs of these groups must show it first. */
+  /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
   | { stand: 'check'; groups: TypeGroup[] }
   /** The machine type of its template is to be set (null: cleared), and recorded. */
   | { stand: 'change'; to: string | null }
   /**
-   * Its template, which has this revision, is as it should be: it brings its VMs to it. `isOurs`: this transition has
-   * made it so.
+   * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOurs`: this transition
+   * has changed it.
    */
   | { stand: 'rolls'; revision: string; isOurs: boolean }
   | { stand: 'parked'; why: string }
@@ -37,7 +37,7 @@ export type PoolTransitionState =
 
 type Picture = Pick<RestartPicture, 'vmiOf'>;
 
-/** A pool has many VMs, and each asks for it: found once for each set of rules. */
+/** Cached per set of rules, because each of a pool's many VMs asks for it. */
 const found = new WeakMap<TransitionRules, Map<string, PoolTransitionState>>();
 
 export function poolTransitionState(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolTransitionState {
@@ -49,7 +49,7 @@ export function poolTransitionState(rules: TransitionRules, owner: OwningPool, p
   return stand;
 }
 
-/** The machine type in the template of a pool; null where it leaves that to KubeVirt. */
+/** The machine type in a pool's template; null if the template leaves it to KubeVirt. */
 export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | null {
   const type = field(spec.template, 'spec', 'template', 'spec', 'domain', 'machine', 'type');
   return typeof type === 'string' && type !== '' ? type : null;
@@ -69,7 +69,7 @@ function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): P
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
   if (wanted !== undefined) return standOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, picture });
-  // It brings its VMs to a template that another has made new: who asked for that follows them.
+  // The pool is rolling out the change of another transition, which follows its VMs.
   const held = undoes === null ? whoHolds(rules, record?.id) : null;
   if (held !== null) return { stand: 'parked', why: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
@@ -79,7 +79,7 @@ function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): P
 interface OldTemplate {
   wanted: string | null;
   isUnmanaged: boolean;
-  /** Id of the transition that has changed it last. */
+  /** Id of the transition that last changed the template. */
   holder: string | undefined;
   picture: Picture;
 }
@@ -106,7 +106,10 @@ function standOfOld(
   return standOfResults(rules, chosen, wanted) ?? { stand: 'change', to: wanted };
 }
 
-/** What the types that its VMs would have say against it; undefined where they say nothing. */
+/**
+ * Returns what must be checked, or speaks against the change, given the resulting types of its VMs; undefined if
+ * nothing does.
+ */
 function standOfResults(
   rules: TransitionRules,
   vms: readonly VmView[],
@@ -115,7 +118,7 @@ function standOfResults(
   const groups: TypeGroup[] = [];
   const isUndo = rules.transition.scope.undoes !== null;
   for (const vm of vms) {
-    // The pool leaves one that its owner wants nobody to disrupt.
+    // The pool skips VMs whose owners opted out of disruption.
     if (vm.optedOut || (!isUndo && !rules.scope.isOld(vm.machineType))) continue;
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
@@ -126,7 +129,7 @@ function standOfResults(
   return groups.length > 0 ? { stand: 'check', groups } : undefined;
 }
 
-/** Whether a pool without VMs is in scope: as the first that it would make. */
+/** Whether a pool without VMs is in scope: judged by the first VM that it would create. */
 function choosesEmpty(
   { scope, transition }: TransitionRules,
   { metadata: { namespace, name }, spec }: StoredPool,

@@ -7,15 +7,15 @@ import { poolTransitionState } from './pool-state.ts';
 import type { TypeGroup } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
-/** VMs of a group whose resulting type is not known yet. */
+/** A group of VMs whose resulting type is not known yet. */
 export interface WantedResult {
   group: TypeGroup;
   vms: number;
-  /** One of them, by `namespace/name`: a dry run on it shows the type of all. */
+  /** One of the VMs, by `namespace/name`: a dry run on it shows the type of all. */
   sample: string;
 }
 
-/** Counts VMs by their groups. */
+/** Counts VMs by group. */
 export class Groups {
   readonly #groups = new Map<string, WantedResult>();
 
@@ -31,7 +31,7 @@ export class Groups {
   }
 }
 
-/** The groups of the VMs that are to be changed, or will be once they can, and that are in no results yet. */
+/** Returns the groups of VMs that are to be changed, or will be once they can, and that have no result yet. */
 export function wantedResults(
   rules: TransitionRules,
   vms: Iterable<VmView>,
@@ -47,8 +47,8 @@ export function wantedResults(
 }
 
 /**
- * How many VMs have a guest that the transition itself may restart: not those that their pools roll, whose budgets are
- * their own.
+ * Counts the VMs whose guests the transition itself may restart: not those that their pools update within their own
+ * budgets.
  */
 export function restartable(
   rules: TransitionRules,
@@ -72,7 +72,7 @@ function later(rules: TransitionRules, vm: VmView): TypeGroup | undefined {
   return wanted === undefined ? undefined : groupOf(vm, wanted);
 }
 
-/** Why a resulting type won't do, a few words; null where it will. */
+/** Says in a few words why a resulting type is not acceptable; null if it is. */
 export function faultOf(
   { scope, transition }: Pick<TransitionRules, 'scope' | 'transition'>,
   to: string,

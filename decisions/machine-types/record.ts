@@ -3,8 +3,8 @@ import { isObject } from '../lib/json.ts';
 import type { TransitionRecord } from './transition.ts';
 
 /**
- * What MACHINE_TYPE_TRANSITION_ANNOTATION says on a VM or a pool; null where it says nothing, or nothing that drover
- * has written.
+ * Reads MACHINE_TYPE_TRANSITION_ANNOTATION from the annotations of a VM or a pool; null if it is absent, or not as
+ * drover writes it.
  */
 export function recordOf(annotations: Readonly<Record<string, string>> | undefined): TransitionRecord | null {
   const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];

@@ -5,20 +5,20 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { TransitionScope } from './transition.ts';
 
-/** What the choice of a VM is made by, whatever its type. */
+/** The fields by which a VM is chosen, whatever its type. */
 export type Chooseable = Pick<VmView, 'namespace' | 'name' | 'ownLabels'>;
 
-/** A scope that is read once and asked of thousands of VMs. */
+/** A scope, parsed once for queries about thousands of VMs. */
 export interface ScopeRules {
-  /** True for an old type: one that the glob matches. Null, a VM or guest without one, is none. */
+  /** True for an old type, which is one that the glob matches. False for null (a VM or guest without a type). */
   isOld: (type: string | null) => boolean;
-  /** By namespace, labels, name and exclusion. */
+  /** Chooses by namespace, labels, name and exclusion. */
   chooses: (vm: Chooseable) => boolean;
-  /** By whether it runs. */
+  /** Chooses by whether the VM runs. */
   choosesState: (vm: VmView, vmi: VmiView | undefined) => boolean;
 }
 
-/** Throws a `RangeError` for a glob that is none. */
+/** Throws a `RangeError` for a malformed glob. */
 export function scopeRules({ glob, namespaces, labelSelector, names, exclude, only }: TransitionScope): ScopeRules {
   const matches = globMatcher(glob);
   const known = new Map<string, boolean>();
@@ -40,14 +40,11 @@ export function scopeRules({ glob, namespaces, labelSelector, names, exclude, on
   return { isOld, chooses, choosesState: (vm, vmi) => only === null || (only === 'running') === isRunning(vm, vmi) };
 }
 
-/**
- * True for a VM that has a live guest, or is to have one in a moment: where it is between two guests, it has not
- * stopped.
- */
+/** True for a VM that has a live VMI, or will soon have one: a VM between two VMIs has not stopped. */
 export const isRunning = (vm: VmView, vmi: VmiView | undefined): boolean =>
   liveVmi(vmi) !== undefined || isMeantToRun(vm, vmi);
 
-/** A glob with a `/` is of `namespace/name`, another of `name`. */
+/** A glob with a `/` matches `namespace/name`, any other glob `name`. */
 function excluder(glob: string): (namespace: string, name: string) => boolean {
   const matches = globMatcher(glob);
   return glob.includes('/')

@@ -5,17 +5,17 @@ import type { Steered } from '../runs/user-request.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {
-  /** Of machine types, as Go's `path.Match` reads it. */
+  /** Glob of machine types, as Go's `path.Match` reads it. */
   glob: string;
-  /** Null: all of them. */
+  /** Null: all namespaces. */
   namespaces: string[] | null;
   labelSelector: LabelSelector | null;
-  /** `name` or `namespace/name`; empty: whatever their names. */
+  /** `name` or `namespace/name`; empty: any name. */
   names: string[];
   /** Globs of `name` or `namespace/name`. */
   exclude: string[];
   only: 'running' | 'stopped' | null;
-  /** Id of the transition that is undone: then what that one has changed is in scope, whatever its type. */
+  /** Id of the transition to undo: what that transition has changed is in scope, whatever its type. */
   undoes: string | null;
 }
 
@@ -25,61 +25,61 @@ export interface Transition {
   /** The machine type to be set; null: cleared, so that the preference's or the cluster's default fills it in. */
   to: string | null;
   /**
-   * Restart the guests that still have the old type; else they are marked, and followed until their owners have done
-   * so.
+   * Whether to restart the guests that still have the old type; otherwise they are marked, and followed until their
+   * owners have restarted them.
    */
   restartNow: boolean;
-  /** Of the running VMs in scope, that may be not ready at once, whatever the cause; at least one. */
+  /** How many of the running VMs in scope may be not ready at once, whatever the cause; at least one. */
   maxRestarts: IntOrPercent;
-  /** More failed restarts than that end it. */
+  /** More failed restarts than this end the transition. */
   maxFailures: number;
   /** How long a VM may take to be ready again. */
   deadlineMs: number;
-  /** Restarts begin only inside one of them; none: at any time. */
+  /** Restarts begin only inside one of these windows; if empty, at any time. */
   windows: MaintenanceWindow[];
-  /** Go on where the preflight would refuse. */
+  /** Whether to go on if the preflight would refuse. */
   force: boolean;
   askedBy: string;
   reason: string | null;
 }
 
 /**
- * What a VM, or a pool, carries of the last transition that changed it, as an annotation in JSON; kept after its end,
- * for `undo` and `report`.
+ * The last transition that changed a VM or a pool, stored on it as an annotation in JSON; kept after the end of the
+ * transition, for `undo` and `report`.
  */
 export interface TransitionRecord {
-  /** Of the transition. */
+  /** Id of the transition. */
   id: string;
   /**
-   * Of its spec, before and after; the same for an alias, whose guest alone had the old type. Empty where a pool's
-   * template has none.
+   * Machine type in the spec, before and after; the same if only the guest had the old type, through an alias. Empty if
+   * the spec has no type.
    */
   from: string;
   to: string;
-  /** Type of the guest that ran then; null where none did. */
+  /** Type of the guest that ran then; null if none did. */
   guest: string | null;
-  /** UID of that guest (VMI). */
+  /** UID of that guest's VMI. */
   guestUid?: string;
   /** RFC 3339. */
   at: string;
 }
 
-/** How a transition stands with the VMs in its scope; each counts in one. */
+/** State of the VMs in a transition's scope; each VM is part of one count. */
 export interface TransitionCounts {
-  /** Its spec, or its guest, still has the old type, and nothing stands in the way. */
+  /** The spec or the guest still has the old type, and nothing prevents a change. */
   toPatch: number;
   toRestart: number;
-  /** Its spec is changed; its owner is to restart it. */
+  /** The spec is changed; the owner is to restart the VM. */
   waiting: number;
-  /** Its pool rolls it. */
+  /** The pool updates the VM. */
   inPools: number;
-  /** Paused, migrating, in a snapshot: taken up later. */
+  /** Paused, migrating, in a snapshot: handled later. */
   parked: number;
-  /** In hand: restarted, and not yet seen to be ready with the new type. */
+  /** In flight: restarted, and not yet seen ready with the new type. */
   restarting: number;
-  /** Left alone for good: told with the reason. */
+  /** Skipped for good; the reason is shown. */
   left: number;
-  /** Changed by this transition, and nothing left to be done. */
+  /** Changed by this transition, with nothing left to do. */
   done: number;
 }
 
@@ -93,7 +93,7 @@ export type TransitionPhase =
   | 'Refused'
   | 'Aborted';
 
-/** VMs whose type comes out the same where it is cleared or set. */
+/** VMs for which clearing or setting the type has the same result. */
 export interface TypeGroup {
   from: string;
   /** The type to be set; null: cleared. */
@@ -105,31 +105,31 @@ export interface TypeGroup {
 
 /** Resulting type of the VMs of a group, found by a server-side dry run. */
 export interface TransitionResult extends TypeGroup {
-  /** Empty where nothing fills it in. */
+  /** Empty if no default fills it in. */
   to: string;
   vms: number;
-  /** Why it won't do; null where it will. */
+  /** Why the type is not acceptable; null if it is. */
   fault: string | null;
 }
 
-/** How a transition stands. VMs are named by `namespace/name`. */
+/** Progress of a transition. VMs are named by `namespace/name`. */
 export interface TransitionProgress extends Steered {
   id: string;
   phase: TransitionPhase;
   transition: Transition;
   results: TransitionResult[];
   counts: TransitionCounts;
-  /** Patched and restarted by drover since it began. */
+  /** Number of VMs patched, and of VMs restarted, by drover since the transition began. */
   patched: number;
   restarted: number;
-  /** At most 250 of them in words; the rest is counted. */
+  /** At most 250 failures in words; the rest are only counted. */
   failed: { vm: string; why: string }[];
   failures: number;
   inHand: string[];
   passedOver: PassedOver[];
-  /** Budgets that are full, and what fills them; a window that is closed. */
+  /** Full budgets, and what fills them; a closed window. */
   full: string[];
-  /** How many restarts at a time, worked out at the beginning. */
+  /** How many VMs may be not ready at once, computed at the beginning. */
   maxRestarts: number;
   startedAt: string;
 }

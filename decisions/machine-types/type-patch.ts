@@ -11,29 +11,29 @@ export interface Operation {
   value?: unknown;
 }
 
-/** What an object is expected to be: where it is another by now, the API server refuses the whole patch. */
+/** The expected state of an object: if it has changed, the API server refuses the whole patch. */
 export interface Before {
   uid: string;
   machineType: string | null;
-  /** Whether it has any; a key can be added to no map that is not there. */
+  /** Whether the object has any labels or annotations; a patch can't add a key to a missing map. */
   labelled: boolean;
   annotated: boolean;
-  /** The transition's id in its label. */
+  /** The transition id in the object's label. */
   mark: string | null;
-  /** The record in its annotation, as it is written there. */
+  /** The record in the object's annotation, verbatim. */
   record: string | null;
 }
 
 export interface TypeChange {
-  /** Undefined: its type stays as it is; null: it is cleared. */
+  /** Undefined: the type stays as it is; null: it is cleared. */
   machineType?: string | null;
-  /** Id of the transition for whose restart it waits; undefined: the label stays as it is; null: it goes. */
+  /** Id of the transition for whose restart the VM waits; undefined: the label stays as it is; null: it is removed. */
   mark?: string | null;
   record?: TransitionRecord;
 }
 
 export const VM_MACHINE_TYPE = '/spec/template/spec/domain/machine/type';
-/** In a pool, whose template holds a VM. */
+/** The path in a pool, whose template holds a VM. */
 export const POOL_MACHINE_TYPE = '/spec/template/spec/template/spec/domain/machine/type';
 
 export const beforeOfView = (vm: VmView): Before => ({
@@ -45,7 +45,7 @@ export const beforeOfView = (vm: VmView): Before => ({
   record: vm.transition === null ? null : JSON.stringify(vm.transition),
 });
 
-/** As the API server has it: also a record that nobody can read is tested for. */
+/** The state as the API server has it, so that the patch tests for an unreadable record too. */
 export const beforeOf = ({ metadata, spec }: Stored<VirtualMachine>): Before => ({
   ...beforeOfMeta(metadata),
   machineType: spec?.template?.spec?.domain?.machine?.type ?? null,
@@ -65,7 +65,7 @@ export const beforeOfMeta = ({
 
 export const isSame = (one: Before, other: Before): boolean => JSON.stringify(one) === JSON.stringify(other);
 
-/** Makes the change of exactly the object that is expected, and of no other. */
+/** Returns a patch that applies the change to exactly the expected object, and to no other. */
 export function typePatch(before: Before, change: TypeChange, typePath = VM_MACHINE_TYPE): Operation[] {
   const { uid, machineType, labelled, annotated, mark, record } = before;
   return [
@@ -81,7 +81,7 @@ export function typePatch(before: Before, change: TypeChange, typePath = VM_MACH
 
 function typeOperation(to: string | null, from: string | null, path: string): Operation {
   if (to === null) return { op: 'remove', path };
-  // What holds the type may be missing too, and holds nothing else.
+  // The object that holds the type may be missing too, and holds nothing else.
   return from === null
     ? { op: 'add', path: path.slice(0, path.lastIndexOf('/')), value: { type: to } }
     : { op: 'replace', path, value: to };
@@ -96,8 +96,8 @@ function entry(
 ): Operation[] {
   const mapPath = `/metadata/${map}`;
   const path = `${mapPath}/${key.replace('/', '~1')}`;
-  // What is not there equals null. A whole map is put there only where there is none: it would take the place of
-  // another's.
+  // A `test` for null succeeds on a missing path. The whole map is added only if there is none: otherwise it would
+  // replace somebody else's.
   if (!hasMap)
     return to === null
       ? []

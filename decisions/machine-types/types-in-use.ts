@@ -3,7 +3,7 @@ import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { isAlias, newerThan } from './machine-type.ts';
 
-/** How many VMs ask for a machine type, and how many guests that run have it. */
+/** How many VMs ask for a machine type, and how many live guests have it. */
 export interface TypeCounts {
   vms: number;
   guests: number;
@@ -13,20 +13,20 @@ export interface TypeCounts {
 export interface TypeInUse extends TypeCounts {
   type: string;
   namespaces: Record<string, TypeCounts>;
-  /** Which type a guest gets by it is decided when it starts. */
+  /** Whether the name is an alias: the actual type is decided when a guest starts. */
   isAlias: boolean;
-  /** How many schedulable nodes have it; null where nodes don't say, or were not asked. */
+  /** How many schedulable nodes have the type; null if nodes don't say, or were not asked. */
   nodes: number | null;
   /**
-   * The newest of its family that a schedulable node has, where that is newer; null where there is none, or nobody
-   * knows.
+   * The newest type of its family on a schedulable node, if newer than this one; null if there is none, or it is
+   * unknown.
    */
   newer: string | null;
-  /** No schedulable node has it, or one has a newer one: that alone is no reason to change it. */
+  /** No schedulable node has the type, or one has a newer one. That alone is no reason to change it. */
   isOld: boolean;
 }
 
-/** Counts of types, by namespace; VMs and guests are given one by one, and none is kept. */
+/** Counts types by namespace; VMs and guests are added one by one, and none is kept. */
 export class TypeTally {
   readonly #types = new Map<string, Record<string, TypeCounts>>();
 
@@ -34,13 +34,13 @@ export class TypeTally {
     if (machineType !== null) this.#of(machineType, namespace).vms++;
   }
 
-  /** Only one that lives. Before it runs, it has the type that its spec asks for. */
+  /** Counts only live VMIs of VMs. Before a guest runs, its type is the one that its spec asks for. */
   guest(vmi: VmiView): void {
     const type = vmi.machineType ?? vmi.specMachineType;
     if (type !== null && vmi.vmUid !== null && !vmi.deleting && !isFinal(vmi)) this.#of(type, vmi.namespace).guests++;
   }
 
-  /** In the order of their names. `nodes` are null where they could not be asked. */
+  /** Returns the types, sorted by name. `nodes`: null if they could not be read. */
   types(nodes: readonly NodeView[] | null): TypeInUse[] {
     const supported = nodes === null ? null : supportedTypes(nodes);
     return [...this.#types]
@@ -69,7 +69,7 @@ export class TypeTally {
   }
 }
 
-/** How many schedulable nodes have each type; null where no node says which it has. */
+/** Counts the schedulable nodes with each type; null if no node says which types it has. */
 export function supportedTypes(nodes: readonly NodeView[]): Map<string, number> | null {
   if (nodes.every(({ machineTypes }) => machineTypes.length === 0)) return null;
   const having = new Map<string, number>();

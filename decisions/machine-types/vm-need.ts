@@ -22,49 +22,49 @@ import { isAlias } from './machine-type.ts';
 import { poolTransitionState, type PoolTransitionState } from './pool-state.ts';
 import type { TypeGroup } from './transition.ts';
 
-/** What one VM needs of a transition. */
+/** What one VM needs from a transition. */
 export type TransitionNeed =
-  /** It is not in scope, or neither its spec nor its guest is old. */
+  /** The VM is not in scope, or neither its spec nor its guest is old. */
   | { need: 'nothing' }
-  /** Changed by this transition, and nothing is left to be done, but to clear its mark where it has one. */
+  /** Changed by this transition; nothing is left to do but to clear its mark, if it has one. */
   | { need: 'done' }
   /**
-   * Its type is to be set (null: cleared), and recorded. With `marks` its guest waits for a restart from then on; else
-   * it loses a mark that it has.
+   * The type is to be set (null: cleared), and recorded. If `marks`, the VM is marked as waiting for a restart;
+   * otherwise an existing mark is removed.
    */
   | { need: 'patch'; to: string | null; marks: boolean }
-  /** Its guest alone is old: it is to be marked and recorded, its spec stays as it is. */
+  /** Only the guest is old: the VM is to be marked and recorded; its spec stays as it is. */
   | { need: 'mark' }
   | { need: 'restart'; guest: VmiView }
-  /** Its owner is to restart it; `why`: what a restart has not brought. */
+  /** The owner is to restart the VM; `why`: what an earlier restart has not achieved. */
   | { need: 'wait'; why: string | null }
-  /** Its pool has it in hand, or will have; `why`: what keeps the pool from it. */
+  /** The pool is updating the VM, or will; `why`: what keeps the pool from it. */
   | { need: 'pool'; pool: StoredPool; why: string | null }
-  /** Its pool could not bring it to the new type. */
+  /** The pool could not update the VM to the new type. */
   | { need: 'failed'; why: string }
-  /** Nobody knows yet what its type would be: a dry run of its group must show it first. */
+  /** The resulting type is not known yet: a dry run of the VM's group must show it first. */
   | { need: 'check'; group: TypeGroup }
-  /** Taken up later. */
+  /** Handled later. */
   | { need: 'parked'; why: string }
-  /** Left alone for good. */
+  /** Skipped for good. */
   | { need: 'left'; why: string };
 
-/** Tells of a VM's VMI, and of its pool. */
+/** Looks up a VM's VMI and its pool. */
 type Picture = Pick<RestartPicture, 'vmiOf' | 'poolOf'>;
 
 const NOTHING: TransitionNeed = { need: 'nothing' };
 const DONE: TransitionNeed = { need: 'done' };
 
 /**
- * What the VM needs now, by what it and its guest carry: asked again right before an act, and at any point after it, it
- * says no more than what is left.
+ * Returns what the VM needs now, judged only by what is stored on the VM and its VMI. It is called again right before
+ * an action; after any step it returns only what is left to do.
  */
 export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Picture): TransitionNeed {
-  // It leaves the cluster, or its pool, and runs no further guest.
+  // A VM that is leaving the cluster or its pool runs no further guest.
   if (!isStaying(vm)) return NOTHING;
   const isOurs = vm.transition?.id === rules.ref.id;
   const vmi = picture.vmiOf(vm);
-  // What this transition has changed it follows, whatever becomes of the labels and the state by which it was chosen.
+  // The transition follows the VMs that it has changed, even if their labels and state no longer match the scope.
   if (!isOurs && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
   const owner = picture.poolOf(vm);
   const guest = liveVmi(vmi);
@@ -78,7 +78,7 @@ interface Owned {
   owner: OwningPool;
 }
 
-/** Undefined where its pool has nothing to do with it: it is like any other VM. */
+/** Returns undefined if the pool does not matter: the VM is treated like any other. */
 function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): TransitionNeed | undefined {
   const {
     vm,
@@ -127,13 +127,13 @@ function needInRollout(
     why: `${words} could not update it: ${failure.why}`,
   };
   const isOver = rollout?.revision === revision && (rollout.completedAt ?? rollout.halted) !== undefined;
-  // Its pool waits for its guest as well.
+  // The pool is waiting for the guest too.
   if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver))
     return failed ?? { need: 'pool', pool, why: null };
   const ofUndo = rules.transition.scope.undoes !== null;
-  // What is old though its pool has nothing more to do with it, somebody has made so by hand.
+  // If a VM is old although its pool has nothing left to do, somebody has changed it by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
-  // Another's template is no reason to roll back what is not old.
+  // An undo does not touch VMs because of a template that it has not changed.
   if (ofUndo && !isOurs) return undefined;
   const wish = wishOf(vm);
   if (wish !== null) return wish;
@@ -152,13 +152,13 @@ function needInRollout(
   };
 }
 
-/** Whether the pool's update strategy restarts no guest. */
+/** Whether the pool's update strategy never restarts guests. */
 function leavesGuests({ spec }: StoredPool): boolean {
   const { update } = withDefaults(spec);
   return update.kind === 'opportunistic' || (update.kind === 'proactive' && exceeds('Restart', update.disruption));
 }
 
-/** Of a VM that this transition has changed, or marked: that is done once, and never again. */
+/** The need of a VM that this transition has changed or marked. That is done only once per VM. */
 function needOfChanged(
   rules: TransitionRules,
   vm: VmView,
@@ -167,13 +167,14 @@ function needOfChanged(
   if (isSetBack(rules, vm))
     return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
   const guest = liveVmi(vmi);
-  // What a guest gets for an alias, nobody knows before it runs; one that asks for a type gets that, or never runs.
+  // The type that a guest gets for an alias is unknown until it runs. A guest that asks for a type gets that, or never
+  // runs.
   const isKnown =
     guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null || !isAlias(guest.specMachineType ?? '');
   if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? ''))
     return { need: 'wait', why: null };
   if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
-  // It was started from its old spec while that was changed.
+  // The guest was started from the old spec while that was being changed.
   if (vm.transition?.guest === null) return hindrance(vm, guest) ?? { need: 'mark' };
   if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, guest) };
   return hindrance(vm, guest) ?? { need: 'restart', guest };
@@ -182,13 +183,13 @@ function needOfChanged(
 const changedSince = ({ machineType }: VmView): string =>
   `somebody has set its machine type to ${machineType ?? 'none'} since`;
 
-/** Another's controller makes its VMs of a template of its own, which no transition changes. */
+/** Other controllers create VMs from templates of their own, which a transition does not change. */
 const ofOwner = ({ owner }: VmView): string =>
   owner === null
     ? ''
     : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`;
 
-/** Of an old guest that was started after all. */
+/** Says that a guest came back old after a restart; null if it was not restarted. */
 function cameBack({ transition, machineType }: VmView, guest: VmiView): string | null {
   if (guest.machineType === null || transition?.guestUid === undefined || transition.guestUid === guest.uid)
     return null;
@@ -218,7 +219,7 @@ function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefi
     : { need: 'left', why };
 }
 
-/** Whether the guest is an old one once the spec of its VM has the wanted type, and so comes to have the type `to`. */
+/** Whether the guest will be old once the VM's spec has the wanted type, which results in the type `to`. */
 const waitsAfter = (
   rules: TransitionRules,
   { vm, guest, wanted, to }: { vm: VmView; guest: VmiView; wanted: string | null; to: string },
@@ -232,5 +233,5 @@ function hindrance(vm: VmView, guest: VmiView | undefined): TransitionNeed | nul
   return found === undefined ? null : { need: found.isWish ? 'left' : 'parked', why: found.why };
 }
 
-/** What keeps its pool from it for good. */
+/** The owner's wish that keeps the pool from updating the VM; null if there is none. */
 const wishOf = (vm: VmView): TransitionNeed | null => (vm.optedOut ? hindrance(vm, undefined) : null);

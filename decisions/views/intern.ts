@@ -1,7 +1,9 @@
 const MOST_KEPT = 1000;
 const kept = new Map<string, string>();
 
-/** The same text, once in memory for the thousands of objects that hold it. For what comes in few kinds. */
+/**
+ * Returns one shared copy of a text for the thousands of objects that hold it. Only for texts with few distinct values.
+ */
 export function intern(text: string): string {
   const known = kept.get(text);
   if (known !== undefined) return known;

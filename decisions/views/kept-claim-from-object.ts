@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import { keptDiskOf } from '../disks/kept-disk.ts';
 
-/** A kept disk as a decision reads it, and the UID of its pool; null for a claim that is not marked as drover does. */
+/** The view of a kept disk, and the UID of its pool; null for a claim without drover's mark. */
 export function keptClaimView({ metadata }: Stored): (KeptClaim & { poolUid: string }) | null {
   const kept = keptDiskOf(metadata);
   if (kept === null) return null;

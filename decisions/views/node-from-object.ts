@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/objects.ts';
 import { intern } from './intern.ts';
 import type { NodeView } from './node.ts';
 
-/** KubeVirt's label of a machine type that a node's hypervisor knows; the type follows. */
+/** Prefix of KubeVirt's label for a machine type that the node's hypervisor supports; the type follows. */
 const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
 
 /** The fields of Kubernetes' Node that drover reads. */

@@ -1,10 +1,12 @@
 /** What drover keeps of a Node. */
 export interface NodeView {
   name: string;
-  /** Its kubelet answers, and says that all is well. */
+  /** The node's Ready condition is True. */
   ready: boolean;
   /** Ready, and not cordoned. */
   schedulable: boolean;
-  /** That its hypervisor knows, as KubeVirt labels it; none where KubeVirt is too old to say. */
+  /**
+   * The types that the node's hypervisor supports, from KubeVirt's labels; empty if KubeVirt is too old to set them.
+   */
   machineTypes: string[];
 }

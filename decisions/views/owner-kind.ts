@@ -2,8 +2,8 @@ import type { OwnerReference } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 
 /**
- * The kind of an owner. Another group has pools too: one of its is `VirtualMachinePool.pool.kubevirt.io`, and nothing
- * of drover's.
+ * Returns the kind of an owner. KubeVirt has pools too: theirs become `VirtualMachinePool.pool.kubevirt.io`, to tell
+ * them from drover's.
  */
 export function kindOf({ apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
   const [group = ''] = apiVersion.split('/');

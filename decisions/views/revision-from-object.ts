@@ -3,7 +3,7 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import type { PoolTemplate } from '../pool/template.ts';
 import { kindOf } from './owner-kind.ts';
 
-/** Kubernetes' ControllerRevision, as drover writes it; the API server lets nobody change its `data`. */
+/** Kubernetes' ControllerRevision, as drover writes it; its `data` is immutable. */
 export interface ControllerRevision extends KubeObject {
   revision: number;
   data?: { template?: PoolTemplate };
@@ -17,9 +17,9 @@ export interface RevisionView {
   resourceVersion: string;
   /** UID of the pool that controls it. */
   poolUid: string;
-  /** Hash of the template, as on the VMs that were made from it. */
+  /** Hash of the template, as in the label of the VMs made from it. */
   revision: string;
-  /** Counts up: the highest of a pool's numbers is its newest revision. */
+  /** An increasing number: the highest is the pool's newest revision. */
   number: number;
   template: PoolTemplate;
   /** Milliseconds since the epoch. */
@@ -28,7 +28,7 @@ export interface RevisionView {
   changeCause: string | null;
 }
 
-/** Null for one that is no pool's, or that is not as drover writes them. */
+/** Returns null for a ControllerRevision that no pool of drover's controls, or that is not as drover writes them. */
 export function revisionView(object: Stored<ControllerRevision>): RevisionView | null {
   const { metadata, revision: number, data } = object;
   const owner = controllerOf(object);

@@ -1,9 +1,6 @@
 import { field } from '../lib/json.ts';
 
-/**
- * The run strategy that a VirtualMachine's spec asks for, by whichever of its two fields; undefined where it has
- * neither.
- */
+/** The run strategy of a VirtualMachine's spec, from `running` or `runStrategy`; undefined if it has neither. */
 export function powerOf(spec: unknown): string | undefined {
   const running = field(spec, 'running');
   if (typeof running === 'boolean') return running ? 'Always' : 'Halted';

@@ -80,12 +80,15 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
   };
 }
 
-/** KubeVirt names the copy of a preference by the VM, the preference, its version, its UID and its generation. */
+/**
+ * The end of the name of KubeVirt's copy of a preference: `-<uid>-<generation>`, after the names of the VM and the
+ * preference, and a version.
+ */
 const COPY = /-([0-9a-f]{8})-[0-9a-f-]{27}-(\d+)$/;
 
 /**
- * What fills in a machine type is the copy of its preference that the VM was first seen with, not what the preference
- * says now.
+ * Returns `VmView.preference`. The machine type comes from the copy of the preference that KubeVirt made for the VM,
+ * not from its current state.
  */
 function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualMachine>): string | null {
   const { kind = 'VirtualMachineClusterPreference', name, revisionName } = spec?.preference ?? {};
@@ -99,7 +102,10 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
   );
 }
 
-/** KubeVirt's, on a VM that was restored from a snapshot: others than its guest have written to its disks. */
+/**
+ * KubeVirt's annotation on a VM that was restored from a snapshot: its disks hold data that its own guest did not
+ * write.
+ */
 const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
 
 const notYetRun = (annotations: Record<string, string> = {}): string | null =>

@@ -1,47 +1,48 @@
 import type { TransitionRecord } from '../machine-types/transition.ts';
 
-/** What drover keeps of a VirtualMachine: all that its decisions read, and nothing else. */
+/** What drover caches of a VirtualMachine: all that its decisions read, and nothing else. */
 export interface VmView {
   namespace: string;
   name: string;
   uid: string;
   resourceVersion: string;
-  /** The controller among its owners; a VM without one is nobody's. */
+  /** The controller among its owner references; null for a VM without a controller. */
   owner: { kind: string; name: string; uid: string } | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
-  /** Has a deletion timestamp: it is stopping, and its name stays taken until it is gone. */
+  /** Has a deletion timestamp: the VM is terminating, and its name stays taken until it is deleted. */
   deleting: boolean;
   /** Marked by drover as leaving the pool with its disks kept. */
   removing: boolean;
-  /** Held by drover until its disks are no longer its own; it may be going already. */
+  /** Has drover's finalizer until it no longer owns its disks; it may already be terminating. */
   keepsDisks: boolean;
-  /** Its own labels and, below them, those of its VMI template. */
+  /** Its own labels merged over those of its VMI template. */
   labels: Record<string, string>;
   /** Its own labels alone. */
   ownLabels: Record<string, string>;
-  /** It has annotations, so that a JSON patch can add one to them. */
+  /** Has annotations, so that a JSON patch can add one to the map. */
   annotated: boolean;
-  /** Hash of the pool template that it was made from; null where its label is missing. */
+  /** Hash of the pool template that it was made from; null if its label is missing. */
   revision: string | null;
   runStrategy: string;
-  /** Of its VMI template: KubeVirt fills it in where it is left out, so that it is null only where nothing did. */
+  /** Machine type in its VMI template. KubeVirt fills in a missing type, so null only if nothing did. */
   machineType: string | null;
   architecture: string | null;
   /**
-   * `kind/name` of what `spec.preference` refers to, or `kind/namespace/name`; with `@` and which state of it the VM
+   * `kind/name` or `kind/namespace/name` of its preference; after an `@`, the state of the preference that the VM
    * keeps.
    */
   preference: string | null;
-  /** What the last machine type transition has changed. */
+  /** Record of the last machine type transition that changed the VM; null without. */
   transition: TransitionRecord | null;
   /**
-   * Id of the machine type transition for which it waits to be restarted, or has been and is not yet known to be well.
+   * Id of the machine type transition for which it waits to be restarted, or was restarted without being known to run
+   * well yet.
    */
   transitionMark: string | null;
-  /** Where its guest may run, as `placementOf` writes it. */
+  /** Where its guest may run, as `placementOf` formats it. */
   placement: string;
-  /** KubeVirt's `status.created`: it has a VMI. */
+  /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
   ready: boolean;
   /** KubeVirt's `status.printableStatus`. */
@@ -51,23 +52,25 @@ export interface VmView {
   /** KubeVirt's `status.startFailure.lastFailedVMIUID`. */
   lastFailedVmi: string | null;
   /**
-   * Since when KubeVirt says that it is not ready, in milliseconds since the epoch; null where it is, or nothing is
-   * said.
+   * Since when KubeVirt reports it not ready, in milliseconds since the epoch; null if it is ready, or KubeVirt doesn't
+   * say.
    */
   notReadySince: number | null;
   /**
-   * Drover's mark of a VM that has not run well yet: empty, or the UID of a VMI (`NOT_YET_RUN_ANNOTATION`); null
+   * Drover's annotation of a VM that has not run well yet (`NOT_YET_RUN_ANNOTATION`): empty, or the UID of a VMI; null
    * without.
    */
   notYetRun: string | null;
-  /** Its owner asked by annotation that nothing disrupts it. */
+  /** Its owner opted out of disruption by annotation. */
   optedOut: boolean;
-  /** KubeVirt's RestartRequired: since when (milliseconds since the epoch, null where it doesn't say), and why. */
+  /**
+   * KubeVirt's RestartRequired condition: since when (milliseconds since the epoch, null if it doesn't say), and why.
+   */
   restartRequired: { since: number | null; why: string } | null;
   /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
   changingState: boolean;
   /**
-   * KubeVirt has taken notice of its spec: a guest that it starts from now on is of that. True too where KubeVirt
+   * KubeVirt has observed its current spec, so a guest started from now on is of that spec. Also true if KubeVirt
    * doesn't say.
    */
   generationObserved: boolean;
@@ -75,16 +78,16 @@ export interface VmView {
   snapshotting: boolean;
 }
 
-/** States in which KubeVirt says that a VM cannot run, whatever becomes of the cluster around it. */
+/** KubeVirt's states of a VM that cannot run, whatever happens in the cluster around it. */
 const FAILING_STATES = new Set(['CrashLoopBackOff', 'ErrorPvcNotFound', 'DataVolumeError']);
-/** States of a VM that can't run now, and may again without anybody's doing: a node, room or a registry comes back. */
+/** States of a VM that can't run now, but may again on its own, once a node, capacity or a registry is back. */
 const PASSING_STATES = new Set(['ErrorUnschedulable', 'ErrImagePull', 'ImagePullBackOff', 'Unknown']);
 
-/** True for a VM whose own starts fail, or whose disks can't be had. */
+/** True for a VM whose starts fail, or whose disks are not available. */
 export const isFailing = (vm: VmView): boolean => vm.startFailures > 0 || FAILING_STATES.has(vm.state);
 
 export const isBroken = (vm: VmView): boolean => isFailing(vm) || PASSING_STATES.has(vm.state);
 
-/** True for a VM that nobody asked to run: stopping or deleting it disturbs no guest. */
+/** True for a VM that was not asked to run: stopping or deleting it disturbs no guest. */
 export const isHalted = (vm: VmView): boolean =>
   !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');

@@ -65,7 +65,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
     node: status?.nodeName ?? null,
-    // Its node tells, not the VMI: `Fleet.vmiOf` fills it in.
+    // Known from the node, not the VMI: `ClusterCache.vmiOf` fills it in.
     nodeLost: false,
     machineType: internOrNull(status?.machine?.type),
     specMachineType: internOrNull(spec?.domain?.machine?.type),
@@ -93,8 +93,8 @@ function sincePhase(status: VirtualMachineInstance['status'], phase: string): nu
 }
 
 /**
- * What a guest whose probe fails from the first time on has until it is ended, with KubeVirt's defaults, and as much
- * again.
+ * Twice the time until a guest whose probe fails from the start is stopped, with KubeVirt's defaults, in milliseconds;
+ * null without a probe.
  */
 function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {
   if (probe === undefined) return null;
@@ -102,7 +102,7 @@ function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenes
   return 2 * 1000 * (initialDelaySeconds + (periodSeconds + timeoutSeconds) * failureThreshold);
 }
 
-/** What names a cause comes first: a Ready that is false says little more than that. */
+/** Conditions that name a cause come first: a false Ready says little more than that. */
 const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
 function troubleOf(conditions: Condition[], reason: string | undefined): string | null {
@@ -117,7 +117,7 @@ function troubleOf(conditions: Condition[], reason: string | undefined): string 
 const find = (conditions: Condition[], type: string): Condition | undefined =>
   conditions.find((condition) => condition.type === type);
 
-/** KubeVirt writes no time, or null, where it doesn't know one. */
+/** KubeVirt leaves out an unknown time, or writes null. */
 function timeOf(condition: Condition | undefined): number | null {
   const time = Date.parse(condition?.lastTransitionTime ?? '');
   return Number.isNaN(time) ? null : time;

@@ -1,10 +1,10 @@
-/** What drover keeps of a VirtualMachineInstance: all that its decisions read, and nothing else. */
+/** What drover caches of a VirtualMachineInstance: all that its decisions read, and nothing else. */
 export interface VmiView {
   namespace: string;
   name: string;
   uid: string;
   resourceVersion: string;
-  /** UID of the VM that controls it; null for one that no VM controls. */
+  /** UID of the VM that controls it; null if no VM does. */
   vmUid: string | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
@@ -12,38 +12,38 @@ export interface VmiView {
   deleting: boolean;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
-  /** Since when it has that phase, in milliseconds since the epoch; null where KubeVirt doesn't say. */
+  /** Since when it has been in that phase, in milliseconds since the epoch; null if KubeVirt doesn't say. */
   phaseSince: number | null;
   ready: boolean;
-  /** Since when it has been ready, or not ready, in milliseconds since the epoch; null where KubeVirt doesn't say. */
+  /** Since when it has been ready, or not ready, in milliseconds since the epoch; null if KubeVirt doesn't say. */
   readySince: number | null;
-  /** When it was handed to its node with all that it needs, in milliseconds since the epoch; null where it was not. */
+  /** When it was scheduled to its node with all that it needs, in milliseconds since the epoch; null if not yet. */
   scheduledAt: number | null;
-  /** When its guest began to run, and when it ended, in milliseconds since the epoch; null where it has not. */
+  /** When its guest began to run, and when it ended, in milliseconds since the epoch; null if it has not. */
   runningSince: number | null;
   endedAt: number | null;
-  /** How long a guest may take until its liveness probe has judged it, in milliseconds; null without one. */
+  /** How long its liveness probe may take to judge its guest, in milliseconds; null without one. */
   probationMs: number | null;
-  /** The revision of the pool's template that the guest runs: of its start, or of the last live update. */
+  /** The revision of the pool's template that the guest runs: from its start, or from the last live update. */
   revision: string | null;
   paused: boolean;
   migrating: boolean;
   migratable: boolean;
   node: string | null;
-  /** Its node does not answer, or is no more. */
+  /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
   /** KubeVirt's `status.machine.type`, which the guest has; null until its domain runs. */
   machineType: string | null;
-  /** The one that its spec asks for, which may be an alias. */
+  /** The type that its spec asks for, which may be an alias. */
   specMachineType: string | null;
   cpu: { sockets: number | null; maxSockets: number | null; current: number | null };
   /** Kubernetes quantities as texts. */
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
   /** Canonical JSON of nodeSelector, affinity and tolerations. */
   placement: string;
-  /** KubeVirt's own words for why it isn't ready; null where it says nothing. */
+  /** KubeVirt's own words for why it isn't ready; null if it gives none. */
   trouble: string | null;
 }
 
-/** True for a VMI whose guest has ended, or never came up. */
+/** True for a VMI whose guest has ended, or never started. */
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';

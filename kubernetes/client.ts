@@ -4,7 +4,7 @@ import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
-/** What every call takes: an end from outside, and its own deadline in milliseconds. */
+/** Options of every call: a signal that aborts it, and its own deadline in milliseconds. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   deadlineMs?: number;
@@ -18,7 +18,7 @@ export interface ObjectKey {
 export interface WriteOptions extends CallOptions {
   dryRun?: boolean;
   subresource?: string;
-  /** Who owns the fields that are written; else the client's own. */
+  /** Field manager of the written fields; by default the client's own. */
   fieldManager?: string;
 }
 
@@ -29,7 +29,7 @@ export interface ListOptions extends CallOptions {
 }
 
 export interface DeleteOptions extends CallOptions {
-  /** Delete only the object that has this UID; another under its name is left alone (409). */
+  /** Deletes only the object with this UID; another object of its name is left alone (409). */
   uid?: string;
   resourceVersion?: string;
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
@@ -78,7 +78,10 @@ export class KubeClient {
     });
   }
 
-  /** All objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may start. */
+  /**
+   * Returns all objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may
+   * start.
+   */
   async list<T extends KubeObject>(resource: Resource, options: ListOptions = {}): Promise<KubeList<T>> {
     let first: KubeList<T> | undefined;
     for await (const page of this.pages<T>(resource, options)) {
@@ -89,7 +92,7 @@ export class KubeClient {
     return { metadata: { resourceVersion: metadata.resourceVersion }, items };
   }
 
-  /** The same, page by page, for who keeps less of them than the whole; there is one at least. */
+  /** Yields the same page by page, for callers that keep less than the whole; there is at least one page. */
   async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
     const { namespace, labelSelector, fieldSelector, ...call } = options;
     const query = new URLSearchParams({ limit: String(PAGE) });
@@ -109,9 +112,7 @@ export class KubeClient {
     } while (next);
   }
 
-  /**
-   * `strict`: refused if it has fields that the API server's schema doesn't know, which would be dropped in silence.
-   */
+  /** `strict`: the API server refuses fields that its schema does not know, instead of silently dropping them. */
   create<T extends KubeObject>(
     resource: Resource,
     object: T,
@@ -124,7 +125,7 @@ export class KubeClient {
     return this.#transport.json({ method: 'POST', path: path + query, body: typed(resource, object), ...call });
   }
 
-  /** Replaces the whole object; with its `resourceVersion` in the metadata, only that version of it. */
+  /** Replaces the whole object; if its metadata has a `resourceVersion`, only that version of it. */
   update<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
     const { dryRun, subresource, fieldManager, ...call } = options;
     const { namespace, name } = object.metadata;
@@ -158,7 +159,7 @@ export class KubeClient {
   }
 
   /**
-   * The object as the server left it (still there, with a `deletionTimestamp`, where finalizers hold it), or its
+   * Returns the object as the server left it (still there, with a `deletionTimestamp`, if finalizers hold it), or its
    * Status.
    */
   delete<T extends KubeObject>(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
@@ -178,19 +179,19 @@ export class KubeClient {
     return this.#transport.json({ method: 'DELETE', path: pathOf(resource, key.namespace, key.name), body, ...call });
   }
 
-  /** Any other call, by its path: subresources of an aggregated API, discovery, `/readyz`. */
+  /** Makes any other call, by its path: subresources of an aggregated API, discovery, `/readyz`. */
   request<T>(request: HttpRequest): Promise<T> {
     return this.#transport.json(request);
   }
 
-  /** Events until the server ends the stream (after `timeoutSeconds`) or `signal` does. */
+  /** Yields events until the server ends the stream (after `timeoutSeconds`) or `signal` is aborted. */
   async *watch<T extends KubeObject>(
     resource: Resource,
     options: {
       namespace?: string;
       query: Record<string, string>;
       signal: AbortSignal;
-      /** Told once the server has begun to answer. */ onOpen?: () => void;
+      /** Called once the server has begun to answer. */ onOpen?: () => void;
     },
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ ...options.query, watch: 'true' });

@@ -5,19 +5,21 @@ import { KubeConfig, type Cluster, type Context, type User } from '@kubernetes/c
 import { whyUnreadable } from '../api/unreadable.ts';
 
 export interface KubeConfigChoice {
-  /** Path of a kubeconfig file; else `KUBECONFIG`, `~/.kube/config` or the pod's service account, as kubectl does. */
+  /**
+   * Path of a kubeconfig file; by default `KUBECONFIG`, `~/.kube/config` or the pod's service account, as in kubectl.
+   */
   kubeconfig?: string | undefined;
   context?: string | undefined;
 }
 
-/** Thrown where there is no cluster to talk to; the message says what to give. */
+/** Thrown if there is no cluster to talk to; the message says what to provide. */
 export class KubeConfigError extends Error {
   override readonly name = 'KubeConfigError';
 }
 
 const CURE = 'give another with --kubeconfig';
 
-/** Throws `KubeConfigError` with the name of the file, and what is wrong with it. */
+/** Throws `KubeConfigError` with the file's name and what is wrong with it. */
 export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): KubeConfig {
   const files = kubeconfig === undefined ? filesByDefault() : [kubeconfig];
   const config = files.length === 0 ? podsOwn() : merged(files.map(readFile));
@@ -33,7 +35,7 @@ export function loadKubeConfig({ kubeconfig, context }: KubeConfigChoice = {}): 
 }
 
 /**
- * None if kubectl would take the service account of its pod. Of several files, missing ones are left out, as kubectl
+ * Returns no files if kubectl would use its pod's service account. Of several files, skips missing ones, as kubectl
  * does.
  */
 function filesByDefault(): string[] {
@@ -58,7 +60,7 @@ function readFile(file: string): KubeConfig {
     throw new KubeConfigError(`kubeconfig ${file}: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
   }
   try {
-    // By its name: the paths in it are relative to its folder.
+    // By name: the paths in the file are relative to its folder.
     config.loadFromFile(file);
   } catch (error) {
     throw new KubeConfigError(`${file} is no kubeconfig: ${whyUnreadable(error)}; ${CURE}`, { cause: error });
@@ -70,7 +72,7 @@ function readFile(file: string): KubeConfig {
   return config;
 }
 
-/** The first file to name something has its say, as in kubectl; client-node would take the last one's context. */
+/** The first file to define something wins, as in kubectl; client-node would use the last file's context. */
 function merged([first, ...others]: KubeConfig[]): KubeConfig {
   if (others.length === 0) return first!;
   const all = [first!, ...others];
@@ -93,7 +95,7 @@ const contextsOf = (config: KubeConfig): string =>
     .map(({ name }) => name)
     .join(', ');
 
-/** Throws unless the current context leads to a cluster and to credentials that can be read. */
+/** Throws unless the current context leads to a cluster and to readable credentials. */
 function checkCurrent(config: KubeConfig, where: string): void {
   const current = config.getCurrentContext();
   const context = config.getContextObject(current);

@@ -3,21 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface ContactOptions {
   /** Asks the API server for something small. */
   ask: () => Promise<unknown>;
-  /** Something that is to follow the API server has not for so long; in milliseconds. */
+  /** For how long something that should follow the API server has failed to, in milliseconds. */
   behindMs: () => number;
-  /** Told when the API server is lost, and when it is back. */
+  /** Called when the API server is lost, and when it is back. */
   onChange?: ((isLost: boolean) => void) | undefined;
   everyMs?: number;
   lostAfterMs?: number;
 }
 
 const EVERY_MS = 4_000;
-/** Long enough for an API server that restarts, or a network that stumbles. */
+/** Long enough for an API server restart or a network hiccup. */
 const LOST_AFTER_MS = 15_000;
 
 /**
- * Whether the API server still answers. A watch whose connection leads nowhere is as silent as one of a cluster in
- * which nothing happens: only a question tells them apart.
+ * Whether the API server still answers. A watch on a dead connection is as silent as a watch of a cluster in which
+ * nothing happens: only a request tells them apart.
  */
 export class Contact {
   readonly #options: Required<Omit<ContactOptions, 'onChange'>> & Pick<ContactOptions, 'onChange'>;
@@ -40,7 +40,7 @@ export class Contact {
     await this.#running;
   }
 
-  /** Aborted when the API server is lost; another one once it is back. */
+  /** Aborted when the API server is lost; replaced by a new signal once it is back. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -50,7 +50,7 @@ export class Contact {
     const { signal } = this.#stop;
     let isAsking = false;
     while (!signal.aborted) {
-      // One that hangs keeps nobody from seeing how the time passes.
+      // A hanging request must not keep this loop from noticing how much time has passed.
       if (!isAsking) {
         isAsking = true;
         void ask()

@@ -1,13 +1,11 @@
-/**
- * What the API server answered when it did not do what was asked; `reason` and `message` are its Status object's own.
- */
+/** The API server's answer if it did not do what was asked; `reason` and `message` are those of its Status object. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly status: number;
   readonly reason: string;
   /** How long the server asked us to wait, in milliseconds; from `Retry-After`. */
   readonly retryAfterMs: number | undefined;
-  /** URL of the server that has answered so. */
+  /** URL of the server that answered. */
   readonly server: string | undefined;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number, server?: string) {
@@ -19,7 +17,9 @@ export class KubeError extends Error {
   }
 }
 
-/** No answer: the server is away, the connection broke, or the deadline passed. What was asked may have been done. */
+/**
+ * No answer: the server is down, the connection broke, or the deadline passed. The request may have been carried out.
+ */
 export class KubeUnreachable extends Error {
   override readonly name = 'KubeUnreachable';
 }
@@ -34,7 +34,7 @@ export const isConflict = (error: unknown): error is KubeError =>
   hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 export const isGone = (error: unknown): error is KubeError => hasStatus(error, 410);
 
-/** What the call brings; undefined where the object is not there. */
+/** Resolves to the result of the call; to undefined if the object does not exist. */
 export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
   call.catch((error: unknown) => {
     if (isNotFound(error)) return undefined;
@@ -42,18 +42,18 @@ export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
   });
 
 /**
- * True for a no that is meant for this object, and will hardly be another next time. A webhook may give it any code,
- * 500 among them; one that could not be asked is no refusal.
+ * Reports whether this object was refused and would hardly be accepted next time. A webhook may refuse with any code,
+ * even 500; a webhook that could not be called has not refused.
  */
 export const isRefusal = (error: unknown): error is KubeError =>
   error instanceof KubeError && (!isTransient(error) || error.message.startsWith('admission webhook'));
 
-/** True where the same call may well succeed later: the server was away, busy or broken. */
+/** Reports whether the same call may succeed later: the server was down, busy or broken. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof KubeUnreachable) return true;
   return error instanceof KubeError && (error.status === 429 || error.status === 408 || error.status >= 500);
 }
 
-/** True for a no that may be meant for this object alone; a quota is one of all. */
+/** Reports whether the refusal may concern this object alone; a full quota concerns all. */
 export const isRefusalOfOne = (error: unknown): error is KubeError =>
   error instanceof KubeError && !isTransient(error) && !error.message.includes('exceeded quota');

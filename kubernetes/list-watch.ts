@@ -9,31 +9,31 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   resource: Resource;
   namespace?: string;
   labelSelector?: string;
-  /** What is kept of an object; the rest is forgotten, so that tens of thousands fit in memory. */
+  /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
-  /** Called after the cache has changed; `undefined` stands for "was not there" and "is gone". */
+  /** Called after the cache has changed; `undefined` means that the object did not exist before, or is deleted now. */
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
-  /** Each change that the watch tells, in the order in which they were, also one that a list has shown meanwhile. */
+  /** Called for each change that the watch reports, in order, even if a list has shown it meanwhile. */
   onTold?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
-  /** The watch begins at `version`, and what changed before then it has not told. */
+  /** Called when the watch begins at `version`: it has not reported earlier changes. */
   onGap?: (version: bigint) => void;
-  /** A watch that broke, and is being made again. */
+  /** Called when a watch broke; it is started again. */
   onError?: (error: Error) => void;
-  /** A relist found this many changes that no watch event had told. */
+  /** Called when a relist found this many changes that no watch event had reported. */
   onMissed?: (count: number) => void;
   relistMs?: number;
 }
 
 const FIRST_DELAY_MS = 250;
 const LAST_DELAY_MS = 5_000;
-/** A list that is outdated this soon will be so again: the next one waits. */
+/** A list that expires (410) this soon would do so again: the next one waits. */
 const FRESH_MS = 1_000;
-/** A watch that ends sooner than this and told nothing is a fault, of a proxy that has no server for instance. */
+/** A watch that ends sooner than this without an event is a fault, for instance of a proxy without a backend. */
 const SHORT_MS = 1_000;
 const WATCH_SECONDS = { least: 240, more: 60 };
 /**
- * One that fails comes back sooner: after so long without a failure it follows again, though nothing has happened that
- * it could tell.
+ * Longer than the pause between failures: a watch that has not failed for this long follows again, even if nothing has
+ * happened that it could report.
  */
 const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
@@ -44,10 +44,10 @@ interface Entry<V> {
 }
 
 /**
- * A copy of a collection that follows the API server for as long as it runs.
+ * A copy of a collection that follows the API server until it is stopped.
  *
- * client-node's informer ends for good on the first error but 410, never lists in pages and never lists again (2.0.1);
- * this one backs off and goes on for ever, ends a silent watch by its own clock, and lists anew every `relistMs`
+ * client-node's informer ends for good on the first error other than 410, never lists in pages and never relists
+ * (2.0.1); this one backs off and retries forever, ends a silent watch by its own clock, and relists every `relistMs`
  * to find what a watch has missed.
  */
 export class ListWatch<T extends KubeObject, V> {
@@ -56,13 +56,13 @@ export class ListWatch<T extends KubeObject, V> {
   readonly #stop = new AbortController();
   readonly #firstList = Promise.withResolvers<void>();
   readonly #waiting = new Set<{ version: bigint; resolve: () => void }>();
-  /** Removals that the watch told while a list was under way: the list may be older than they are. */
+  /** Deletions that the watch reported while a list was in flight: the list may be older than they are. */
   readonly #buried = new Map<string, bigint>();
   #listing = 0;
   #version = 0n;
   /**
-   * What the watch has told goes without a gap up to here: a list knows what is, and not what has been in between. Null
-   * before it begins.
+   * The watch has reported every change up to this version; a list only shows the current state, not what happened in
+   * between. Null until the watch begins.
    */
   #told: bigint | null = null;
   #synced = false;
@@ -90,7 +90,7 @@ export class ListWatch<T extends KubeObject, V> {
     return this.#synced;
   }
 
-  /** For how long it has tried in vain to follow the API server, in milliseconds. */
+  /** For how long this has failed to follow the API server, in milliseconds; 0 if it follows. */
   get behindMs(): number {
     const isBroken = this.#brokenAt !== undefined && performance.now() - this.#failedAt < QUIET_MS;
     return isBroken ? performance.now() - this.#brokenAt! : 0;
@@ -101,7 +101,7 @@ export class ListWatch<T extends KubeObject, V> {
     return this.#version;
   }
 
-  /** By `namespace/name`, or by name alone for what has no namespace. */
+  /** `key` is `namespace/name`, or the name alone for objects without a namespace. */
   get(key: string): V | undefined {
     return this.#entries.get(key)?.view;
   }
@@ -114,7 +114,7 @@ export class ListWatch<T extends KubeObject, V> {
     return this.#entries.size;
   }
 
-  /** True once the cache is at `version` or past it; false when `timeoutMs` passed first. */
+  /** Resolves to true once the cache has reached `version`; to false if `timeoutMs` passes first. */
   async reached(version: bigint, timeoutMs: number): Promise<boolean> {
     if (this.#synced && this.#version >= version) return true;
     const arrived = Promise.withResolvers<void>();
@@ -132,9 +132,9 @@ export class ListWatch<T extends KubeObject, V> {
     }
   }
 
-  /** Lists now, whatever the watch has told: for a reader that cannot wait for the watch to catch up. */
+  /** Lists now, whatever the watch has reported: for readers that cannot wait for the watch to catch up. */
   relist(): Promise<void> {
-    // One that is under way may be older than what the caller has seen; all who ask meanwhile share the next.
+    // A list in flight may be older than what the caller has seen; all who ask meanwhile share the next one.
     this.#next ??= this.#current.then(() => {
       this.#next = undefined;
       const list = this.#list();
@@ -172,7 +172,7 @@ export class ListWatch<T extends KubeObject, V> {
         if (isGone(error)) {
           const isBehind = this.#told !== null && this.#told < this.#version;
           this.#told = null;
-          // A list has been on since: the watch can go on from there.
+          // A list has succeeded since: the watch can continue from there.
           if (isBehind) continue;
           const justListed = Date.now() - listed < FRESH_MS;
           listed = -Infinity;
@@ -208,7 +208,7 @@ export class ListWatch<T extends KubeObject, V> {
     let version: bigint | undefined;
     const present = new Set<string>();
     let changes = 0;
-    // Of each page only the views outlive it: whole objects of a large cluster would not fit in memory.
+    // Only the views outlive each page: whole objects of a large cluster would not fit in memory.
     for await (const { metadata, items } of pages) {
       if (version === undefined) {
         version = BigInt(metadata.resourceVersion);
@@ -223,7 +223,7 @@ export class ListWatch<T extends KubeObject, V> {
     }
     if (version === undefined) throw new TypeError(`the list of ${resource.plural} has no page`);
     for (const [key, entry] of this.#entries) {
-      // An entry newer than the list was put there by the watch while the list was under way.
+      // An entry newer than the list was added by the watch while the list was in flight.
       if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
     }
     if (this.#synced && changes > 0) onMissed?.(changes);
@@ -264,7 +264,7 @@ export class ListWatch<T extends KubeObject, V> {
         this.#brokenAt = undefined;
         onProgress();
         const version = BigInt(event.object.metadata.resourceVersion);
-        // Those who are told of the change ask how new the cache is: a version from before it would let others plan
+        // Set first, since listeners ask how new the cache is: a version from before this change would let others plan
         // without it.
         if (version > this.#version) this.#version = version;
         if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
@@ -279,7 +279,7 @@ export class ListWatch<T extends KubeObject, V> {
     }
   }
 
-  /** True where the object was not known in this version. */
+  /** Returns true if the object was not known at this version. */
   #put(key: string, object: Stored<T>): boolean {
     const version = BigInt(object.metadata.resourceVersion);
     const before = this.#entries.get(key);
@@ -299,7 +299,7 @@ export class ListWatch<T extends KubeObject, V> {
     return true;
   }
 
-  /** Versions never go back but in a cluster that was restored from a backup: nothing of before counts there. */
+  /** Versions only go back if the cluster was restored from a backup: nothing from before counts then. */
   #forget(version: bigint): void {
     for (const key of this.#entries.keys()) this.#remove(key);
     this.#version = version;

@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net';
 
 /**
- * The proxy for a server by the environment, as kubectl takes it: `HTTPS_PROXY` and `HTTP_PROXY` (or in lower case),
- * but for this machine and for what `NO_PROXY` names: `*`, addresses, networks as `10.0.0.0/8`, and domains with all
- * below them.
+ * Returns the proxy for a server from the environment, as kubectl does: `HTTPS_PROXY` and `HTTP_PROXY` (or lower case),
+ * except for this machine and for what `NO_PROXY` names: `*`, addresses, networks such as `10.0.0.0/8`, and domains
+ * with their subdomains.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessEnv): string | undefined {
   const named = (name: string): string => (env[name] || env[name.toLowerCase()] || '').trim();

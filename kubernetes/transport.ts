@@ -7,33 +7,33 @@ import { proxyFor } from './proxy.ts';
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the cluster's server address, with its query. */
+  /** Path below the cluster's server address, with its query. */
   path: string;
   body?: unknown;
   contentType?: string;
   signal?: AbortSignal | undefined;
-  /** Milliseconds that the server may take to answer, and to go on answering. */
+  /** Milliseconds that the server may take to begin its answer, and between parts of it. */
   deadlineMs?: number;
 }
 
 export interface TransportOptions {
-  /** Connections held open to the API server at most; further calls wait for one. */
+  /** Maximum number of connections to the API server; further calls wait for one. */
   connections?: number;
   userAgent?: string;
-  /** Asked right before each call that may change something: where it throws, nothing is sent. */
+  /** Called right before each call that may change something; if it throws, nothing is sent. */
   beforeWrite?: () => Promise<void>;
 }
 
 const DEADLINE_MS = 30_000;
 const CREDENTIALS_FRESH_MS = 60_000;
-/** As Go's clients ask: KubeVirt's actions answer without a body, and refuse (406) a client that takes JSON alone. */
+/** As Go's clients ask: KubeVirt's actions answer without a body, and refuse (406) clients that accept only JSON. */
 const ACCEPT = 'application/json, */*';
 
 /**
- * HTTPS to one API server over connections that are kept, with the kubeconfig's own credentials.
+ * HTTPS to one API server over persistent connections, with the kubeconfig's own credentials.
  *
- * client-node's generated calls open a connection each (2.0.1), so drover takes only the kubeconfig from it
- * (files, exec plugins, tokens, proxies) and speaks HTTP through undici's shared pool.
+ * client-node's generated calls open a connection each (2.0.1), so drover takes only the kubeconfig from it (files,
+ * exec plugins, tokens, proxies) and speaks HTTP through undici's shared pool.
  */
 export class Transport {
   readonly #config: KubeConfig;
@@ -59,9 +59,12 @@ export class Transport {
     return this.#server.href;
   }
 
-  /** The answer's body as JSON. Throws `KubeError` for an answer of 400 and above, `KubeUnreachable` for none. */
+  /**
+   * Returns the answer's body as JSON. Throws `KubeError` for a status of 400 and above, `KubeUnreachable` for no
+   * answer.
+   */
   async json<T>(request: HttpRequest): Promise<T> {
-    // undici's own timers: a timeout signal for each call, joined with the caller's, costs more than the call's JSON.
+    // undici's own timers: a timeout signal per call, joined with the caller's, costs more than the call's JSON.
     const deadlineMs = request.deadlineMs ?? DEADLINE_MS;
     for (let attempt = 1; ; attempt++) {
       await this.#refresh();
@@ -77,7 +80,7 @@ export class Transport {
     }
   }
 
-  /** The answer's body as it comes, for watches: on a connection of its own and without an end. */
+  /** Returns the answer's body as a stream, for watches: on a connection of its own and without a deadline. */
   async stream(request: HttpRequest): Promise<AsyncIterable<Buffer>> {
     await this.#refresh();
     const { statusCode, headers, body } = await this.#send(this.#streams!, request, 0);
@@ -104,8 +107,8 @@ export class Transport {
         path: base + request.path,
         method: request.method,
         headers,
-        // undici closes the connection after a DELETE with a body unless it is told not to; Kubernetes' preconditions
-        // are one.
+        // undici closes the connection after a DELETE with a body unless told not to; Kubernetes' preconditions are
+        // such a body.
         reset: false,
         ...(body === undefined ? {} : { body }),
         headersTimeout: deadlineMs,
@@ -139,7 +142,7 @@ export class Transport {
     }
   }
 
-  /** Tokens and certificates rotate: they are read again every minute, and at once after a 401. */
+  /** Tokens and certificates rotate, so they are read again every minute, and at once after a 401. */
   async #refresh(): Promise<void> {
     if (Date.now() - this.#fresh < CREDENTIALS_FRESH_MS) return;
     this.#refreshing ??= this.#load().finally(() => {
@@ -191,7 +194,7 @@ export class Transport {
   }
 }
 
-/** What the API server adds to each fault of an object that its schema refuses, and that names none. */
+/** What the API server adds to each error of an object that its schema refuses, without naming a fault itself. */
 const REMARK = new RegExp(
   ', <nil>: Invalid value: "?null"?: some validation rules were not checked because the object was invalid; ' +
     'correct the existing errors to complete validation',

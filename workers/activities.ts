@@ -20,11 +20,11 @@ export interface ActivitiesOptions {
   client: KubeClient;
   cache: ClusterCache;
   metrics: Metrics;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-/** All activities, by the task queue on which they are served: those that work, those that only wait, and the watch. */
+/** Creates all activities, by the task queue that serves them: those that act, those that only wait, and the watch. */
 export function createActivities({ config, client, cache, metrics, stopping }: ActivitiesOptions) {
   const { burst, concurrency } = config;
   const common = {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { VARIABLES, type VariableName } from './variables.ts';
 
-/** A whole number in a variable's text. */
+/** Accepts a whole number, given as text. */
 const whole = (least: number, most: number) =>
   z
     .string()
@@ -34,33 +34,30 @@ const DEFAULTS = Object.fromEntries(
 );
 
 export interface WorkerConfig {
-  /** Drover's name for the Kubernetes cluster: in every workflow id and in the task queue. */
+  /** Drover's name for the Kubernetes cluster: part of every workflow ID and of the task queue. */
   cluster: string;
   /** VMs of one pool in flight at once. */
   burst: number;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   /** Connections to the API server. */
   connections: number;
-  /** Activities at once: of those that work, and of those that only wait for VMs. */
+  /** Concurrent activities: those that act (`slots`), and those that only wait for VMs (`waitSlots`). */
   slots: number;
   waitSlots: number;
-  /** Workflows that are kept in memory between their turns. */
+  /** Workflows kept in memory between their workflow tasks. */
   cachedWorkflows: number;
   health: { address: string; port: number } | null;
-  /** `address:port` of what Temporal's SDK measures, such as the latency of its tasks; null where it tells nobody. */
+  /** `address:port` that serves the metrics of Temporal's SDK, such as task latency; null if they are not served. */
   temporalMetrics: string | null;
-  /**
-   * Path of the `workflows.js` that `deploy/build.ts` wrote; null where the worker bundles the workflows when it
-   * starts.
-   */
+  /** Path of the `workflows.js` that `deploy/build.ts` wrote; null if the worker bundles the workflows at startup. */
   workflowBundle: string | null;
-  /** Path of a module that encodes what Temporal gets; null where it gets it as it is. */
+  /** Path of a module that encodes Temporal's payloads; null if they stay as they are. */
   dataConverter: string | null;
   logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** Thrown for a variable that can't be used; the message names it and says what would be right. */
+/** Thrown for an invalid variable; the message names it and says what would be valid. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }

@@ -2,15 +2,15 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
 
-/** Thrown where the module can't be used; the message says what would be right. */
+/** Thrown if the module can't be used; the message says what would be right. */
 export class DataConverterError extends Error {
   override readonly name = 'DataConverterError';
 }
 
 /**
- * What the module at `path` does to each payload before Temporal gets it, such as to encrypt it: its export
- * `payloadCodecs`, a list of Temporal's `PayloadCodec`. Workers and commands must have the same. Undefined without a
- * module.
+ * Loads the module at `path`, which encodes each payload before Temporal gets it, for instance to encrypt it. Its
+ * export `payloadCodecs` is a list of Temporal's `PayloadCodec`. Workers and commands must use the same module.
+ * Resolves to undefined without a path. Throws `DataConverterError`.
  */
 export async function loadDataConverter(path: string | undefined): Promise<DataConverter | undefined> {
   if (path === undefined || path === '') return undefined;
@@ -30,8 +30,8 @@ export async function loadDataConverter(path: string | undefined): Promise<DataC
 }
 
 /**
- * Anybody may send a signal that the codec can't decode, and Temporal tries a task again without end if its payloads
- * are not decoded. Such a payload stays as it came: whoever reads it learns that nobody knows its encoding.
+ * Anyone may send a signal that the codec can't decode, and Temporal retries a task forever if its payloads are not
+ * decoded. Such a payload stays as it came: whoever reads it learns that its encoding is unknown.
  */
 const lenient = (codec: PayloadCodec): PayloadCodec => ({
   encode: (payloads) => codec.encode(payloads),

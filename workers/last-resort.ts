@@ -3,17 +3,17 @@ import type { Logger } from '@temporalio/worker';
 
 export interface LastResortOptions {
   logger: Logger;
-  /** Told of each fault. */
+  /** Called for each fault. */
   onFault: (kind: 'exception' | 'rejection') => void;
-  /** Asks the process to end well: it gives what it has begun its time. */
+  /** Asks the process to shut down gracefully: running work gets time to finish. */
   drain: () => void;
   process?: Pick<EventEmitter, 'on'> & { exitCode?: number | string | null | undefined };
 }
 
 /**
- * What is to be done with an error that nobody has caught. Nobody knows what it has left half done: so the process
- * takes no more work, finishes what it has begun, and ends with 1, for its supervisor to start it anew. What is durable
- * is in Temporal and in the cluster.
+ * Handles uncaught errors. What such an error left half done is unknown, so the process takes no more work, finishes
+ * what it has begun, and exits with 1, for its supervisor to restart it. What is durable is in Temporal and in the
+ * cluster.
  */
 export function endOnFault({ logger, onFault, drain, process: proc = process }: LastResortOptions): void {
   let isEnding = false;

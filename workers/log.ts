@@ -3,7 +3,7 @@ import { pino } from 'pino';
 
 const PINO_LEVEL = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
 
-/** JSON lines on stderr, Temporal's own among them. */
+/** Creates a logger that writes JSON lines to stderr, Temporal's own among them. */
 export function createLogger(level: 'trace' | 'debug' | 'info' | 'warn' | 'error'): Logger {
   const lines = pino(
     { level, base: { pid: process.pid }, formatters: { level: (label) => ({ level: label }) } },

@@ -6,19 +6,19 @@ const LOOK_MS = 250;
 const CREATE_AGAIN_MS = 1_000;
 
 export interface ServingOptions {
-  /** Workers of this process, one for each of its task queues. */
+  /** Creates the workers of this process, one for each of its task queues. */
   create: () => Promise<Worker>[];
   cache: Pick<ClusterCache, 'lost'>;
-  /** Aborted when the process is asked to end. */
+  /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
   onServing: () => void;
-  /** Told why workers could not be created. They are tried again. */
+  /** Called with the reason why workers could not be created; creating them is retried. */
   onTrouble: (error: Error) => void;
 }
 
 /**
- * Serves task queues for as long as the API server answers: without it a worker could only fail what it is given, and
- * would keep the workflows that it has cached from others. It serves again once the API server is back.
+ * Serves task queues while the API server answers: without it, a worker could only fail its tasks, and would keep its
+ * cached workflows from other workers. Serves again once the API server is back.
  */
 export class Serving {
   readonly #options: ServingOptions;
@@ -36,12 +36,12 @@ export class Serving {
     );
   }
 
-  /** Takes no more work, and lets what was begun end. */
+  /** Takes no more work, and lets running work finish. */
   drain(): void {
     for (const worker of this.#workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   }
 
-  /** Resolves when the process is asked to end and all that was begun has ended. */
+  /** Resolves when the process is asked to stop and all running work has finished. */
   async run(): Promise<void> {
     const { cache, stop, onServing } = this.#options;
     while (!stop.aborted) {
@@ -57,7 +57,7 @@ export class Serving {
       try {
         await Promise.all(runs);
       } finally {
-        // One that can't go on takes the others with it.
+        // If one worker fails, the others stop too.
         lost.removeEventListener('abort', end);
         end();
         await Promise.allSettled(runs);
@@ -68,8 +68,8 @@ export class Serving {
   }
 
   /**
-   * All of them; null if Temporal would not have them, after a while. Those that it had hold the connection until they
-   * have run.
+   * Creates all workers; resolves to null, after a pause, if Temporal refuses any of them. Workers that were created
+   * hold the connection until they have run, so they are run and ended.
    */
   async #create(): Promise<Worker[] | null> {
     const { create, stop, onTrouble } = this.#options;

@@ -1,6 +1,8 @@
 const AGAIN_MS = 60_000;
 
-/** Tells what lasts once, and again after a minute: what is tried each second would else be told each second. */
+/**
+ * Reports a lasting problem once, and again every minute: what is retried every second must not be logged every second.
+ */
 export class Trouble {
   readonly #tell: (words: string) => void;
   readonly #now: () => number;
@@ -11,7 +13,7 @@ export class Trouble {
     this.#now = now;
   }
 
-  /** Told if it is another than before, or has lasted for another minute. */
+  /** Reports the problem if it differs from the last one, or was last reported a minute ago. */
   lasts(words: string): void {
     const at = this.#now();
     if (this.#last?.words === words && at - this.#last.at < AGAIN_MS) return;
@@ -20,7 +22,7 @@ export class Trouble {
   }
 }
 
-/** Why Temporal can't be reached, without the structures around it in which Temporal's core tells it. */
+/** Returns why Temporal can't be reached, without the structures that Temporal's core wraps around the message. */
 export function whyUnreached(error: unknown): string {
   const { message } = error as Error;
   const [, inside] = /\b(?:message|error): "([^"]+)"/.exec(message) ?? [];

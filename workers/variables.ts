@@ -1,4 +1,4 @@
-/** What a variable of the worker's environment is for, and what it is without: a value, or what stands for none. */
+/** An environment variable of the worker: what it is for, and its default value, or what happens `without` it. */
 export interface Variable {
   what: string;
   value?: string;
@@ -6,7 +6,7 @@ export interface Variable {
 }
 
 /**
- * All variables of drover's own that a worker reads: for `config.ts`, which checks them, and for `drover worker
+ * All of drover's own variables that a worker reads: for `config.ts`, which validates them, and for `drover worker
  * --help`.
  */
 export const VARIABLES = {

@@ -29,14 +29,14 @@ import { Trouble, whyUnreached } from './trouble.ts';
 import { keepWatch, untilWatched } from './watch/keep-watch.ts';
 import { workflowsPath } from './workflows-path.ts';
 
-/** Longer than any one call to the API server, so that a worker that is asked to end finishes what it has begun. */
+/** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
 const CONNECT_AGAIN_MS = 500;
 const MOST_CONNECT_AGAIN_MS = 5_000;
-/** One of a cluster, and the next of one that was just given up. */
+/** A cluster has one watch; more slots are for successors of a watch that was just given up. */
 const WATCHES = 4;
 
-/** Serves one cluster's task queue until the process is asked to end (SIGINT, SIGTERM), then drains and returns. */
+/** Serves one cluster's task queues until the process is asked to stop (SIGINT, SIGTERM), then drains and returns. */
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
   const { temporalMetrics } = config;
@@ -79,7 +79,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   try {
     const { connectionOptions, namespace } = loadClientConnectConfig();
     connection = await connect(connectionOptions, logger, stop);
-    // Nothing is decided on a picture that is not complete: the queue is served once the caches are.
+    // Nothing is decided on incomplete caches: the queues are served once the caches are complete.
     await untilAborted(cache.start(), stop);
     const bundle =
       config.workflowBundle === null
@@ -92,7 +92,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       ...(dataConverter === undefined ? {} : { dataConverter }),
     };
     const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
-    // What was decided for another cluster is not to be done in this one.
+    // What was decided for another cluster must not be done in this one.
     const uid = await untilWatched(watched);
     const common = {
       ...temporal,
@@ -108,10 +108,10 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         activities: activities.working,
         maxCachedWorkflows: config.cachedWorkflows,
         maxConcurrentActivityTaskExecutions: config.slots,
-        // A worker that died holds no workflow's next task for longer than this.
+        // A dead worker delays a workflow's next task by no more than this.
         stickyQueueScheduleToStartTimeout: '3s',
       }),
-      // They cost next to nothing, and last long: none of them takes the place of one that works.
+      // Waits cost next to nothing and last long: none of them takes the slot of an activity that acts.
       Worker.create({
         ...common,
         taskQueue: waitQueueOf(queue),
@@ -142,7 +142,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     if (!(stop.aborted && isAbort(error))) throw error;
   } finally {
     await cache.stop();
-    // What ended the worker must not be hidden by what is left of it.
+    // What ended the worker must not be hidden by an error while it closes.
     await connection
       ?.close()
       .catch((error: unknown) =>
@@ -153,7 +153,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
   }
 }
 
-/** Ends all when one ends, and throws what that one has thrown. */
+/** Ends all parts when one ends, and throws the error of the part that failed. */
 async function untilOneEnds(stopping: AbortController, parts: Promise<void>[], drain: () => void): Promise<void> {
   const ends = parts.map((part) =>
     part.finally(() => {
@@ -168,7 +168,7 @@ async function untilOneEnds(stopping: AbortController, parts: Promise<void>[], d
 
 const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-/** Temporal may come up after the worker does: it is waited for. */
+/** Connects to Temporal, and waits for it if it comes up after the worker. */
 async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
   const { address = 'localhost:7233' } = options;
   const trouble = new Trouble((why) =>
@@ -184,7 +184,10 @@ async function connect(options: NativeConnectionOptions, logger: Logger, stop: A
   }
 }
 
-/** Temporal's runtime takes the signals over, and acts on them only once there is a worker. */
+/**
+ * Returns a controller that SIGINT and SIGTERM abort: Temporal's runtime takes the signals over, and acts on them only
+ * once there is a worker.
+ */
 function stopOnSignals(): AbortController {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());

@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The module that Temporal makes its workflow bundle from. */
+/** The module from which Temporal builds its workflow bundle. */
 export const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));

@@ -8,7 +8,7 @@ export interface Changed {
   kind: 'pool' | 'vm' | 'vmi';
   namespace: string;
   name: string;
-  /** What it was and is. */
+  /** The object before and after the change. */
   change: Extract<CacheChange, { kind: Changed['kind'] }>;
 }
 
@@ -19,7 +19,7 @@ export class Changes {
   readonly #unsubscribe: () => void;
   #changed = Promise.withResolvers<void>();
 
-  /** `stopping` is aborted when the worker is asked to end: its waits move to another worker at once. */
+  /** `stopping` is aborted when the worker is asked to shut down: its waits then move to another worker at once. */
   constructor(cache: ClusterCache, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
     this.#cache = cache;
     this.#stopping = stopping;
@@ -33,8 +33,8 @@ export class Changes {
   }
 
   /**
-   * Resolves `settleMs` after the next change, so that those that come together count as one, or when the time is over;
-   * rejects when the activity is cancelled, its worker asked to end, or the API server lost.
+   * Resolves `settleMs` after the next change, so that changes close together count as one, or after `timeoutMs`.
+   * Rejects when the activity is cancelled, its worker is asked to shut down, or the API server is lost.
    */
   async next(timeoutMs: number, settleMs: number): Promise<void> {
     const over = new AbortController();

@@ -38,7 +38,7 @@ import { FailedVmis } from './failed-vmis.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { Witnesses } from './witnesses.ts';
 
-/** How long a decision waits for the watch to catch up before it lists for itself. */
+/** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
 export interface FleetOptions {
@@ -46,9 +46,9 @@ export interface FleetOptions {
   relistMs?: number;
   onError?: (resource: string, error: Error) => void;
   onMissed?: (resource: string, count: number) => void;
-  /** The API server does not answer any more, or does again. */
+  /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
-  /** A guest that ran has failed; KubeVirt starts it anew, where its VM says so. */
+  /** Called when a VMI that ran has failed. KubeVirt starts a new one if its VM says so. */
   onGuestFailed?: (guest: VmiView) => void;
 }
 
@@ -58,19 +58,19 @@ export type CacheChange =
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
   /** A kept disk. */
   | { kind: 'disk'; before: KeptClaim | undefined; after: KeptClaim | undefined }
-  /** It is lost, or is back. */
+  /** The node has become ready or not ready, or was deleted. */
   | { kind: 'node'; before: NodeView; after: NodeView | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
 
 type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'behindMs'>;
 
-/** A call of a moment: one that takes longer says as much as none. */
+/** For small requests: an answer that takes longer is worth no more than none. */
 const CONTACT_DEADLINE_MS = 5_000;
 const CONFIRMED_AT_ONCE = 16;
 
 /**
- * One worker's picture of a cluster, which follows the API server: of all pools, of all VMs and their instances,
- * of the templates that the pools had, and of what KubeVirt does with a change.
+ * One worker's cache of a cluster, which follows the API server: all pools, VMs, VMIs and nodes, the revisions and kept
+ * disks of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache {
   readonly pools: ListWatch<KubeObject, StoredPool>;
@@ -162,7 +162,7 @@ export class ClusterCache {
     this.nodes = new ListWatch<Node, NodeView>({
       ...common(Nodes),
       view: nodeView,
-      // A node that is new has no guests yet.
+      // A new node has no VMIs yet.
       onChange: (_key, before, after) => {
         if (before !== undefined && before.ready !== after?.ready) this.#tell({ kind: 'node', before, after });
       },
@@ -173,14 +173,14 @@ export class ClusterCache {
       view: kubevirtView,
       onChange: () => this.#readStrategy(),
       onError: (error) => {
-        // A cluster whose API has no such kind has no such object either.
+        // If the API does not have this kind, the cluster has no such object either.
         if (isNotFound(error)) this.#noKubeVirt.resolve();
         kubevirts.onError(error);
       },
     });
   }
 
-  /** Resolves once all first lists are in. */
+  /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
     const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
     await Promise.all([
@@ -207,14 +207,17 @@ export class ClusterCache {
     );
   }
 
-  /** Aborted when the API server is lost: what these caches hold may be long over. Another one once it is back. */
+  /**
+   * Aborted when the API server is lost: the caches may then be long out of date. Replaced by a new signal once it is
+   * back.
+   */
   get lost(): AbortSignal {
     return this.#contact.lost;
   }
 
   /**
-   * Makes sure that these VMs and their VMIs, by `namespace/name`, are read next as the API server has them now. Throws
-   * where it does not answer.
+   * Makes sure that the next reads of these VMs and their VMIs, given by `namespace/name`, return what the API server
+   * has now. Throws if it does not answer.
    */
   async confirm(keys: readonly string[]): Promise<void> {
     let seen: Seen = {};
@@ -240,7 +243,7 @@ export class ClusterCache {
     await this.catchUp(seen);
   }
 
-  /** The caches that a decision can't do without, by the plural of what they hold. */
+  /** The caches that decisions need, by the plural name of their resource. */
   get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
     return {
       virtualmachinepools: this.pools,
@@ -252,70 +255,70 @@ export class ClusterCache {
     };
   }
 
-  /** The VMs that the pool of this UID owns. */
+  /** Returns the VMs that the pool with this UID owns. */
   ownedBy(uid: string): VmView[] {
     return this.#vmsByOwner.of(uid);
   }
 
-  /** The VM's own instance; one that an earlier VM of its name has left behind is not. */
+  /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
     if (vmi?.vmUid !== vm.uid) return undefined;
     return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
   }
 
-  /** True for a node that does not answer, or is no more. */
+  /** Reports whether the node is not ready or no longer exists; false for null. */
   isLost(node: string | null): boolean {
     return node !== null && this.nodes.get(node)?.ready !== true;
   }
 
-  /** Guests of the VM of this UID that ran and then failed, oldest first, as far as this worker has seen them. */
+  /**
+   * Returns the failed VMIs of the VM with this UID that had run, oldest first, as far as this worker has seen them.
+   */
   failedVmisOf(vmUid: string): readonly VmiView[] {
     return this.#failedGuests.of(vmUid);
   }
 
-  /**
-   * What was the matter with the last guest of the VM of this UID that failed; null where this worker has seen none.
-   */
+  /** Returns what was wrong with the last failed VMI of the VM with this UID; null if this worker has seen none. */
   lastTroubleOf(vmUid: string): string | null {
     return this.#failedGuests.troubleOf(vmUid);
   }
 
   /**
-   * What has become of all guests of the VM of this UID; null where this worker has not followed them since the VM was
-   * made.
+   * Returns what has become of all VMIs of the VM with this UID; null if this worker has not watched them since the VM
+   * was created.
    */
   witnessOf(vmUid: string): Witness | null {
     return this.#witnesses.of(vmUid);
   }
 
-  /** The templates that the pool of this UID has and had, in no order. */
+  /** Returns the current and former templates of the pool with this UID, in no particular order. */
   revisionsOf(poolUid: string): RevisionView[] {
     return this.#revisionsByPool.of(poolUid);
   }
 
-  /** Claims that are marked as kept for the pool of this UID. */
+  /** Returns the claims that are marked as kept for the pool with this UID. */
   keptClaimsOf(poolUid: string): KeptClaim[] {
     return this.#keptByPool.of(poolUid);
   }
 
-  /** What KubeVirt does with a change of a running VM's template. */
+  /** Returns what KubeVirt does when a running VM's template changes. */
   rolloutStrategy(): VmRolloutStrategy {
     return this.#strategy;
   }
 
-  /** True where a VM of this name exists that the pool of this UID does not own. */
+  /** Reports whether a VM of this name exists that the pool with this UID does not own. */
   isHeldByOther(namespace: string, name: string, uid: string): boolean {
     const vm = this.vms.get(`${namespace}/${name}`);
     return vm !== undefined && vm.owner?.uid !== uid;
   }
 
-  /** The resource versions that these caches have reached: what is read of them now is not older. */
+  /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
   versionsOf(...kinds: (keyof Seen)[]): Seen {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
   }
 
-  /** Makes sure that what is read next is not older than `seen`, and says what it is not older than now. */
+  /** Makes sure that what is read next is not older than `seen`, and returns the versions that have been reached. */
   async catchUp(seen: Seen): Promise<Seen> {
     await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
     return this.versionsOf('pools', 'vms', 'vmis');
@@ -343,7 +346,7 @@ export class ClusterCache {
       try {
         listener(change);
       } catch (error) {
-        // One change that a listener can't take must not break the watch that tells all of them.
+        // An error in one listener must not break the watch, which notifies all listeners.
         this.#onListenerFailed(error as Error);
       }
     }

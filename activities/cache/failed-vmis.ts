@@ -1,19 +1,20 @@
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
-/** Of one VM, so many of the newest are kept. */
+/** How many VMIs are kept for each VM: the newest. */
 const KEPT = 20;
 
 /**
- * Guests that ran and then failed, as they were last seen. KubeVirt deletes such a VMI at once and starts the next, so
- * that a later look at the cluster finds nothing of it.
+ * VMIs that ran and then failed, as last seen. KubeVirt deletes such a VMI at once and starts the next, so a later look
+ * at the cluster no longer finds it.
  */
 export class FailedVmis {
   readonly #byVm = new Map<string, VmiView[]>();
   readonly #troubles = new Map<string, string>();
 
   /**
-   * True for a guest that ran, and was not known yet. KubeVirt tells when a guest failed unless the pod of its launcher
-   * was gone: such a guest counts as having run until `now`, when it was heard of.
+   * Notes the VMI if it has failed. Returns true if it had run and was not known yet. KubeVirt reports when a VMI
+   * failed unless its launcher pod was gone: such a VMI counts as having run until `now`, when this worker learned of
+   * the failure.
    */
   note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
@@ -25,20 +26,17 @@ export class FailedVmis {
     return true;
   }
 
-  /** Oldest first. */
+  /** The VM's failed VMIs, oldest first. */
   of(vmUid: string): readonly VmiView[] {
     return this.#byVm.get(vmUid) ?? [];
   }
 
-  /**
-   * In KubeVirt's words, what was the matter with the last guest that failed, whether it ran or not; null where nobody
-   * knows.
-   */
+  /** What was wrong with the VM's last failed VMI, in KubeVirt's words, whether it had run or not; null if unknown. */
   troubleOf(vmUid: string): string | null {
     return this.#troubles.get(vmUid) ?? null;
   }
 
-  /** Its VM is gone. */
+  /** For a deleted VM. */
   forget(vmUid: string): void {
     this.#troubles.delete(vmUid);
     this.#byVm.delete(vmUid);

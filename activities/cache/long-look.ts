@@ -5,49 +5,50 @@ import { Changes, type Changed } from './changes.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /**
- * Events that come together are looked at together; of many thousand VMs, not more often than this times their number.
+ * How long changes are gathered before the next look, in milliseconds: at least `SETTLE_MS`, and for many VMs
+ * `SETTLE_MS_A_VM` times their number.
  */
 const SETTLE_MS = 50;
 export const SETTLE_MS_A_VM = 0.05;
-/** A picture that nothing has changed is looked at again, should a watch have missed something. */
+/** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;
-/** What is only to be told is told after so long. */
+/** News that needs no action is reported after this long. */
 const TELL_MS = 5_000;
 
-/** What one look at the cluster has found. */
+/** What one look at the cluster found. */
 export interface Look<T> {
-  /** What a wait that ends with this look resolves to. */
+  /** What the wait resolves to if it ends with this look. */
   found: T;
-  /** Whether there is nothing to act upon, something to which more may be gathered, or enough. */
+  /** Whether there is nothing to act on, something (more may be gathered), or enough. */
   worth: 'nothing' | 'something' | 'enough';
-  /** Whether there is something to be told, though nothing to act upon. */
+  /** Whether there is something to report, even if there is nothing to act on. */
   isNews: boolean;
-  /** VMs of which it says, for their time is over, that they have failed; by `namespace/name`. */
+  /** VMs that this look takes for failed because their deadline has passed, by `namespace/name`. */
   late?: readonly string[];
   /**
-   * When a look would find something else though nothing has changed; milliseconds since the epoch. Those of the past
-   * count for nothing.
+   * When a look would find something else even if nothing changes, in milliseconds since the epoch. Past times are
+   * ignored.
    */
   times: number[];
 }
 
 export interface LongLookOptions {
   cache: ClusterCache;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
-  /** No look is at anything older. */
+  /** Every look is at caches that are at least this new. */
   seen: Seen;
   concerns: (changed: Changed) => boolean;
-  /** So long events are gathered before the next look; asked for before each. */
+  /** How long changes are gathered before the next look, in milliseconds; asked before each look. */
   settleMs?: () => number;
-  /** So long more is gathered to what has been found. */
+  /** How long more is gathered once something has been found, in milliseconds. */
   gatherMs?: number;
 }
 
 /**
- * Looks at the cluster, and again whenever something has changed that concerns it or a time has come, until what it finds
- * is worth a turn of the workflow. For an activity that heartbeats meanwhile. No VM is taken for late on the word of
- * the caches alone.
+ * Looks at the cluster, and again whenever something relevant has changed or a time has come, until what it finds is
+ * worth a turn of the workflow. For an activity that heartbeats meanwhile. Asks the API server before it takes a VM for
+ * late: the caches alone may be outdated.
  */
 export async function longLook<T>(
   options: LongLookOptions,

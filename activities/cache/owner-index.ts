@@ -1,4 +1,4 @@
-/** Objects by the UID of who owns them. An owner's objects are of one namespace, so that a name tells them apart. */
+/** Objects by the UID of their owner. An owner's objects are in one namespace, so a name identifies each of them. */
 export class OwnerIndex<V extends { name: string }> {
   readonly #ownerOf: (view: V) => string | null;
   readonly #byOwner = new Map<string, Map<string, V>>();

@@ -2,7 +2,7 @@ import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
-/** All that a plan reads of the cluster, from this worker's caches. */
+/** Returns everything that a plan reads about the cluster, from this worker's caches. */
 export function snapshotOf(
   cache: ClusterCache,
   pool: StoredPool,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ClusterCache } from './cluster-cache.ts';
 
-/** Resolves once the cache holds none of these VMs any more, each by its UID; rejects when `signal` is aborted. */
+/** Resolves once the cache no longer holds any of these VMs, each by its UID; rejects when `signal` is aborted. */
 export async function untilGone(
   cache: ClusterCache,
   namespace: string,

@@ -2,9 +2,9 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /**
- * Resolves with true once KubeVirt has taken notice of the VM's spec as `vm` has it, and with false where it has not
- * within `timeoutMs`, or the VM is another by then; rejects when `signal` is aborted. Until then a guest that goes
- * would come back with the spec before, or not at all where KubeVirt's controller is away.
+ * Resolves to true once KubeVirt has observed the VM's spec as `vm` has it; to false if it has not within `timeoutMs`,
+ * or if the VM has been replaced by then. Rejects when `signal` is aborted. A VMI that stops earlier would come back
+ * with the previous spec, or not at all if KubeVirt's controller is down.
  */
 export async function waitForObservedGeneration(
   cache: ClusterCache,

@@ -2,12 +2,12 @@ import { runOf, type Witness } from '../../decisions/healing/proof.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
 /**
- * What has become of the guests of VMs that were made while this worker watched. A gap in the watch of guests, during
- * which one may have run, ends that for all of them: of VMs that were there before, it knows nothing.
+ * What has become of the VMIs of VMs that were created while this worker watched. A gap in the VMI watch, during which
+ * a VMI may have run, discards what is known about all VMs. Nothing is known about VMs that existed before.
  */
 export class Witnesses {
   readonly #byVm = new Map<string, Witness>();
-  /** From which resource version on guests are watched without a gap; null before they are. */
+  /** Resource version since which VMIs are watched without a gap; null before they are watched. */
   #since: bigint | null = null;
 
   gap(version: bigint): void {
@@ -15,12 +15,12 @@ export class Witnesses {
     this.#byVm.clear();
   }
 
-  /** A VM was made, in this version. */
+  /** Notes that a VM was created, at this version. */
   made(vmUid: string, version: bigint): void {
     if (this.#since !== null && version > this.#since) this.#byVm.set(vmUid, { longestRunMs: 0, lastEnded: null });
   }
 
-  /** A guest has ended; or it is gone, however that came. */
+  /** Notes that a VMI has ended or was deleted, for whatever reason. */
   ended(guest: VmiView, now: number): void {
     const known = guest.vmUid === null ? undefined : this.#byVm.get(guest.vmUid);
     if (known !== undefined)

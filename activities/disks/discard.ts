@@ -13,8 +13,9 @@ export interface ClaimTarget {
 }
 
 /**
- * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, as long as it still is kept:
- * looked at once more, right before the act, it has the pool's mark, and its VM is not there. False where it is left.
+ * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept: checked
+ * again right before, it has the pool's mark and no owner, and its VM does not exist. Resolves to false if the disk is
+ * left.
  */
 export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid }: ClaimTarget): Promise<boolean> {
   const signal = cancellationSignal();
@@ -43,13 +44,13 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
     await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid, signal }));
     return true;
   } catch (error) {
-    // Somebody has taken it up at this moment.
+    // Something has taken the disk just now.
     if (isConflict(error)) return false;
     throw error;
   }
 }
 
-/** Takes the mark off a claim that a VM has taken, unless it has changed since that was seen. */
+/** Removes the mark from a claim that a VM has taken, unless the claim has changed since that was seen. */
 export async function unmarkDisk(
   client: KubeClient,
   namespace: string,
@@ -57,7 +58,7 @@ export async function unmarkDisk(
 ): Promise<void> {
   const at = { namespace, name };
   const signal = cancellationSignal();
-  // Without it, and without an owner, nobody could say any more whose disk it is.
+  // Without the mark and without an owner, nothing would tell whose disk it is.
   const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return;
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };

@@ -10,9 +10,9 @@ import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /**
- * Throws where the VM of this number would run on a disk that is not its own: KubeVirt takes whatever has the name. Of
- * two pools with disk templates of one name the older one goes first, for neither's disks may be there yet when the
- * other looks.
+ * Throws if the VM with this number would run on a disk that is not its own: KubeVirt uses any disk of the right name.
+ * If two pools have disk templates of the same name, the older pool goes first, since neither pool's disks may exist
+ * yet when the other looks.
  */
 export async function ensureDisksAreFree(
   client: KubeClient,

@@ -7,10 +7,10 @@ import { isConflict, KubeError, ignoreNotFound } from '../../kubernetes/errors.t
 
 type Claim = KubeObject & GrowingClaim;
 
-/** A disk of a VM, and the size that it is to have. */
+/** A disk of a VM, and the size that it should have. */
 export interface DiskGrowth {
   name: string;
-  /** That its template had. */
+  /** The size in the VM's previous template. */
   from: string | null;
   to: string;
 }
@@ -19,9 +19,9 @@ const TRIES = 8;
 const PAUSE_MS = 1_000;
 
 /**
- * Has these disks grow, and ends when they have: under their guests where the storage can do that. A claim that can't
- * grow (its storage class forbids it, or the storage fails, or takes until `deadline`) is an error that says why;
- * nothing is taken from it.
+ * Grows these disks, and resolves when they have grown: while their VMs run if the storage supports that. Throws a
+ * `KubeError` that says why if a claim can't grow (its storage class forbids it, or the storage fails, or is not done
+ * by `deadline`, in milliseconds since the epoch); the claim loses nothing.
  */
 export async function growDisks(
   client: KubeClient,
@@ -43,7 +43,7 @@ async function grow(
   const claim = await ask(client, namespace, disk, signal);
   const request = claim?.spec?.resources?.requests?.['storage'];
   let now = claim;
-  // A disk that is not made yet is made of its new size.
+  // A disk that does not exist yet will be created with its new size.
   while (now !== undefined) {
     const growth = growthOf(now, request);
     if (growth.state === 'grown') return;
@@ -53,7 +53,7 @@ async function grow(
   }
 }
 
-/** The claim as it is once it asks for that size; undefined where there is none. */
+/** Requests the new size. Resolves to the claim after that; to undefined if there is none. */
 async function ask(
   client: KubeClient,
   namespace: string,
@@ -83,7 +83,7 @@ async function ask(
   }
 }
 
-/** The claim as it is after its next change, or when the time is over; undefined where it is gone. */
+/** Resolves to the claim after its next change, or at the deadline; to undefined if it was deleted. */
 async function nextOf(
   client: KubeClient,
   claim: Stored<Claim>,

@@ -15,13 +15,13 @@ import type { PoolKey } from '../pool/types.ts';
 const TRIES = 20;
 
 /**
- * Deletes a VM of the pool, and keeps its disks: their claims are marked as the pool's for this number, and are
- * nobody's. All else that is the VM's (KubeVirt's copies of its spec, of its instance type) goes with it, which a
- * deletion with `Orphan` would leave behind for ever. A finalizer holds the VM meanwhile: KubeVirt takes disks back
- * that are nobody's, but not for a VM that is going.
+ * Deletes a VM of the pool and keeps its disks: their claims are marked as the pool's for this number, and lose their
+ * owner. Everything else that the VM owns (KubeVirt's copies of its spec and instance type) is deleted with it; a
+ * deletion with `Orphan` would leave that behind forever. A finalizer holds the VM meanwhile: KubeVirt takes back disks
+ * that have no owner, but not for a terminating VM.
  *
- * Deletes the VM only as it was seen, and if it `isWanted` right before. May be run again at any point, also on a VM
- * that is held and going already.
+ * Deletes the VM only as it was seen, and only if it `isWanted` right before. Safe to run again at any point, also for
+ * a VM that is already held and terminating.
  */
 export async function deleteKeepingDisks(
   client: KubeClient,
@@ -44,7 +44,7 @@ export async function deleteKeepingDisks(
   return 'done';
 }
 
-/** Holds the VM and has it deleted; false where it has changed meanwhile. */
+/** Adds the finalizer and deletes the VM; resolves to false if the VM has changed meanwhile. */
 async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
   const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
   const signal = cancellationSignal();
@@ -72,7 +72,7 @@ async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>):
   }
 }
 
-/** Takes the finalizer off again; the version of the VM then, undefined where it is gone. */
+/** Removes the finalizer again. Resolves to the VM's resource version after that; to undefined if the VM is deleted. */
 async function unheld(
   client: KubeClient,
   { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
@@ -89,13 +89,15 @@ async function unheld(
       return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
         ?.metadata.resourceVersion;
     } catch (error) {
-      // KubeVirt writes to a VM that is going.
+      // KubeVirt also writes to a terminating VM.
       if (!isConflict(error) || tries >= TRIES) throw error;
     }
   }
 }
 
-/** Marks the claims of the VM's disks, and takes the VM out of the owners of what holds them. */
+/**
+ * Marks the claims of the VM's disks, and removes the VM from the owner references of the claims and their DataVolumes.
+ */
 async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
   const { namespace, name, uid, labels, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
@@ -114,7 +116,8 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
       keptAt: new Date(now).toISOString(),
     });
     const at = { namespace, name: disk };
-    // A disk that is still to be made has no claim, and goes with the VM. One of somebody else's is none of the VM's.
+    // A disk that is not created yet has no claim, and is deleted with the VM. A disk with another owner is not the
+    // VM's.
     const isOwn = async (claim: Stored): Promise<boolean> =>
       isOwnedBy(claim, uid) ||
       isOwnedBy(await ignoreNotFound(client.get(DataVolumes, at, { signal: cancellationSignal() })), uid);
@@ -124,7 +127,10 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
   }
 }
 
-/** Takes the owner out of an object, with `change` of its metadata; false where there is nothing to be changed. */
+/**
+ * Removes the owner from an object's owner references and merges `change` into its metadata; resolves to false if there
+ * is nothing to change.
+ */
 async function disown(
   client: KubeClient,
   resource: Resource,
@@ -157,7 +163,7 @@ async function disown(
 const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>
   object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
 
-/** Names of the claims that a VM's templates and volumes name. */
+/** Returns the names of the claims that a VM's disk templates and volumes refer to. */
 function disksOf({ spec }: VirtualMachine): Set<string> {
   const volumes = field(spec?.template?.spec, 'volumes');
   const used = (Array.isArray(volumes) ? volumes : [])

@@ -9,17 +9,17 @@ import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 export interface DiskStepOptions {
   client: KubeClient;
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
-  /** Runs `act` on each; a refusal ends it and is returned in words. */
+  /** Runs `act` on each item; returns a refusal in words instead of throwing it. */
   each: <T extends { name: string }>(
     items: readonly T[],
     act: (item: T) => Promise<void>,
   ) => Promise<Pick<Done, 'count' | 'refused'>>;
 }
 
-/** What a pool does with disks that it has kept. */
+/** Creates the activities for disks that a pool has kept. */
 export function createDiskActivities({ client, poolOf, each }: DiskStepOptions) {
   return {
-    /** Deletes kept disks of the pool that are still kept; says so on the pool. */
+    /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
     discardDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
       withHeartbeat(async () => {
         const gone: string[] = [];
@@ -34,7 +34,7 @@ export function createDiskActivities({ client, poolOf, each }: DiskStepOptions) 
         return { count, taken: [], notWanted: [], refused, seen: {} };
       }),
 
-    /** Takes the marks off claims whose VMs are back. */
+    /** Removes the marks from claims whose VMs are back. */
     unmarkDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
       withHeartbeat(async () => void (await each(claims, (claim) => unmarkDisk(client, key.namespace, claim)))),
   };

@@ -2,13 +2,13 @@ import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { CLAIM_MS } from '../../decisions/disruption-budget/claims.ts';
 
 /**
- * How long this worker has seen each claim of each pool: by its own clock, which stands for no other. A claim is held
- * to be as young as this worker has known of it, whatever time it says.
+ * How long this worker has seen each claim of each pool, by its own clock alone. A claim is taken to be as young as
+ * this worker has known it, whatever its own timestamp says.
  */
 export class ObservedClaims {
   readonly #pools = new Map<string, Map<string, number>>();
 
-  /** `uid`: of the pool. */
+  /** `uid`: the pool's. */
   note(uid: string, claims: readonly DisruptedVm[] | undefined): void {
     const before = this.#pools.get(uid);
     if (claims === undefined || claims.length === 0) {

@@ -4,12 +4,13 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { PoolKey } from '../pool/types.ts';
 import type { Place, Places } from './places.ts';
 
-/** A claim is written in a moment, where the API server is well. */
+/** Writing a claim takes a moment if the API server is healthy. */
 const TRIES = 3;
 
 /**
- * A place for the VM, claimed for the workflow of this activity, on which may be acted now; a sentence where the budget
- * of its pool is full. Claimed again by the same workflow, be it by another attempt, the place is still its own.
+ * Claims a place for the VM in its pool's disruption budget, for the workflow of this activity. Resolves to a place
+ * that may be used now, or to a sentence that says why there is none. A place that the same workflow claimed before,
+ * even in another attempt, still counts as its own.
  */
 export async function placeFor(
   places: Places,

@@ -22,17 +22,17 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { ObservedClaims } from './observed.ts';
 
-/** Claims of one write to a pool's status at most. */
+/** Maximum number of claims in one write to a pool's status. */
 const TOGETHER = 100;
-/** The status of a pool in which much happens is written often, and each write makes the ones before it look again. */
+/** The status of a busy pool is written often, and each write makes the other writers read it again. */
 const TRIES = 12;
 const TRY_AGAIN_MS = 20;
 
-/** A place in the budget of a pool: its VM may be disrupted. */
+/** A place in a pool's disruption budget: its VM may be disrupted. */
 export interface Place {
-  /** False once it is too late to act on it: the place has to be claimed anew. */
+  /** False once it is too late to act on the place: it must be claimed again. */
   isFresh: () => boolean;
-  /** The VM stays up after all. */
+  /** Gives the place back, since the VM stays up after all. */
   release: () => Promise<void>;
 }
 
@@ -50,19 +50,19 @@ interface Queue {
 }
 
 /**
- * Places in the budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server puts all
- * claims in one order: each is a write that fails where anybody has written since it was read. So whatever disrupts
- * VMs, on whatever worker, counts what all others may be about to do, though no cache shows it yet.
+ * Places in the disruption budgets of pools (`maxUnavailable`), claimed in the pools' own status, where the API server
+ * puts all claims in one order: a claim is a write that fails if anything was written since it was read. So whatever
+ * disrupts VMs, on any worker, counts what all others may be about to do, even if no cache shows that yet.
  *
- * A claim stands until its VM is seen back, by caches that are newer than it, and never for longer than a minute. Those
- * of one worker that come together are written together.
+ * A claim stands until caches that are newer than the claim show its VM ready again, and never longer than a minute.
+ * Claims that come together on one worker are written together.
  */
 export class Places {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
   readonly #observed = new ObservedClaims();
   readonly #queues = new Map<string, Queue>();
-  /** A write is for all who ask: the end of one's activity is not that of the others. */
+  /** A write serves all callers: the end of one caller's activity must not end it for the others. */
   readonly #ofNobody = new AsyncResource('Places');
 
   constructor(client: KubeClient, cache: ClusterCache) {
@@ -77,7 +77,7 @@ export class Places {
     });
   }
 
-  /** A place for the VM, which whoever asks has just read, in the budget of its pool. */
+  /** Claims a place in the pool's disruption budget for the VM, which the caller has just read. */
   claim(key: PoolKey, ask: Ask): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     const queue = this.#queueOf(key);
@@ -103,7 +103,7 @@ export class Places {
   }
 
   async #empty(key: PoolKey, queue: Queue): Promise<void> {
-    // Who asks in the same moment is answered by the same write.
+    // Callers that ask at the same moment share one write.
     await Promise.resolve();
     const wishes = queue.wishes.splice(0, TOGETHER);
     const spent = queue.spent.splice(0);
@@ -146,7 +146,7 @@ export class Places {
     }
   }
 
-  /** Claims that still say something, in a picture that is newer than they are. */
+  /** Returns the claims that still count, as seen in caches that are newer than the claims. */
   async #standing(pool: StoredPool, spent: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
@@ -157,7 +157,8 @@ export class Places {
     const standing = standingClaims(this.#scene(pool), isSpent);
     const kept = standing.map(async ({ claim, state }) => {
       if (!this.#observed.isExpired(uid, claim)) return true;
-      // It counts by itself, or the API server knows better than this worker's caches whether its guest was ended late.
+      // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
+      // worker's caches whether the VMI was ended late.
       return state === 'unused' && (await this.#isUsed(pool, claim));
     });
     const keeps = await Promise.all(kept);

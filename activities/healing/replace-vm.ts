@@ -23,46 +23,46 @@ import { knownPool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 /**
- * KubeVirt writes to a VM that fails again and again: so often a deletion may meet a VM that has changed since it was
- * looked at.
+ * KubeVirt writes to a VM that fails again and again: this many deletions may meet a VM that has changed since it was
+ * read.
  */
 const TRIES = 10;
 const EVENTS_TOLD = 5;
-/** How long a worker waits to hear of a guest that has ended, and how often it looks. */
+/** How long a worker waits to learn that a VMI has ended, and how often it checks. */
 const BEHIND_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
 
 export type Removal =
-  /** It goes, or is gone. `events`: what Kubernetes last said of it, oldest first. */
+  /** The VM is terminating or deleted. `events`: what Kubernetes last reported about it, oldest first. */
   | { end: 'Removed'; events: string[]; keptDisks: boolean }
-  /** It is not to be replaced any more. */
+  /** The VM should no longer be replaced. */
   | { end: 'Kept'; why: string }
-  /** The API server will not have it: a policy, a protection, a permission. */
+  /** The API server refuses: because of a policy, a protection, a permission. */
   | { end: 'Refused'; why: string };
 
 export interface HealActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
-  /** A sick VM of this pool is being taken down, to be made anew. */
+  /** Called when a sick VM of this pool is being removed, to be created again. */
   onReplaced?: (pool: PoolKey) => void;
 }
 
 export function createHealActivities({ client, cache, concurrency, onReplaced }: HealActivityOptions) {
   return {
     /**
-     * Deletes a VM of the pool with its disks, if it still is sick by the rules that the pool has now; owners go after
-     * what they own, so that its end tells that of its disks. With its disks kept it is halted and marked as leaving
-     * instead, and the pool deletes it once its guest has stopped. `at`: when it was asked for, in milliseconds since
-     * the epoch.
+     * Deletes a VM of the pool with its disks, if it is still sick by the pool's current rules; owners are deleted
+     * after what they own, so the VM's deletion implies that of its disks. If its disks are to be kept, the VM is
+     * halted and marked as leaving instead, and the pool deletes it once its guest has stopped. `at`: when the removal
+     * was asked for, in milliseconds since the epoch.
      */
     removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> =>
       withHeartbeat(() => removeSickVm(key, sick, at)),
 
     /**
-     * Notes on VMs of the pool that they have run well, or which of their starts have come to nothing. What is refused
-     * for one holds up no other.
+     * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does
+     * not hold up the others.
      */
     async noteRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
       const note = async ({ start, ...vm }: RunNote): Promise<void> => {
@@ -86,7 +86,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
       await withHeartbeat(() => slowStart(notes, note, { most: concurrency, signal: cancellationSignal() }));
     },
 
-    /** Says on the pool how its healing goes. */
+    /** Records the progress of healing as an Event on the pool. */
     async recordHealing(key: PoolKey, event: Omit<PoolEvent, 'action'>): Promise<void> {
       const pool = await poolOf(key);
       if (pool !== undefined) await recordEvent(client, pool, { ...event, action: 'Heal' });
@@ -129,7 +129,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     return knownPool(client, cache, key, cancellationSignal());
   }
 
-  /** Looks once more, right before the act: what was seen when it was planned may be long ago. */
+  /** Checks again right before acting: the plan may be old. */
   async function judge(
     vm: Stored<VirtualMachine>,
     pool: StoredPool | undefined,
@@ -149,7 +149,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     const guest = stored && vmiView(stored);
     const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: cache.isLost(guest.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
-    // Not before it was asked for, whatever this machine's clock says.
+    // Not before the removal was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
     const health = healthOf({
       vm: view,
@@ -172,8 +172,8 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
   }
 
   /**
-   * It may have taken seconds to find out whether the disks hold something, in which a guest can become ready before
-   * its VM says so.
+   * Reports whether the VMI is unchanged since `judge`. Finding out whether the disks hold data may take seconds, in
+   * which a VMI can become ready before its VM says so.
    */
   async function isAsJudged(address: { namespace: string; name: string }, { guestVersion }: Doomed): Promise<boolean> {
     const guest = await ignoreNotFound(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
@@ -198,7 +198,10 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     return client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options);
   }
 
-  /** True where this worker is certain of it. Of a guest that KubeVirt speaks of already it may hear in a moment. */
+  /**
+   * Resolves to true if this worker is certain of it. Waits a moment if KubeVirt reports a failed VMI that this worker
+   * has not seen end yet.
+   */
   async function hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
     const view = vmView(vm);
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
@@ -208,7 +211,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     }
   }
 
-  /** True where a disk of it is older than the VM itself: an earlier VM of its name has left it. */
+  /** Resolves to true if a disk is older than the VM itself: an earlier VM of the same name has left it. */
   async function holdsSomething({
     metadata: { namespace, creationTimestamp },
     spec,
@@ -228,7 +231,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     return false;
   }
 
-  /** What Kubernetes last said of the VM and its guest, drover's own words left out. */
+  /** Returns what Kubernetes last reported about the VM and its VMI, without drover's own Events. */
   async function lastEvents({ metadata: { namespace, name } }: Stored<VirtualMachine>): Promise<string[]> {
     try {
       const { items } = await client.list<KubernetesEvent>(Events, {
@@ -252,19 +255,19 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
   }
 }
 
-type Judgement = Doomed | { do: 'keep'; why: string } /** It goes already. */ | { do: 'nothing' };
+type Judgement = Doomed | { do: 'keep'; why: string } /** It is already being removed. */ | { do: 'nothing' };
 
-/** It is to be removed, by these rules. */
+/** The VM is to be removed, by these rules. */
 interface Doomed {
   do: 'remove';
   rules: HealingRules;
   vmi: VmiView | undefined;
-  /** Resource version of the VMI of its name, whosever it is. */
+  /** Resource version of the VMI with the VM's name, whoever owns it. */
   guestVersion: string | undefined;
   minReadyMs: number;
 }
 
-/** The fields of `events.k8s.io/v1` that are told. */
+/** The fields of `events.k8s.io/v1` that drover reads. */
 interface KubernetesEvent extends KubeObject {
   reportingController?: string;
   regarding?: { kind?: string };
@@ -281,7 +284,7 @@ const timeOf = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Stored
 
 export type HealActivities = ReturnType<typeof createHealActivities>;
 
-/** False where the VM is gone, is another by now, or has changed. */
+/** Resolves to false if the VM is deleted, has been replaced, or has changed. */
 const isDone = (call: () => Promise<unknown>): Promise<boolean> =>
   call().then(
     () => true,

@@ -4,17 +4,18 @@ import { ActivityCancelledError, ActivityNotFoundError, ActivityPausedError, typ
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 /**
- * Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive so lately has no successor yet.
+ * Less than the shortest heartbeat timeout: an attempt that Temporal knew to be alive this recently has no successor
+ * yet.
  */
 const FRESH_MS = 4_000;
 const ANSWER_WITHIN_MS = 5_000;
 const TRIES = 3;
 
-/** By the clock of the day and by that of the process: each stands still, or jumps, in another kind of suspension. */
+/** By the wall clock and by the process's clock: each stops, or jumps, in a different kind of suspension. */
 const clocks = () => ({ day: Date.now(), process: performance.now() });
 
 interface Attempt {
-  /** When the newest question was asked that Temporal has answered with yes. */
+  /** When the latest question was asked that Temporal has answered with yes. */
   confirmed: ReturnType<typeof clocks> | null;
   asking: Promise<void> | null;
 }
@@ -22,10 +23,9 @@ interface Attempt {
 const attempts = new WeakMap<Context, Attempt>();
 
 /**
- * Throws unless Temporal has said within the last seconds that this attempt of the activity is still the one that
- * counts. A worker that was suspended, or cut off from Temporal, has been given up meanwhile: another attempt may have
- * acted since on a newer state, and nothing that this one still wants may be written over it. Outside of an activity
- * nothing is asked.
+ * Throws unless Temporal has confirmed within the last seconds that this attempt of the activity is still the current
+ * one. A worker that was suspended, or cut off from Temporal, may have been given up: another attempt may have acted
+ * since on newer state, and this attempt must not overwrite that. Does nothing outside an activity.
  */
 export async function ensureCurrentAttempt(): Promise<void> {
   const context = currentContext();
@@ -33,7 +33,7 @@ export async function ensureCurrentAttempt(): Promise<void> {
   if (context === undefined || client === undefined || context.info.isLocal) return;
   const attempt = attempts.get(context) ?? { confirmed: null, asking: null };
   attempts.set(context, attempt);
-  // An answer may have lain there for as long as the process was suspended.
+  // An answer may have been waiting for as long as the process was suspended.
   for (let tries = 0; !isFresh(attempt); tries++) {
     if (tries === TRIES) throw givenUp('Temporal has not confirmed in time that this attempt is still the current one');
     attempt.asking ??= ask(context, client, attempt).finally(() => (attempt.asking = null));
@@ -78,7 +78,7 @@ function currentContext(): Context | undefined {
   }
 }
 
-/** Undefined in a test environment that has no Temporal. */
+/** Returns undefined in a test environment without Temporal. */
 function clientOf(context: Context): Client | undefined {
   try {
     return context.client;

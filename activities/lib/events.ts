@@ -19,14 +19,15 @@ export interface PoolEvent {
 const NOTE_LENGTH = 1024;
 
 /**
- * Says on the pool what was done to it; `kubectl describe` shows it. One Event for all that an activity did, under a
- * name made from the activity, so that a retry writes no second one. An Event that can't be written stops nothing.
+ * Records an Event on the pool; `kubectl describe` shows it. One Event covers all that an activity did, under a name
+ * derived from the activity, so that a retry does not write a second one. An Event that can't be written is only
+ * logged.
  */
 export function recordEvent(client: KubeClient, { metadata }: StoredPool, event: PoolEvent): Promise<void> {
   return record(client, { apiVersion: API_VERSION, kind: 'VirtualMachinePool', ...regarded(metadata) }, event);
 }
 
-/** The same on a VM, whoever owns it. */
+/** Does the same on a VM, whoever owns it. */
 export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent): Promise<void> {
   return record(
     client,
@@ -61,8 +62,8 @@ async function record(
     .digest('hex')
     .slice(0, 16);
   const now = new Date().toISOString();
-  // In the core group's words: Events of `events.k8s.io` may have no last timestamp, by which kubectl sorts them and
-  // tells their age.
+  // In the core API group: Events of `events.k8s.io` may have no last timestamp, which kubectl needs to sort them and
+  // to show their age.
   const at = now.replace(/\.\d+Z$/, 'Z');
   const object = {
     metadata: { name: `${name}.${id}`, namespace },

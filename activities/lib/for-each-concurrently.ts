@@ -1,14 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { slowStart } from './slow-start.ts';
 
-/** Takes something in hand; the outcome is null where it is waited for. */
+/** Starts work on an item; resolves to null if the item is then waited for. */
 interface Hand<T, O> {
   take(item: T): Promise<O | null>;
 }
 
 /**
- * The outcomes of all that are not waited for. It begins with `concurrency` of them at once, and goes up to `most`
- * while all goes well. Throws as `slowStart` does.
+ * Returns the outcomes of all items that are not waited for. Starts with `concurrency` items at once, and goes up to
+ * `most` while all goes well. Throws as `slowStart` does.
  */
 export async function forEachConcurrently<T, O>(
   hand: Hand<T, O>,

@@ -3,9 +3,8 @@ import { Context } from '@temporalio/activity';
 const HEARTBEAT_MS = 2_000;
 
 /**
- * Runs `act` and heartbeats meanwhile: by the clock, not by the call, for one that hangs is no dead worker. Of a worker
- * that dies Temporal then hears within the activity's heartbeat timeout, and need not wait until its whole time is
- * over.
+ * Runs `act` and heartbeats meanwhile: on a timer and not for each call, since a call that hangs is no dead worker. If
+ * the worker dies, Temporal learns of it within the activity's heartbeat timeout instead of its start-to-close timeout.
  */
 export async function withHeartbeat<T>(act: () => Promise<T>): Promise<T> {
   const { heartbeat } = Context.current();

@@ -1,6 +1,6 @@
 /**
- * Few calls for many who ask: each gets the answer of a call that was begun after it had asked. Who asks while one is
- * in flight shares the next with all who ask meanwhile.
+ * Serves many callers with few calls: each caller gets the answer of a call that began after it had asked. Callers that
+ * ask while a call is in flight share the next one.
  */
 export function sharedCall<T>(call: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> = Promise.resolve();

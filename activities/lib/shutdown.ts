@@ -2,20 +2,21 @@ import { once } from 'node:events';
 import { ApplicationFailure } from '@temporalio/common';
 
 /**
- * What ends an activity that does nothing but wait on a worker that is asked to end: another worker waits on at once.
+ * The failure that ends an activity that only waits, on a worker that is asked to shut down: another worker continues
+ * at once.
  */
 export const workerStopping = (): ApplicationFailure =>
   ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker ends', nextRetryDelay: 1 });
 
-/** Rejects with that failure once the worker is asked to end. */
+/** Rejects with `workerStopping` once the worker is asked to shut down. */
 export async function untilStopping(stopping: AbortSignal): Promise<never> {
   if (!stopping.aborted) await once(stopping, 'abort');
   throw workerStopping();
 }
 
 /**
- * What ends an activity that only looks at caches, on a worker whose caches have lost the API server: another worker
- * looks on.
+ * The failure that ends an activity that only looks at caches, on a worker whose caches have lost the API server:
+ * another worker continues.
  */
 export const serverLost = (): ApplicationFailure =>
   ApplicationFailure.create({
@@ -24,7 +25,7 @@ export const serverLost = (): ApplicationFailure =>
     nextRetryDelay: 500,
   });
 
-/** Rejects with that failure once the API server is lost. */
+/** Rejects with `serverLost` once the API server is lost. */
 export async function untilLost(lost: AbortSignal): Promise<never> {
   if (!lost.aborted) await once(lost, 'abort');
   throw serverLost();

@@ -5,19 +5,19 @@ const TRIES = 5;
 const PAUSE_MS = 100;
 
 export interface BurstOptions {
-  /** Calls in flight at once at most. */
+  /** Maximum number of calls in flight. */
   most: number;
-  /** Calls in flight at first: 1 where a refusal is to cost one call and not a burst of them. */
+  /** Calls in flight at first: 1 if a refusal should cost one call and not a burst of them. */
   atFirst?: number;
   signal: AbortSignal;
 }
 
 /**
- * Runs `act` on every item, as many at once as the API server takes: it starts with few calls, lets one more in with
- * every answer, and halves when the server is away or busy, so that a server in trouble is not hit by a whole burst.
+ * Runs `act` on every item, as many at once as the API server takes: starts with few calls, adds one with every answer,
+ * and halves when the server is down or busy, so that a server in trouble is not hit by a whole burst.
  *
- * An item that met a passing fault is tried again, `TRIES` times at most. Ends at the first refusal (quota, permission,
- * invalid) or lasting fault: nothing more is begun, what is in flight is awaited, and the error is thrown.
+ * Retries an item after a transient error, up to `TRIES` tries in all. Ends at the first refusal (quota, permission,
+ * invalid) or lasting error: starts no more calls, awaits those in flight, and throws the error.
  */
 export async function slowStart<T>(
   items: readonly T[],

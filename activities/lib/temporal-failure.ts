@@ -2,8 +2,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 
 /**
- * Turns what Kubernetes answered into the failure that Temporal's Web UI shows and retries:
- * its type is Kubernetes' own reason, its delay what the server asked for.
+ * Turns Kubernetes' answer into the failure that Temporal's Web UI shows and that Temporal retries: its type is
+ * Kubernetes' own reason, its retry delay what the server asked for.
  */
 export function asFailure(error: unknown): unknown {
   if (error instanceof KubeError) {
@@ -20,7 +20,7 @@ export function asFailure(error: unknown): unknown {
   return error;
 }
 
-/** The same activities, each throwing what `asFailure` makes of its errors. */
+/** Returns the same activities, each throwing what `asFailure` makes of its errors. */
 export function withFailures<A extends Record<string, (...args: never[]) => Promise<unknown>>>(activities: A): A {
   const wrapped = Object.entries(activities).map(([name, activity]) => [
     name,

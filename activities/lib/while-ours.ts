@@ -5,35 +5,35 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';
 
-/** KubeVirt writes to a VM that starts or stops several times a second. */
+/** KubeVirt writes to a starting or stopping VM several times a second. */
 const TRIES = 8;
 
 export interface OwnedVm {
   name: string;
   uid: string;
-  /** As which it was seen to be the pool's; absent where that is to be looked up first. */
+  /** The version in which the VM was seen to be the pool's; absent if that must be looked up first. */
   resourceVersion?: string;
 }
 
 /**
- * `spared`: it is not wanted any more. Where it was not possible: the version that a later plan must have seen,
- * undefined if the VM is no more.
+ * `spared`: the act is no longer wanted. `left`: the act was not possible; holds the version that a later plan must
+ * have seen, undefined if the VM no longer exists.
  */
 export type Acted = 'done' | 'spared' | { left: string | undefined };
 
 export interface WhileOursOptions {
-  /** Asked right before each act. */
+  /** Asked right before each try. */
   isWanted: () => Promise<boolean>;
-  /** So many times where it has changed and is the pool's all the same. */
+  /** How often to retry if the VM has changed but is still the pool's. */
   again?: number;
-  /** Whether one that has changed is still to be acted on. */
+  /** Whether a VM that has changed should still be acted on. */
   isSame?: (vm: Stored) => boolean;
 }
 
 /**
- * Does something to a VM, as long as it is the pool's: what was seen may be late, and its owner may have let go of it
- * since, as Kubernetes does where a pool is deleted without its VMs. `act` must fail with a conflict where the VM is
- * not of that version.
+ * Acts on a VM as long as it is the pool's: what was seen may be outdated, and the pool may have lost its owner
+ * reference since, as when it is deleted without its VMs. `act` must fail with a conflict if the VM is not at the given
+ * version.
  */
 export async function whileOurs(
   client: KubeClient,

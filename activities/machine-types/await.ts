@@ -14,27 +14,27 @@ import { sceneOf, type TransitionRequest } from './context.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { concernsTransition } from './relevant-change.ts';
 
-/** While nothing is in hand: others restart their VMs whenever they like, and nobody waits for that to be told. */
+/** While nothing is in progress: others restart their VMs at any time, and reporting that is not urgent. */
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
-/** What is to be done is gathered for so long, unless much has come together before. */
+/** How long work is gathered, unless enough has come together before. */
 const GATHER_MS = 500;
 
 export interface AwaitTransitionRequest extends TransitionRequest {
   inHand: HeldGuest[];
   failed: FailedVm[];
   maxRestarts: number;
-  /** Whether anything may be changed and restarted. */
+  /** Whether VMs may be changed and restarted. */
   takes: boolean;
-  /** Whether nothing is to be changed or restarted any more. */
+  /** Whether no more VMs are to be changed or restarted. */
   isEnding: boolean;
-  /** No restart begins before; milliseconds since the epoch. */
+  /** No restart begins before this, in milliseconds since the epoch. */
   notBefore: number;
-  /** What the workflow says of the VMs; null where it says nothing yet. */
+  /** Digest of what the workflow reports about the VMs; null if it reports nothing yet. */
   told: string | null;
 }
 
 export interface TransitionLook extends Omit<TransitionPlan, 'wakeAt'> {
-  /** Stands for what is said of the VMs, to be compared with. */
+  /** Digest of what is reported about the VMs, for comparison. */
   told: string;
   seen: Seen;
 }
@@ -42,14 +42,14 @@ export interface TransitionLook extends Omit<TransitionPlan, 'wakeAt'> {
 export interface AwaitTransitionOptions {
   cache: ClusterCache;
   others: OtherTransitions;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
   onLook?: ((id: string, counts: TransitionCounts) => void) | undefined;
 }
 
 /**
- * Waits until something is to be done for the transition, or has become of what it has in hand, and says what: it reads
- * nothing but this worker's caches, and only when something has changed that concerns it.
+ * Waits until there is something to do for the transition, or something in progress has an outcome, and returns what.
+ * Looks at this worker's caches, and only when something relevant has changed or is due.
  */
 export function awaitTransition(
   { cache, others, stopping, onLook }: AwaitTransitionOptions,
@@ -86,7 +86,7 @@ export function awaitTransition(
       const { wakeAt, ...plan } = { ...whole, passedOver, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
       const told = digestOf([plan.counts, plan.passedOver, plan.full]);
-      // What is found at once is left over from the turn before: there is nothing to gather.
+      // What the first look finds is left over from the turn before: there is nothing to gather.
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
       const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
@@ -106,7 +106,7 @@ type Plan = Omit<TransitionPlan, 'wakeAt'>;
 const isIdle = ({ patch, pools, check, settled, take, unmark }: Plan): boolean =>
   patch.length + pools.length + check.length + settled.length + take.length + unmark.length === 0;
 
-/** Whether there is enough to begin with, or nothing to gather any more. */
+/** Reports whether there is enough to begin with, or nothing left to gather. */
 function isPlenty(
   { patch, pools, check, settled, take, unmark }: Plan,
   { inHand, maxRestarts }: AwaitTransitionRequest,

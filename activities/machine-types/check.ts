@@ -28,24 +28,24 @@ export interface Checked {
 }
 
 export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'seen'> {
-  /** What the picture must not be older than; without, it is read anew. */
+  /** What the caches must have reached; if absent, they are listed anew. */
   seen?: Seen;
 }
 
 export interface Preflight extends Checked {
-  /** VMs that may be not ready at once. */
+  /** How many VMs may be unready at once. */
   maxRestarts: number;
 }
 
 /**
- * Finds what would become of the VMs in scope, and what stands in the way, before anything is written. Throws what
- * can't be tried again where the transition is refused.
+ * Finds out what would become of the VMs in scope, and what stands in the way, before anything is written. Throws a
+ * non-retryable failure if the transition is refused.
  */
 export async function preflight(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
   try {
     return await checkAll(options, request);
   } catch (error) {
-    // A glob or a percentage that is none.
+    // An invalid glob or percentage.
     throw error instanceof RangeError ? refused([error.message]) : error;
   }
 }
@@ -53,7 +53,7 @@ export async function preflight(options: CheckOptions, request: PreflightRequest
 async function checkAll(options: CheckOptions, request: PreflightRequest): Promise<Preflight> {
   const { client, cache, others } = options;
   const { transition } = request;
-  // What was made a moment before it was asked for is in scope too.
+  // VMs and pools that were created just before the request are in scope too.
   if (request.seen !== undefined) await cache.catchUp(request.seen);
   else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
   const scene = await sceneOf(cache, others, { ...request, results: [] }, 0);
@@ -75,8 +75,8 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
 }
 
 /**
- * What becomes of each of these groups, by a dry run on one VM of each. A group whose VM is gone or another by now is
- * left out.
+ * Finds out what becomes of each of these groups, by a dry run on one VM of each. Skips a group if its VM is deleted or
+ * has another type by now.
  */
 export async function checkTypes(
   { client, cache }: CheckOptions,
@@ -94,7 +94,7 @@ export async function checkTypes(
       results.push({ ...group, to, vms: count, fault: faultOf(rules, to, cache.nodes.values()) });
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // Where it was deleted, or somebody has changed it meanwhile, another one of its group is asked next time.
+      // If the VM was deleted or changed meanwhile, another VM of its group is tried next time.
       const live = await liveVm(client, vm);
       if (live === undefined) await cache.vms.relist();
       else vms = later(vms, live.metadata.resourceVersion);

@@ -8,22 +8,24 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { pictureOfVms } from '../restarts/vm-restarter.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
-/** What every activity of a transition is told. */
+/** What every activity of a transition receives. */
 export interface TransitionRequest {
   ref: { cluster: string; id: string };
   transition: Transition;
-  /** What dry runs have shown until now. */
+  /** What dry runs have shown so far. */
   results: TransitionResult[];
   seen: Seen;
 }
 
-/** VMs and pools, as this worker's caches have them, in the light of a transition. */
+/** VMs and pools from this worker's caches, in the light of a transition. */
 export interface Scene {
   rules: TransitionRules;
   picture: RestartPicture;
 }
 
-/** With `ageMs` what is known of other transitions is no older. */
+/**
+ * Returns the scene of a transition. What is known about other transitions is not older than `ageMs`, in milliseconds.
+ */
 export async function sceneOf(
   cache: ClusterCache,
   others: OtherTransitions,
@@ -33,13 +35,13 @@ export async function sceneOf(
   const { ref, transition, results } = request;
   const ids = otherIds(cache, ref.id);
   await others.refresh(ids, ageMs);
-  // What VMs get from others meanwhile counts as well: of a transition that nobody has asked for yet, it is taken that
-  // it runs.
+  // Also for marks that VMs get from other transitions meanwhile: a transition that was not looked up yet is assumed to
+  // be running.
   const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
   return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(cache) };
 }
 
-/** Of all that have left something on a VM or a pool, be they over. */
+/** Ids of all transitions that have left something on a VM or a pool, even if they have ended. */
 function otherIds(cache: ClusterCache, own: string): string[] {
   const ids = othersOf(cache.vms.values(), own);
   for (const { metadata } of cache.pools.values()) ids.add(recordOf(metadata.annotations)?.id ?? own);

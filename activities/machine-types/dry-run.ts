@@ -6,9 +6,9 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 
 /**
- * The machine type that the VM would have if its own were set to `to`, or cleared (null): the API server runs all that
- * KubeVirt does on admission, and writes nothing. Null where nothing fills it in. Throws `KubeError` where the API
- * server would not have it.
+ * Returns the machine type that the VM would have if its own were set to `to`, or cleared (null); null if nothing fills
+ * it in. The API server runs all of KubeVirt's admission, and writes nothing. Throws `KubeError` if the API server
+ * refuses the change.
  */
 export async function resultingType(client: KubeClient, vm: VmView, to: string | null): Promise<string | null> {
   const patch = typePatch(beforeOfView(vm), { machineType: to });

@@ -6,7 +6,7 @@ import { recordVmEvent } from '../lib/events.ts';
 const REASON = 'MachineTypeChanged';
 const ACTION = 'ChangeMachineType';
 
-/** Says on the VM what a transition has changed of it, and who has to act now. */
+/** Records an Event on the VM: what a transition has changed, and whether a restart must follow. */
 export function recordTypeChange(
   client: KubeClient,
   vm: VmView,

@@ -5,7 +5,7 @@ import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 
-/** The VM of this name as the API server has it in this moment; undefined where there is none. */
+/** Returns the VM of this name as the API server has it now; undefined if there is none. */
 export async function liveVm(
   client: KubeClient,
   { namespace, name }: ObjectKey,

@@ -24,9 +24,9 @@ export interface PatchRequest extends TransitionRequest {
 }
 
 export interface PatchedVms {
-  /** How many carry the transition's record by now and did not before. */
+  /** How many VMs carry the transition's record now and did not before. */
   patched: number;
-  /** Of the VMs that were not patched, though they are there. */
+  /** Outcomes of the VMs that exist but were not patched. */
   outcomes: Unpatched[];
   seen: Seen;
 }
@@ -35,12 +35,15 @@ export interface MachineTypeActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
-  /** Calls to the API server at once, for one activity; of short patches, which nothing else waits for, more. */
+  /**
+   * Concurrent calls to the API server, for one activity; `patchConcurrency` is for short patches that nothing waits
+   * for.
+   */
   concurrency: number;
   patchConcurrency: number;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
-  /** Told how a transition stands, and what was done. */
+  /** Called with the state of a transition, and with what was done. */
   onLook?: (id: string, counts: TransitionCounts) => void;
   onPatched?: (count: number) => void;
   onRestarted?: (count: number) => void;
@@ -61,11 +64,13 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> =>
       awaitTransition({ cache, others, stopping, onLook }, request),
 
-    /** What becomes of groups of VMs that no dry run has shown yet. */
+    /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
       withHeartbeat(async () => checkTypes({ client, cache, others }, await sceneAt(request), request.wanted)),
 
-    /** Changes the types of VMs, or marks those whose guests alone are old. May be run again at any point. */
+    /**
+     * Changes the types of VMs, or marks VMs of which only the VMI has the old type. Safe to run again at any point.
+     */
     patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
       withHeartbeat(async () => {
         const hand = new PatchHand({ client, cache, scene: await sceneAt(request) });

@@ -14,15 +14,15 @@ import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 const TRIES = 5;
 
 export interface ClearMarksRequest {
-  /** Of the transition. */
+  /** The transition's id. */
   id: string;
-  /** By `namespace/name`; null: all that carry its mark. */
+  /** By `namespace/name`; null for all VMs that carry the transition's mark. */
   vms: string[] | null;
   seen: Seen;
 }
 
 export interface ClearedMarks {
-  /** VMs that the API server would not have changed. */
+  /** VMs that the API server refused to change. */
   kept: { vm: string; why: string }[];
   seen: Seen;
 }
@@ -35,8 +35,8 @@ export interface ClearMarksOptions {
 }
 
 /**
- * Takes the transition's mark off VMs, of those that are named also what one that runs no more has left there; marks of
- * others stay.
+ * Removes the transition's mark from VMs, and from the named VMs also marks of transitions that no longer run; other
+ * marks stay.
  */
 export async function clearMarks(
   { client, cache, others, concurrency }: ClearMarksOptions,
@@ -58,14 +58,14 @@ export async function clearMarks(
     const key = `${view.namespace}/${view.name}`;
     for (let tries = 1; vm !== undefined && goes(before.mark); tries++) {
       try {
-        // Its type may be any: only the mark is tested for.
+        // The VM may have any type: only the mark is tested.
         const patch = typePatch({ ...before, machineType: null }, { mark: null });
         const written = await client.patch(VirtualMachines, vm, 'json', patch, { signal: cancellationSignal() });
         newest = later(newest, written.metadata.resourceVersion);
         return;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        // A transition waits for no VM that nobody may write any more.
+        // A transition does not wait for a VM that can't be written any more.
         if (tries === TRIES) {
           log.warn('a mark could not be cleared', { vm: key, why: error.message });
           return void kept.push({ vm: key, why: `its label could not be taken off: ${error.message}` });

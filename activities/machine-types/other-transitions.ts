@@ -1,22 +1,22 @@
 import { Context } from '@temporalio/activity';
 
-/** One that ran then is asked for again after so long; one that had ended has ended for ever. */
+/** A transition that was running is asked about again after this long; a transition that has ended stays ended. */
 const ASK_AGAIN_MS = 20_000;
 
 const ID = /^[0-9a-f]{8}$/;
 
-/** What people write in the place of an id names none. */
+/** Tells ids from other text that people write in their place. */
 export const isTransitionId = (text: string): boolean => ID.test(text);
 
-/** Which of the transitions whose marks stand on VMs still run: only those keep others away. */
+/** Which of the transitions that have marked VMs still run: only those keep others away. */
 export class OtherTransitions {
   readonly #known = new Map<string, { runs: boolean; at: number }>();
 
-  /** As it was when it was last asked for; one that was never asked for runs. */
+  /** The state when last asked; a transition that was never asked about counts as running. */
   readonly runs = (id: string): boolean => this.#known.get(id)?.runs ?? true;
 
   /**
-   * Asks Temporal about those that may have ended since, unless it has been asked within `ageMs`; `ids` are of
+   * Asks Temporal about transitions that may have ended since, unless it was asked within `ageMs`; `ids` are of
    * transitions in the same cluster as the current workflow's.
    */
   async refresh(ids: Iterable<string>, ageMs = ASK_AGAIN_MS): Promise<void> {

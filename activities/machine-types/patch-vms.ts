@@ -25,23 +25,23 @@ import { recordTypeChange } from './events.ts';
 import { liveVm } from './live-vm.ts';
 
 /**
- * Refusals of the same patch of the same VM: the second is the API server's last word, the first may be of a picture
- * that was old.
+ * Maximum number of tries. The second refusal of the same patch of the same VM is the API server's last word; the first
+ * may be due to an outdated cache.
  */
 const TRIES = 5;
 const TRY_AGAIN_MS = 50;
-/** A webhook that answers 500 may be in trouble itself. */
+/** A webhook that answers 500 may itself be in trouble. */
 const WEBHOOK_AGAIN_MS = 300;
 
 /** A VM that was not patched. */
 export interface Unpatched {
   vm: string;
-  /** Of a VM; not of a pool. */
+  /** Set for a VM; absent for a pool. */
   uid?: string;
   end:
-    /** Somebody has changed it meanwhile: it is left as it is. */
+    /** Someone has changed the VM meanwhile: it is left as it is. */
     | 'Changed'
-    /** The API server won't have it. */
+    /** The API server refuses the change. */
     | 'Failed';
   why: string;
 }
@@ -52,23 +52,23 @@ export interface PatchHandOptions {
   scene: Scene;
 }
 
-/** Changes the machine types of VMs one by one, each only where it still is what it was when that was decided. */
+/** Changes the machine types of VMs one by one, each only if the VM is still as it was when that was decided. */
 export class PatchHand {
   readonly #in: PatchHandOptions;
   #vms: string | undefined;
-  /** How many carry the transition's record by now and did not before it began. */
+  /** How many VMs carry the transition's record now and did not before this began. */
   patched = 0;
 
   constructor(options: PatchHandOptions) {
     this.#in = options;
   }
 
-  /** What must be seen to see the acts. */
+  /** What a cache must have reached to show the patches. */
   get seen(): Seen {
     return { vms: this.#vms };
   }
 
-  /** Null where it is done, or there is nothing to do it to. Throws what may pass, for the caller to try again. */
+  /** Returns null if the VM is done or there is nothing to do. Throws transient errors, for the caller to retry. */
   async take(key: string): Promise<Unpatched | null> {
     const { client, cache } = this.#in;
     let vm = cache.vms.get(key);
@@ -85,7 +85,7 @@ export class PatchHand {
         if (!isRefusal(error)) throw error;
         const live = await liveVm(client, vm);
         const now = live && beforeOf(live);
-        // Else the next look would be as old as this one was.
+        // Otherwise the next look would be as outdated as this one.
         this.#vms = later(this.#vms, live?.metadata.resourceVersion);
         const mayPass = isConflict(error) || isTransient(error);
         const isLast = now !== undefined && isSame(now, before) && !mayPass && tries > 1;
@@ -103,12 +103,12 @@ export class PatchHand {
   }
 
   /**
-   * Nothing is to be done to it any more: an attempt of ours that nobody has heard of has done it, or somebody else.
+   * Handles a VM that needs no patch any more: an earlier attempt whose result was lost has done it, or someone else.
    */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.scene.rules.ref;
     if (vm.transition?.id === id) this.patched++;
-    // The next look tells who has it in hand.
+    // For a parked VM, the next look tells what holds it.
     else if (need !== 'parked' && vm.machineType !== first.machineType)
       return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
     return null;
@@ -125,7 +125,7 @@ export class PatchHand {
     const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
     const record = newRecord(vm, guest, { id, to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
-    // One that an earlier transition has left behind waits for nothing any more.
+    // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
     const mark = marks ? id : before.mark === null ? {} : { mark: null };
     const change: TypeChange = {
       record,
@@ -140,7 +140,7 @@ export class PatchHand {
       await recordTypeChange(client, vm, told, rules.transition.askedBy);
   }
 
-  /** Says what its type is now, where it is another than the dry run has shown: an undo goes by it. */
+  /** Corrects the record if the VM's type is not what the dry run has shown: an undo relies on it. */
   async #correct(written: Stored<VirtualMachine>, record: TransitionRecord): Promise<TransitionRecord> {
     const before = beforeOf(written);
     const to = before.machineType ?? '';
@@ -149,7 +149,7 @@ export class PatchHand {
     try {
       await this.#patch(vmView(written), typePatch(before, { record: corrected }));
     } catch (error) {
-      // Somebody was faster: what the VM is by now is theirs.
+      // Someone else was faster, and decides what the VM is now.
       if (!isRefusal(error)) throw error;
     }
     return corrected;

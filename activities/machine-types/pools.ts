@@ -27,13 +27,13 @@ import type { Scene } from './context.ts';
 import type { Unpatched } from './patch-vms.ts';
 
 export interface ChangedPools {
-  /** Of the pools that were not changed, each as `pool namespace/name`. */
+  /** Outcomes of the pools that were not changed, each named as `pool namespace/name`. */
   outcomes: Unpatched[];
   seen: Seen;
 }
 
 /**
- * Changes the machine type in the templates of these pools, each only where it still is what it was: the pools bring
+ * Changes the machine type in the templates of these pools, each only if it is still what it was. The pools then bring
  * their VMs to it.
  */
 export async function changePools(
@@ -79,8 +79,8 @@ export async function changePools(
 }
 
 /**
- * What the rollout of the new template tells of it: who asked for it, and why. What stands there is of the template
- * before.
+ * Annotations that tell the new template's rollout who asked for it, and why: the existing ones are about the previous
+ * template.
  */
 function stamps(
   { spec }: StoredPool,
@@ -109,8 +109,8 @@ const beforeOfPool = (pool: StoredPool): Before => ({
 });
 
 /**
- * Null where it is done, by an attempt that nobody has heard of, or to be tried anew: somebody was faster with what
- * says nothing of its type.
+ * Returns null if an earlier attempt whose result was lost has done it, or if it is to be tried again because a
+ * concurrent write did not touch the type.
  */
 function outcomeOf(
   before: Before,

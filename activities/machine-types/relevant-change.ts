@@ -8,7 +8,7 @@ import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../watch/affected-pools.ts';
 
-/** Whether a change has to do with the transition. It looks at what has changed, and not at all the other VMs. */
+/** Returns a test for whether a change concerns the transition. It looks at what has changed, not at all other VMs. */
 export function concernsTransition(
   cache: ClusterCache,
   { ref, transition, scope }: TransitionRules,

@@ -8,7 +8,7 @@ import { RestartHand } from '../restarts/vm-restarter.ts';
 import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
-  /** Of those in hand, the ones to be restarted now, by `namespace/name`. */
+  /** Those of `inHand` that are to be restarted now, by `namespace/name`. */
   vms: string[];
   inHand: HeldGuest[];
   failed: FailedVm[];
@@ -23,8 +23,8 @@ export interface BeginRestartsOptions {
 }
 
 /**
- * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room. May
- * be run again at any point.
+ * Restarts these VMs, each only if its VMI is still the chosen one and the budgets allow it. Safe to run again at any
+ * point.
  */
 export async function beginRestarts(
   options: BeginRestartsOptions,

@@ -9,7 +9,7 @@ import {
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 
-/** Something that a worker must be allowed to do in every namespace. */
+/** A permission that a worker needs, in every namespace in scope. */
 export interface Right {
   verb: 'create' | 'patch' | 'delete' | 'update';
   resource: Pick<Resource, 'group' | 'plural'>;
@@ -43,7 +43,7 @@ export const rightsFor = ({ restarts, pools }: { restarts: boolean; pools: boole
 ];
 
 /**
- * Those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch
+ * Returns those of the rights that the worker lacks in some of the namespaces (null: all of them), in words: `patch
  * virtualmachines.kubevirt.io`.
  */
 export async function missingRights(

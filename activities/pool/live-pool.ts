@@ -7,8 +7,8 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from './types.ts';
 
 /**
- * The pool as the API server has it in this moment; undefined if it is gone, or another has taken its name. A worker's
- * cache may be as old as the worker was suspended: what acts on a pool's wish asks for it anew.
+ * Returns the pool as the API server has it now; undefined if it is deleted, or another has taken its name. A worker's
+ * cache may be as old as the worker was suspended: whatever acts on a pool's spec reads it anew.
  */
 export async function livePool(
   client: KubeClient,
@@ -19,12 +19,12 @@ export async function livePool(
   return pool?.metadata.uid === uid ? (pool as unknown as StoredPool) : undefined;
 }
 
-/** Which pool is meant; without `uid`, whichever has that name. */
+/** The pool that is meant; without `uid`, any pool of that name. */
 type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
 
 /**
- * The pool as this worker's cache has it, for what needs no newer one; undefined if it is gone. The cache may not know
- * it yet, or still know another that had its name before: only the API server can say that a pool is gone.
+ * Returns the pool from this worker's cache, for uses that need no newer one; undefined if it is deleted. The cache may
+ * not know the pool yet, or still hold an earlier one of its name: only the API server can tell that a pool is deleted.
  */
 export async function knownPool(
   client: KubeClient,

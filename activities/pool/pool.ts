@@ -32,9 +32,9 @@ import { createRemovalActivities } from './remove-vms.ts';
 import { writePoolStatus, type WrittenStatus } from './status.ts';
 import type { PoolKey, PlanRequest, Planned, Done, HowToCreate } from './types.ts';
 
-/** Calls that may meet a quota which has just filled up. */
+/** Calls that may hit a quota which has just filled up. */
 const INITIAL_CONCURRENCY = 16;
-/** So many refusals in a row, of one VM each, are taken for one of all. */
+/** This many refusals in a row, of one VM each, count as a refusal of all. */
 const REFUSALS = 3;
 
 export interface PoolActivityOptions {
@@ -42,11 +42,11 @@ export interface PoolActivityOptions {
   cache: ClusterCache;
   places: Places;
   revisions: Revisions;
-  /** VMs of a pool in flight at once, creations and deletions each. */
+  /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
-  /** Told that a decision about this pool has thrown. */
+  /** Called when a decision about this pool has thrown. */
   onPlanFailed?: (pool: { namespace: string; name: string }) => void;
 }
 
@@ -62,8 +62,8 @@ export function createPoolActivities({
   const poolOf = (key: PoolKey): Promise<StoredPool | undefined> => knownPool(client, cache, key);
 
   /**
-   * Runs `act` on each, and returns what was refused in words. What may concern one of them alone lets the others go
-   * on; several of that kind in a row end it, and so does what concerns all.
+   * Runs `act` on each item, and returns refusals in words. A refusal that may concern one item alone lets the others
+   * go on; several of that kind in a row end the run, and so does a refusal that concerns all.
    */
   const each = async <T extends { name: string }>(
     items: readonly T[],
@@ -103,8 +103,8 @@ export function createPoolActivities({
 
   return {
     /**
-     * The next steps of a pool, decided on a picture of it that is not older than `seen`. A local activity: it writes
-     * nothing.
+     * Returns the next steps of a pool, planned on a snapshot that is not older than `seen`. A local activity: it
+     * writes nothing.
      */
     async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();
@@ -137,10 +137,10 @@ export function createPoolActivities({
     },
 
     /**
-     * Creates the pool's VMs of these numbers from the template of `revision`. One that is there already and is the
-     * pool's counts as done. It starts slowly, so that a full quota is met by one call, unless the pool's last
-     * creations went well (`atBreadth`). VMs of the numbers in `halted` are not to run, whatever the template says.
-     * Each is made only while the pool still wants it.
+     * Creates the pool's VMs with these numbers from the template of `revision`. A VM that already exists and is the
+     * pool's counts as done. Starts slowly, so that only one call hits a full quota, unless the pool's last creations
+     * went well (`atBreadth`). VMs with numbers in `halted` are created halted, whatever the template says. Each VM is
+     * created only while the pool still wants it.
      */
     createVms: (
       key: PoolKey,
@@ -154,7 +154,7 @@ export function createPoolActivities({
         const notMade = { ...nothingDone, notWanted: numbers.map((number) => vmName(key.name, number)) };
         const pool = await poolOf(key);
         if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return notMade;
-        // Kept before the first VM is made of it, so that a later update knows what that VM was made from.
+        // Kept before the first VM is created from it, so that a later update knows what that VM was created from.
         if (revisionOf(poolTemplate(pool.spec)) === revision && !(await revisions.keep(pool))) return notMade;
         const template = await revisions.find(key, revision);
         if (template === undefined) return notMade;
@@ -215,7 +215,7 @@ export function createPoolActivities({
     ...createDiskActivities({ client, poolOf, each }),
     ...createRemovalActivities({ client, cache, places, concurrency, poolOf, each }),
 
-    /** Puts drover's finalizer on the pool, or takes it off: between the two it can't go before its VMs. */
+    /** Adds drover's finalizer to the pool, or removes it: with it, the pool can't be deleted before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
       for (;;) {
         const pool = await ignoreNotFound(client.get(VirtualMachinePools, key));
@@ -234,13 +234,13 @@ export function createPoolActivities({
       }
     },
 
-    /** Keeps the pool's template, should it change. */
+    /** Keeps the pool's template, in case it changes. */
     async keepRevision(key: PoolKey): Promise<void> {
       const pool = await poolOf(key);
       if (pool !== undefined) await revisions.keep(pool);
     },
 
-    /** Forgets ControllerRevisions of the pool that nothing uses. */
+    /** Deletes ControllerRevisions of the pool that nothing uses. */
     async pruneRevisions(key: PoolKey, names: string[]): Promise<void> {
       await revisions.prune(key, names);
     },

@@ -27,10 +27,10 @@ export interface RemovalOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   poolOf: (key: PoolKey) => Promise<StoredPool | undefined>;
-  /** Runs `act` on each VM; a refusal ends it and is returned in words. */
+  /** Runs `act` on each VM; returns a refusal in words instead of throwing it. */
   each: (
     vms: readonly Target[],
     act: (vm: Target) => Promise<void>,
@@ -40,19 +40,22 @@ export interface RemovalOptions {
 
 /** What has become of VMs that were to be replaced. */
 export interface Removed {
-  /** Those that stay, since the API server will not have them deleted, and why. */
+  /** VMs that stay because the API server refuses to delete them, and why. */
   refused: { name: string; why: string }[];
-  /** Those that stay for now, since the pool's budget has no room for them any more; absent in older histories. */
+  /** VMs that stay for now because the pool's disruption budget is full; absent in older histories. */
   deferred?: { name: string; why: string }[];
   seen: Seen;
 }
 
-/** How VMs leave a pool: deleted with their disks or without, halted before that, replaced, or let go. */
+/**
+ * Creates the activities by which VMs leave a pool: deleted with or without their disks, halted before that, replaced,
+ * or released.
+ */
 export function createRemovalActivities({ client, cache, places, concurrency, poolOf, each }: RemovalOptions) {
   return {
     /**
-     * Deletes these VMs and no others of their names, each only while it is still to leave; ends when the cache shows
-     * all of them going or gone.
+     * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
+     * all of them as terminating or deleted.
      */
     deleteVms: (
       key: PoolKey,
@@ -69,7 +72,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
         const { count, refused } = await each(
           vms,
           async (target) => {
-            // One whose disks are kept goes only as it was planned: somebody may have started it meanwhile.
+            // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
             const done = keepDisks
               ? await deleteKeepingDisks(client, key, target, Date.now(), asked.isToLeave)
               : await deleteVm(key, target, { propagationPolicy: 'Background', isWanted: asked.isToLeave });
@@ -88,8 +91,8 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
       }),
 
     /**
-     * Halts VMs that leave the pool, each only while it is still to leave, and marks them, so that they are deleted
-     * once their guests have stopped.
+     * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
+     * their guests have stopped.
      */
     haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: Seen = {}): Promise<Done> =>
       withHeartbeat(async () => {
@@ -109,7 +112,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
             );
             version = later(version, halted?.metadata.resourceVersion);
           };
-          // Whoever has taken the mark off a VM wants to keep it.
+          // Whoever has removed the mark from a VM wants to keep it.
           const isSame = departure.because === 'marked' ? isMarked : undefined;
           const done = await whileOurs(client, key, target, halt, {
             isWanted: asked.isToLeave,
@@ -130,8 +133,8 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
       }),
 
     /**
-     * Takes the pool out of these VMs' owners, and leaves them otherwise as they are. A VM that was leaving loses the
-     * mark of that: a pool that takes the VM in later would delete it for the mark.
+     * Removes the pool from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
+     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark.
      */
     releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
       withHeartbeat(async () => {
@@ -155,11 +158,11 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
       }),
 
     /**
-     * Deletes these VMs with their disks, and ends only when both are really gone: the next VM of the number would else
-     * take up the old disks. Owners go after what they own, so the VM's end tells that of its disks. A VM that leaves
-     * the pool with its disks kept by now is left to that, and so are all if the pool is gone or going. A VM whose
-     * deletion is refused for good (by a policy, or a protection of its owner's) stands in no other's way, nor does a
-     * VM for which the budget has no room by now.
+     * Deletes these VMs with their disks, and resolves only when both are deleted: otherwise the next VM with the
+     * number would take up the old disks. Owners are deleted after what they own, so the VM's deletion implies that of
+     * its disks. Skips VMs that are by now leaving the pool with their disks kept, and all VMs if the pool is deleted
+     * or terminating. A VM whose deletion is refused for good (by a policy, or its owner's protection) does not hold up
+     * the others, nor does a VM that the disruption budget no longer allows.
      */
     removeVms: (key: PoolKey, vms: { name: string; uid: string }[]): Promise<Removed> =>
       withHeartbeat(async () => {
@@ -186,7 +189,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
             refused.push({ name: vm.name, why: error.message });
             return 'spared' as const;
           });
-          // Of one that is gone the cache may not know yet.
+          // The cache may not show yet that a VM is deleted.
           if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
         }
         await untilGone(cache, key.namespace, going, cancellationSignal());
@@ -195,7 +198,8 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
   };
 
   /**
-   * Asks, for each VM anew, whether it is still to leave, of the pool as it is then. `planned`: what the plan had seen.
+   * Asks again for each VM whether it is still to leave, by the pool's state at that time. `planned`: what the plan had
+   * seen.
    */
   function askEach(
     key: PoolKey,
@@ -210,7 +214,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
       const pool = await livePool(client, key, cancellationSignal());
       version = later(version, pool?.metadata.resourceVersion);
       const why = (): string | null => whyStay({ departure, pool, vms: cache.ownedBy(key.uid), leaving });
-      // This worker's view may be older than the plan.
+      // This worker's cache may be older than the plan.
       if (why() !== null && !hasCaughtUp) {
         await cache.catchUp({ vms: planned.vms });
         hasCaughtUp = true;
@@ -223,8 +227,8 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
   }
 
   /**
-   * A place was claimed when the VM was taken, and is claimed anew for as long as it takes to act: others may have it
-   * by now.
+   * Returns why the VM has no place in the disruption budget, or null. A place was claimed when the VM was taken, and
+   * is claimed again for the time it takes to act: others may have it by now.
    */
   async function whyNoPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<string | null> {
     const vm = cache.vms.get(`${key.namespace}/${name}`);
@@ -233,7 +237,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
     return typeof place === 'string' ? place : null;
   }
 
-  /** One that is gone already counts as done. */
+  /** Deletes the VM; a VM that is already deleted counts as done. */
   function deleteVm(
     key: PoolKey,
     vm: OwnedVm,
@@ -246,7 +250,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
     return whileOurs(client, key, vm, remove, how);
   }
 
-  /** `asked`: all that were to be removed. */
+  /** `asked`: all VMs that were to be removed. */
   async function reportRemoval(
     key: PoolKey,
     verb: 'Delete' | 'Halt',

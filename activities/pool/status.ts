@@ -10,18 +10,20 @@ import { isConflict, isNotFound, KubeError, ignoreNotFound } from '../../kuberne
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from './types.ts';
 
-/** Written by whoever disrupts the pool's VMs. */
+/** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
 const OWN = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
 
-/** What a later plan must have seen; `isLate`: the status was another's by then, and was left as it is. */
+/**
+ * What a later plan must have seen. `isLate`: another worker had written the status by then, so it was left as it is.
+ */
 export type WrittenStatus = Seen & { isLate?: true };
 
 type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
 /**
- * Writes what a plan has found to the pool's status, all of it but the claims of who disrupts VMs, as long as it is
- * still the status that the plan has seen: a write that comes late, by a worker that was taken for dead, gives way.
+ * Writes what a plan has found to the pool's status, if that is still the status that the plan has seen: a late write,
+ * by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them are spent.
  */
 export async function writePoolStatus(
   client: KubeClient,
@@ -51,7 +53,7 @@ export async function writePoolStatus(
   } catch (error) {
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
-    // The cache may be behind, or the status be another's by now.
+    // The cache may be behind, or the status may be another worker's by now.
     const live = (await ignoreNotFound(
       client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }),
     )) as StoredPool | undefined;
@@ -73,7 +75,7 @@ function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[
     const path = `/status/${field}`;
     const value = status[field];
     if (value !== undefined) return [{ op: 'add', path, value }];
-    // What may not be there can't be removed.
+    // A field that may be absent can't be removed, so it is added first.
     return [
       { op: 'add', path, value: null },
       { op: 'remove', path },

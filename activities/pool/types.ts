@@ -7,7 +7,7 @@ import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
 
-/** A pool, and which one of that name: what is done for it is not done for a later one. */
+/** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
 export interface PoolKey {
   namespace: string;
   name: string;
@@ -18,10 +18,10 @@ export interface PlanRequest {
   namespace: string;
   name: string;
   seen: Seen;
-  /** Something may have been done since that nobody has told: only a new list can say. */
+  /** Whether something may have been done since without being reported: only a new list can tell. */
   inDoubt: boolean;
   underWay: { creating: string[]; deleting: string[] };
-  /** VMs that may be created now; the burst cap holds besides. */
+  /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
   refused?: PoolPlanInput['refused'];
   failure: Failure | null;
@@ -30,13 +30,16 @@ export interface PlanRequest {
   healing: HealingState | null;
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;
-  /** The workflow's clock, in milliseconds since the epoch: what it is told to wait for is measured by it. */
+  /**
+   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is told to wait
+   * for.
+   */
   now: number;
 }
 
 /**
- * What drover 0.1.0 planned, as it stands in the histories of workflows that began under it, says nothing of rollouts
- * and healing.
+ * A plan as it may stand in a history: the plans of drover 0.1.0, in workflows that began under it, have no rollouts
+ * and no healing.
  */
 type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt' | 'status'> & { status: StatusTold | null } & Partial<
     Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>
@@ -48,26 +51,26 @@ export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation:
 export interface Refused {
   reason: string;
   message: string;
-  /** Names of the VMs that were refused; others may have been given up for it. */
+  /** Names of the refused VMs; others may have been given up because of them. */
   names?: string[];
-  /** It concerns all, as a full quota does, or looks as if it did. */
+  /** Whether the refusal concerns all VMs, as a full quota does, or looks as if it did. */
   isGeneral?: boolean;
 }
 
 /** What an activity has done to VMs. */
 export interface Done {
   count: number;
-  /** Names that turned out to be somebody else's. */
+  /** Names that turned out to belong to VMs that are not the pool's. */
   taken: string[];
-  /** Names of VMs of which the pool, when it was asked again, did not want it any more. */
+  /** Names of VMs for which the pool, asked again, no longer wanted the act. */
   notWanted: string[];
-  /** Why the API server would not have the rest: quota, permission, an invalid template. */
+  /** Why the API server refused the rest: quota, permission, an invalid template. */
   refused: Refused | null;
   seen: Seen;
 }
 
 export interface HowToCreate {
-  /** Of the pool's spec when it was planned; left out where VMs take the places of others. */
+  /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */
   generation?: number;
   atBreadth?: boolean;
   halted?: number[];

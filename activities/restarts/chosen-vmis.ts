@@ -2,20 +2,20 @@ import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 
-/** UIDs of VMIs by namespace and by name of their VMs: short, for thousands of them stand in one input. */
+/** UIDs of VMIs by namespace and VM name: compact, since one input holds thousands of them. */
 export type ChosenByNamespace = Record<string, Record<string, string>>;
 
 const RUNS_KEPT = 8;
 
 /**
- * The guests that a workflow was started for, as its activities need them: all of them, to count which are not ready.
+ * The VMIs that a workflow was started for, as its activities need them: all of them, to count which are not ready.
  * Thousands of names with every call would fill its history, so they are read from its input, once for each run and
  * worker.
  */
 export class ChosenVmis {
   readonly #byRun = new Map<string, Promise<Chosen>>();
 
-  /** Of the run that the current activity works for. */
+  /** Returns the VMIs of the run that the current activity belongs to. */
   async ofThisRun(): Promise<Chosen> {
     const { client, info } = Context.current();
     const { workflowId, runId } = info.workflowExecution!;
@@ -24,7 +24,7 @@ export class ChosenVmis {
     const reading = read(client, workflowId, runId);
     this.#byRun.set(runId, reading);
     for (const run of [...this.#byRun.keys()].slice(0, -RUNS_KEPT)) this.#byRun.delete(run);
-    // A failure is not kept: the activity's next attempt asks again.
+    // A failure is not cached: the activity's next attempt asks again.
     reading.catch(() => this.#byRun.delete(runId));
     return reading;
   }

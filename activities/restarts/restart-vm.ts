@@ -10,8 +10,8 @@ import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 const COMES_BACK = new Set(['Always', 'Once']);
 
 /**
- * Restarts this guest of the VM and no other: a restart that was asked for already is not asked for again.
- * Returns what must be seen of the VM and its VMI to see that, where the API server tells it.
+ * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
+ * cache must have reached to show that, if the API server tells it.
  */
 export async function restartVm(client: KubeClient, vm: VmView, guest: VmiView): Promise<Seen> {
   const signal = cancellationSignal();
@@ -25,13 +25,13 @@ export async function restartVm(client: KubeClient, vm: VmView, guest: VmiView):
       throw error;
     }
   }
-  // KubeVirt stops a halted one by itself.
+  // KubeVirt stops a halted VM by itself.
   if (vm.changingState || vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/restart`;
   try {
     await client.request({ method: 'PUT', path, body: {}, signal });
   } catch (error) {
-    // KubeVirt's answer to a second request while the first is carried out.
+    // KubeVirt's answer to a second request while the first is in progress.
     if (error instanceof KubeError && error.status === 500 && error.message.includes('already underway')) return {};
     throw error;
   }

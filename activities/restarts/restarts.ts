@@ -16,7 +16,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { ChosenVmis } from './chosen-vmis.ts';
 import { pictureOfVms, RestartHand } from './vm-restarter.ts';
 
-/** Freed budget is gathered for so long, unless a quarter of it has come together before. */
+/** How long freed budget is gathered, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
 
 interface Pace {
@@ -26,36 +26,39 @@ interface Pace {
 }
 
 export interface AwaitRestartsRequest extends Pace {
-  /** Not to be tried again, by `namespace/name`. */
+  /** VMs that are not retried, by `namespace/name`. */
   failed: string[];
   deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
-  /** None are taken before; milliseconds since the epoch. */
+  /** No VMs are taken before this, in milliseconds since the epoch. */
   notBefore: number;
-  /** Since when nothing has been taken and nothing has come back: after `deadlineMs` of that, what is left is left. */
+  /**
+   * Since when no VM has been taken and none has come back, in milliseconds since the epoch: `deadlineMs` later, the
+   * rest is left.
+   */
   quietSince: number;
-  /** Stands for what the workflow says it waits for; null if it says nothing yet. */
+  /** Digest of what the workflow says it waits for; null if it says nothing yet. */
   told: string | null;
 }
 
 export interface RestartLook extends Omit<RestartPlan, 'wakeAt'> {
-  /** Nothing is left to be done, or waited for any longer. */
+  /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
-  /** Stands for what is waited for, to be compared with. */
+  /** Digest of what is waited for, for comparison. */
   told: string;
   seen: Seen;
 }
 
 export interface BeginRestartsRequest extends Pace {
-  /** Of those in hand, the ones to be restarted now, by `namespace/name`. */
+  /** Those of `inHand` that are to be restarted now, by `namespace/name`. */
   vms: string[];
   askedBy: string;
   reason: string | null;
 }
 
 export interface BegunRestarts {
-  /** Of the VMs that are not waited for. */
+  /** Outcomes of the VMs that are not waited for. */
   outcomes: RestartOutcome[];
   seen: Seen;
 }
@@ -65,9 +68,9 @@ export interface RestartActivityOptions {
   cache: ClusterCache;
   places: Places;
   chosenGuests: ChosenVmis;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
@@ -83,8 +86,8 @@ export function createRestartActivities({
 
   return {
     /**
-     * Waits until some of the chosen VMs can be restarted, or some of those in hand have come back or are late, and
-     * says which. It reads nothing but this worker's caches.
+     * Waits until some of the chosen VMs can be restarted, or some of those in progress have come back or are late, and
+     * returns which. Looks at this worker's caches, and asks the API server only about late VMs.
      */
     awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
       withHeartbeat(async () => {
@@ -111,8 +114,8 @@ export function createRestartActivities({
       }),
 
     /**
-     * Restarts the guests of these VMs, each only where it is still the one that was chosen and the budgets have room.
-     * May be run again at any point.
+     * Restarts these VMs, each only if its VMI is still the chosen one and the budgets allow it. Safe to run again at
+     * any point.
      */
     beginRestarts: ({
       vms,
@@ -136,7 +139,7 @@ export function createRestartActivities({
 
 export type RestartActivities = ReturnType<typeof createRestartActivities>;
 
-/** VMs whose time is over, by `namespace/name`. */
+/** Returns the VMs whose deadline has passed, by `namespace/name`. */
 export const lateOf = (settled: readonly RestartOutcome[]): string[] =>
   settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
 
@@ -150,7 +153,7 @@ function isOverAt(
   return open === 0 || !takes || (settled.length === 0 && now >= quietSince + deadlineMs);
 }
 
-/** Whether there is enough to begin with, or nothing to gather any more. */
+/** Reports whether there is enough to begin with, or nothing left to gather. */
 function isPlenty(
   { take, settled }: Omit<RestartPlan, 'wakeAt'>,
   { inHand, maxUnavailable }: AwaitRestartsRequest,

@@ -25,13 +25,12 @@ import { recordVmEvent } from '../lib/events.ts';
 import { restartVm } from './restart-vm.ts';
 
 /**
- * What may pass is tried so often: somebody else's hand in the same VM, or a refusal that may be KubeVirt's own
- * trouble.
+ * How often to try what may pass: someone else's write to the same VM, or a refusal that may be KubeVirt's own trouble.
  */
 const TRIES = 8;
 const TRY_AGAIN_MS = 100;
 
-/** VMs of any owner as this worker's caches have them. */
+/** Looks up VMs of any owner in this worker's caches. */
 export const pictureOfVms = (cache: ClusterCache): RestartPicture => ({
   vmOf: (key) => cache.vms.get(key),
   vmiOf: (vm) => cache.vmiOf(vm),
@@ -50,25 +49,25 @@ export interface RestartHandOptions {
   cache: ClusterCache;
   places: Places;
   chosen: Chosen;
-  /** VMs that count against `maxUnavailable`, by `namespace/name`; all that are chosen where it is left out. */
+  /** VMs that count against `maxUnavailable`, by `namespace/name`; if absent, all chosen VMs. */
   counted?: readonly string[];
   maxUnavailable: number;
-  /** In hand already, by `namespace/name`. */
+  /** VMs whose restart is already in progress, by `namespace/name`. */
   others: string[];
-  /** What the Events on the VMs say. */
+  /** Note of the Events on the VMs. */
   note: string;
 }
 
 /**
- * Restarts VMs one by one, each decided anew right before the act: only the guest that was chosen, only where nothing
- * stands in its way, and only while the budgets have room. A guest that is gone, or asked to go, is left alone.
+ * Restarts VMs one by one, each decided anew right before acting: only the chosen VMI, only if nothing stands in its
+ * way, and only while the budgets allow it. A VMI that is deleted, or already asked to stop, is left alone.
  *
- * The run's own budget is counted here; a place in that of the VM's pool is claimed where all who disrupt the pool's
- * VMs claim theirs.
+ * The run's own budget is counted here; a place in the budget of the VM's pool is claimed like every other disruption
+ * of the pool's VMs.
  */
 export class RestartHand {
   readonly #in: RestartHandOptions;
-  /** In hand and not known to be back. */
+  /** VMs whose restart is in progress, and that are not known to be back. */
   readonly #acting: Set<string>;
   #seen: Seen = {};
 
@@ -77,12 +76,12 @@ export class RestartHand {
     this.#acting = new Set(options.others);
   }
 
-  /** What must be seen to see the acts. */
+  /** What a cache must have reached to show the restarts. */
   get seen(): Seen {
     return this.#seen;
   }
 
-  /** Null where the VM is waited for. Throws what may pass, for the caller to try again. */
+  /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
   async take(key: string): Promise<RestartOutcome | null> {
     for (let tries = 1; ; tries++) {
       try {
@@ -105,14 +104,14 @@ export class RestartHand {
     const { vm, vmi, owner } = await this.#read(key);
     const need = restartNeed(guest, vm, vmi, owner);
     if (vm === undefined || need.need === 'nothing' || vm.changingState) {
-      // It has been sent down already, be it by an attempt of this activity that nobody has heard of.
+      // The VM has already been stopped, perhaps by an earlier attempt of this activity whose result was lost.
       this.#acting.add(key);
       return null;
     }
     if (need.need !== 'restart') return { vm: key, end: 'Deferred', why: need.why };
     const full = this.#whyNoRoom(vm);
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
-    // Where the answer is lost, it counts until that is known.
+    // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
     const place = await this.#claim(vm, need.guest, owner);
     if (typeof place === 'string') {
@@ -120,7 +119,7 @@ export class RestartHand {
       return { vm: key, end: 'Deferred', why: place };
     }
     const done = await restartVm(client, vm, need.guest).catch(async (error: unknown) => {
-      // What may pass is tried again, and the call may have been heard all the same.
+      // Not after a transient error: it is retried, and the call may have succeeded all the same.
       if (error instanceof KubeError && !isTransient(error)) await place?.release();
       throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
     });
@@ -129,7 +128,7 @@ export class RestartHand {
     return null;
   }
 
-  /** As the API server has them in this moment. */
+  /** Returns the VM, its VMI and its pool as the API server has them now. */
   async #read(key: string): Promise<{ vm?: VmView; vmi?: VmiView; owner?: OwningPool | undefined }> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
@@ -142,14 +141,17 @@ export class RestartHand {
     const vm = vmView(stored);
     const own = vmi !== undefined && controllerOf(vmi)?.uid === vm.uid ? { vmi: vmiView(vmi) } : {};
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
-    // KubeVirt's own pools are of the same kind by name: the UID tells.
+    // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await ignoreNotFound(
       client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }),
     );
     return { vm, ...own, owner: ownerOf(cache, vm, pool as StoredPool | undefined) };
   }
 
-  /** Null for a VM that is in no pool; a sentence where its pool's budget is full. */
+  /**
+   * Claims a place in the budget of the VM's pool. Resolves to null for a VM without a pool, to a sentence if the
+   * budget is full.
+   */
   #claim(vm: VmView, vmi: VmiView, owner: OwningPool | undefined): Promise<Place | string | null> {
     if (owner === undefined) return Promise.resolve(null);
     const { namespace, name, uid } = owner.pool.metadata;
@@ -163,7 +165,7 @@ export class RestartHand {
   }
 }
 
-/** KubeVirt answers 500 also where it won't: what it says again and again is its last word. */
+/** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
 class Unwilling extends Error {
   override readonly name = 'Unwilling';
 }

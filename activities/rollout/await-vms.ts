@@ -31,16 +31,16 @@ export interface AwaitOptions {
   client: KubeClient;
   cache: ClusterCache;
   revisions: Revisions;
-  /** Aborted when the worker is asked to end. */
+  /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
 export function createAwaitActivities({ client, cache, revisions, stopping }: AwaitOptions) {
   return {
     /**
-     * Waits until each of these VMs is well at its new revision, or can't be, or the deadline is there. It reads
-     * nothing but this worker's caches; only a guest that has taken a live update is written to, with the revision that
-     * it now runs.
+     * Waits until each of these VMs is available at its new revision, can't get there, or the deadline has passed.
+     * Looks at this worker's caches, asks the API server only about late VMs, and writes only to a VMI that has taken a
+     * live update: the revision that it now runs.
      */
     awaitVms: ({
       key,
@@ -95,7 +95,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
     return vm?.owner?.uid === uid ? vm : undefined;
   }
 
-  /** Says on the VMI which revision its guest now runs; one that is another by now is left alone. */
+  /** Writes to the VMI which revision it now runs; leaves it alone if it is another VMI by now. */
   async function label(key: PoolKey, vm: VmView, to: VmTemplate): Promise<void> {
     const guest = liveVmi(cache.vmiOf(vm));
     const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);

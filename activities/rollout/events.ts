@@ -4,7 +4,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordEvent } from '../lib/events.ts';
 
-/** Says on the pool which VMs are of the revision now, and which could not be brought to it, and why. */
+/** Records Events on the pool: which VMs are now at the revision, and which could not be brought to it, and why. */
 export async function recordUpdates(
   client: KubeClient,
   pool: StoredPool,

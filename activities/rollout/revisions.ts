@@ -18,17 +18,17 @@ import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
 
-/** Another worker's hand in the same object: then what is there is looked at anew. */
+/** Tries when another worker writes to the same object: each reads it anew. */
 const TRIES = 5;
 
-/** The pool that is meant, and not a later one of its name. */
+/** The pool that is meant, and not a later pool of its name. */
 interface Key {
   namespace: string;
   name: string;
   uid: string;
 }
 
-/** Each template that a pool has and had, kept in the cluster as a ControllerRevision that the pool owns. */
+/** The current and former templates of pools, each kept in the cluster as a ControllerRevision that the pool owns. */
 export class Revisions {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
@@ -39,9 +39,9 @@ export class Revisions {
   }
 
   /**
-   * Makes sure that the pool's template is kept, as the newest of its revisions; false, and nothing is done, if the
-   * pool has another template by now, or is no more. Without any call if the cache shows that it is kept. Throws if
-   * something else's ControllerRevision has its name.
+   * Makes sure that the pool's template is kept, as the newest of its revisions. Does nothing and resolves to false if
+   * the pool has another template by now, or no longer exists. Makes no call if the cache shows that the template is
+   * kept. Throws if a ControllerRevision of its name belongs to something else.
    */
   async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(poolTemplate(pool.spec));
@@ -50,7 +50,7 @@ export class Revisions {
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
     for (let tries = 1; ; tries++) {
       try {
-        // An older template would else become the newest again: that of a pool which a suspended worker still sees.
+        // Otherwise an older template, which a suspended worker still sees, would become the newest again.
         if (!(await this.#isWanted(pool, revision))) return false;
         await this.#makeNewest(pool, revision);
         return true;
@@ -62,7 +62,7 @@ export class Revisions {
   }
 
   /**
-   * The pool's template of this revision, from wherever it is known; undefined where it is lost, or was never this
+   * Returns the pool's template of this revision, from wherever it is known; undefined if it is lost, or was never this
    * pool's.
    */
   async find(key: Key, revision: string): Promise<PoolTemplate | undefined> {
@@ -75,11 +75,11 @@ export class Revisions {
     return live !== undefined && controllerOf(live)?.uid === key.uid ? live.data?.template : undefined;
   }
 
-  /** Deletes the pool's revisions of these names; one that has changed since the cache saw it stays. */
+  /** Deletes the pool's revisions of these names; a revision that has changed since the cache saw it stays. */
   async prune(key: Key, names: readonly string[]): Promise<void> {
     const surplus = this.#cache.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
-      // Another worker may just have made it the newest again.
+      // Another worker may just have made this revision the newest again.
       await this.#client
         .delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion })
         .catch(unless(isNotFound, isConflict));
@@ -91,7 +91,7 @@ export class Revisions {
     return live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
   }
 
-  /** Throws a conflict, "already exists" or "not found" where another hand came between. */
+  /** Throws a conflict, "already exists" or "not found" if another worker interferes. */
   async #makeNewest(pool: StoredPool, revision: string): Promise<void> {
     const { namespace, name: poolName, uid } = pool.metadata;
     const name = nameOf(poolName, revision);
@@ -135,7 +135,9 @@ export class Revisions {
     });
   }
 
-  /** Who asked for the pool's template, and why, as far as the pool says it: else by whose hand it was written. */
+  /**
+   * Returns who asked for the pool's template, and why, as far as the pool says so; otherwise who wrote the template.
+   */
   async #originOf(
     pool: StoredPool,
     revision: string,
@@ -166,12 +168,12 @@ const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
   blockOwnerDeletion: true,
 });
 
-/** True for what `keep` would have made of this pool's template. */
+/** Reports whether this is what `keep` would have created from this pool's template. */
 const isOf = (pool: StoredPool, existing: Stored<ControllerRevision>): boolean =>
   controllerOf(existing)?.uid === pool.metadata.uid &&
   canonical(existing.data?.template) === canonical(poolTemplate(pool.spec));
 
-/** What a pool has left behind may be replaced, and what nobody has marked as drover's or owns otherwise may not. */
+/** Throws unless a pool has left this behind: only then may it be replaced. Without an owner, drover's label tells. */
 function refuseForeign({ metadata, ...rest }: Stored<ControllerRevision>): void {
   const owner = controllerOf({ metadata, ...rest });
   const isPools =
@@ -188,7 +190,7 @@ interface ManagedFields {
   fieldsV1?: { 'f:spec'?: { 'f:template'?: unknown } };
 }
 
-/** The field manager that wrote the pool's template last: `kubectl-edit`, `argocd-controller`, ... */
+/** Returns the field manager that last wrote the pool's template: `kubectl-edit`, `argocd-controller`, ... */
 function writerOfTemplate(pool: KubeObject): string | undefined {
   const writers = ((pool.metadata.managedFields ?? []) as ManagedFields[]).filter(
     ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.['f:spec']?.['f:template'] !== undefined,
@@ -196,7 +198,7 @@ function writerOfTemplate(pool: KubeObject): string | undefined {
   return writers.toSorted((one, other) => Date.parse(other.time ?? '') - Date.parse(one.time ?? ''))[0]?.manager;
 }
 
-/** Takes errors of these kinds for an answer of nothing. */
+/** Turns errors of these kinds into undefined. */
 const unless =
   (...kinds: ((error: unknown) => boolean)[]) =>
   (error: unknown): undefined => {

@@ -34,24 +34,24 @@ import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
 import { guestMetadataPatch } from './vmi-metadata.ts';
 
-/** KubeVirt takes notice of a spec within moments, where it is well. */
+/** KubeVirt observes a new spec within moments if it is healthy. */
 const SEEN_WITHIN_MS = 10_000;
-/** Somebody else's hand in the same VM: it is looked at anew. */
+/** Tries when someone else writes to the same VM: each reads it anew. */
 const TRIES = 8;
 
 export interface UpdateRequest {
   key: PoolKey;
   revision: string;
-  /** The revision that is rolled out: another in an undo. */
+  /** The revision that is rolled out; not `revision` in an undo. */
   rollout: string;
   vms: BatchVm[];
-  /** When the batch was begun, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
+  /** When the batch began, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
   seen: Seen;
 }
 
 export interface Updated {
-  /** Of the VMs that are not waited for. */
+  /** Outcomes of the VMs that are not waited for. */
   outcomes: UpdateOutcome[];
   seen: Seen;
 }
@@ -61,17 +61,16 @@ export interface UpdateActivityOptions {
   cache: ClusterCache;
   places: Places;
   revisions: Revisions;
-  /** Calls to the API server at once, for one activity. */
+  /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }
 
 export function createUpdateActivities({ client, cache, places, revisions, concurrency }: UpdateActivityOptions) {
   return {
     /**
-     * Writes the revision to each of these VMs and restarts the guests that need it, VM by VM and within the budget; of
-     * a VM that is to be replaced it only makes sure that it still may be. May be run again at any point: what it finds
-     * done it leaves alone, for a VM that has its new spec carries the revision, and a guest that was restarted carries
-     * it too.
+     * Writes the revision to each of these VMs and restarts those that need it, VM by VM and within the budget. For a
+     * VM that is to be replaced, only makes sure that it still may be. Safe to run again at any point: a VM with its
+     * new spec carries the revision, and so does a restarted VMI, so what is done is left alone.
      */
     updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
       withHeartbeat(async () => {
@@ -81,7 +80,7 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
         if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
         const template = await revisions.find(key, revision);
         if (template === undefined) {
-          // It was the pool's for a moment alone: no VM has failed for that.
+          // The template was the pool's only for a moment: no VM has failed because of that.
           return {
             outcomes: vms.map(({ name }) => ({
               vm: name,
@@ -129,8 +128,7 @@ class Hand {
   }
 
   /**
-   * Null where the VM has been taken in hand, and is to be waited for. Throws what may pass, for the caller to try
-   * again.
+   * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
     for (let tries = 1; ; tries++) {
@@ -163,17 +161,17 @@ class Hand {
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     const full = take.disrupts ? await this.#claim(view, own) : null;
     if (full !== null) return { vm: held.name, end: 'Deferred', why: full };
-    // Its removal claims the place anew.
+    // Its removal claims the place again.
     if (held.act === 'replace') return null;
 
     const now = take.writes ? await this.#write(pool, vm) : view;
     if (take.restarts !== null) {
-      // KubeVirt would start the next guest from the spec that it knows.
+      // Otherwise KubeVirt would start the next VMI from the previous spec.
       if (!(await waitForObservedGeneration(this.#in.cache, now, SEEN_WITHIN_MS, signal))) {
         await this.#giveUp(held.name);
         return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
       }
-      // It was down, which costs no place, and may have come up meanwhile: then it does.
+      // The VM was down, which needs no place, and may have come up meanwhile: then it needs one.
       if (!now.generationObserved && liveVmi(own)?.ready !== true) {
         await this.#giveUp(held.name);
         return this.#take(held);
@@ -188,7 +186,7 @@ class Hand {
     return { vm: held.name, end: 'Updated' };
   }
 
-  /** Null if there is a place in the pool's budget; else why there is none. */
+  /** Claims a place in the pool's disruption budget. Resolves to null, or to the reason why there is no place. */
   async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
     const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
     if (typeof place === 'string') return place;
@@ -205,13 +203,13 @@ class Hand {
     this.#vmis = later(this.#vmis, vmis);
   }
 
-  /** On the pool and the VM as they are in this moment. */
+  /** Decides on the pool and the VM as they are now. */
   #decide(held: BatchVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Recheck {
     const { revision, rollout, startedAt } = this.#in;
     return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool });
   }
 
-  /** The VM as it is from now on: its run strategy may be another. */
+  /** Returns the VM as it is after the write: its run strategy may have changed. */
   async #write(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<VmView> {
     const { client, revisions, key, template, startedAt } = this.#in;
     const number = numberOf(key.name, vm.metadata.name);
@@ -222,7 +220,7 @@ class Hand {
     const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
     const patch = mergePatch(vm, merged);
     if (patch === null) return vmView(vm);
-    // Before it is written: a VM whose disks can't grow is not of the new revision.
+    // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     const { metadata, ...rest } = patch as { metadata?: object };
@@ -241,9 +239,7 @@ class Hand {
     return vmView(written);
   }
 
-  /**
-   * A guest that needs no restart for it carries the new labels and annotations at once, and with them the revision.
-   */
+  /** If the VMI needs no restart, gives it the new labels and annotations at once, and with them the revision. */
   async #label(from: string | null, name: string, uid: string): Promise<void> {
     const { client, cache, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);

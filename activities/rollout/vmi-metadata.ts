@@ -9,8 +9,8 @@ interface Metadata {
 }
 
 /**
- * Brings the labels and annotations that a VMI got from one template to those of another, as a merge patch; others
- * stay.
+ * Returns a merge patch that takes the labels and annotations which a VMI got from one template to those of another;
+ * others stay.
  */
 export function guestMetadataPatch(
   pool: string,

@@ -6,7 +6,7 @@ import type { ClusterCache, CacheChange } from '../cache/cluster-cache.ts';
 
 export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
 
-/** The pools, as `namespace/name`, that a change concerns; none where nothing changed that a decision reads. */
+/** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
 export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
@@ -35,7 +35,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
 const poolOfVm = (vm: VmView | undefined): string[] =>
   vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
 
-/** None where the VM is not known yet, or no longer: its own coming and going stirs its pool. */
+/** Returns undefined if the VM is not known yet, or no longer: its own creation or deletion signals its pool. */
 function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
   const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
   return vm?.uid === vmi.vmUid ? vm : undefined;
@@ -43,14 +43,14 @@ function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefine
 
 const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
-/** All of a pool that a decision reads, but for its status: drover itself writes that. */
+/** Everything in a pool that a decision reads, except its status, which drover itself writes. */
 function poolWords(pool: StoredPool | undefined): string {
   if (pool === undefined) return '';
   const { uid, generation, deletionTimestamp, finalizers } = pool.metadata;
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 }
 
-/** What of a VM machine type transitions alone read. */
+/** VM fields that only machine type transitions read. */
 const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'ownLabels',
   'annotated',
@@ -62,7 +62,10 @@ const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
 ]);
 const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
 
-/** Nothing has changed that a decision reads; `unread`: fields that those in question don't. */
+/**
+ * Reports whether nothing has changed that a decision reads. `unread`: fields that the decisions in question don't
+ * read.
+ */
 export function looksTheSame<V extends object>(
   before: V | undefined,
   after: V | undefined,

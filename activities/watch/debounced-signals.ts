@@ -3,17 +3,17 @@ const MOST_MS = 2_000;
 const MS_A_KEY = 20;
 
 /**
- * How long a key waits for its next nudge, in milliseconds, where so many keys were just nudged: short while little
- * happens, since a rollout waits for it, and longer the more pools share the cost of what the nudges set off.
+ * Returns how long a key waits for its next nudge, in milliseconds, if this many keys were just nudged: short while
+ * little happens, since a rollout waits for it, and longer the more pools share the cost of what the nudges trigger.
  */
 export const nudgeInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
 
-/** In flight at once: of thousands of pools, that all have to be told at the start, the others wait for these. */
+/** Maximum number of nudges in flight: at the start, thousands of pools must be nudged, and the others wait. */
 const MOST_IN_FLIGHT = 50;
 
 /**
- * Calls `nudge` for a key at once, and while more come for the same key only once an interval, with the last word never
- * lost.
+ * Calls `nudge` for a key at once, and then at most once an interval while more come for the same key; the last nudge
+ * is never lost.
  */
 export class DebouncedSignals {
   readonly #nudge: (key: string) => unknown;
@@ -33,7 +33,7 @@ export class DebouncedSignals {
     else waiting.again = true;
   }
 
-  /** For what a person waits for: at once, whatever the interval. */
+  /** Calls `nudge` at once, whatever the interval: for changes that a person waits for. */
   atOnce(key: string): void {
     clearTimeout(this.#waiting.get(key)?.timer);
     this.#queued.delete(key);

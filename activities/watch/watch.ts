@@ -14,13 +14,13 @@ type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: 
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
-  /** Sends `changed` to the workflow of a pool, and starts it where it doesn't run. */
+  /** Sends `changed` to the workflow of a pool, and starts the workflow if it isn't running. */
   nudgePool: Nudge;
-  /** The same for a pool that is gone: its workflow is not started again. */
+  /** Does the same for a deleted pool, but never starts its workflow. */
   tellGone: Nudge;
-  /** Told how many nudges could not be sent. */
+  /** Called for each nudge that could not be sent. */
   onFailure?: () => void;
-  /** Aborted when the worker is asked to end: its watch moves to another worker at once. */
+  /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
   stopping: AbortSignal;
   resyncMs?: number;
 }
@@ -31,7 +31,7 @@ const RESYNC_MS = 300_000;
 export function createWatchActivities(options: WatchActivityOptions) {
   const { cache, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
-  /** What the pool's workflow would do now, were it asked. */
+  /** Reports whether the pool's workflow would have nothing to do now. */
   const isSettled = (pool: StoredPool): boolean => {
     const idle = {
       underWay: { creating: [], deleting: [] },
@@ -53,12 +53,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
   return {
     /**
-     * Runs until its worker ends or Temporal takes it away. DebouncedSignals each pool once at its start, then each to which
-     * something happened, and every few minutes those that are not as they should be: a nudge that was lost costs no
-     * more.
+     * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Nudges every pool once at the
+     * start, then each pool to which something has happened, and every few minutes those that have something to do: a
+     * lost nudge costs no more than that.
      */
     async watchFleet({ cluster }: { cluster: string }): Promise<void> {
-      // Held here: what the caches tell arrives outside of any activity, where there is no current one.
+      // Kept here: cache callbacks run outside any activity, where there is no current context.
       const context = Context.current();
       const { client, log, info } = context;
       const failed = new Set<string>();

@@ -2,14 +2,15 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 
 export interface Health {
-  /** True while the worker takes work. */
+  /** Reports whether the worker takes work. */
   isReady: () => boolean;
-  /** Prometheus' text format. */
+  /** Resolves to the metrics in Prometheus' text format. */
   metrics: () => Promise<string>;
 }
 
 /**
- * Answers `/healthz` while the process lives, `/readyz` while it takes work, and `/metrics` in Prometheus' text format.
+ * Serves `/healthz` (OK while the process lives), `/readyz` (OK while it takes work), and `/metrics` in Prometheus'
+ * text format.
  */
 export async function serveHealth(
   { address, port }: { address: string; port: number },
@@ -24,7 +25,7 @@ export async function serveHealth(
   const server = createServer((request, response) => {
     const answer = ([status, body]: [number, string]): void =>
       void response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(body);
-    // A metric that can't be told is the asker's trouble, and ends no worker.
+    // A metric that can't be read fails this request, and does not end the worker.
     bodyOf(request.url).then(answer, (error: unknown) => answer([500, `${(error as Error).message}\n`]));
   });
   server.listen(port, address);

@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts';
 
-// For those who can run a command but send no request, such as Docker: ends with 0 while the worker beside it takes
-// work.
+// For probes that can run a command but not send a request, such as Docker's: exits with 0 while the worker beside it
+// takes work.
 try {
   const { health } = readConfig(process.env);
   if (health === null) throw new Error('DROVER_HEALTH_PORT is not set: the worker tells nobody whether it is ready');

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 
-/** How the healing of pools stands, as their status tells it; every worker tells of all of them. */
+/** State of the healing of pools, from their status; every worker reports all pools. */
 export class HealingGauges {
   readonly #cycles: Gauge<'namespace' | 'pool' | 'phase'>;
   readonly #givenUp: Gauge<'namespace' | 'pool'>;
@@ -36,7 +36,7 @@ export class HealingGauges {
       if (status?.healing === undefined) continue;
       const labels = { namespace: metadata.namespace, pool: metadata.name };
       const { cycles, spent } = status.healing;
-      // A pool that heals none now has a zero, which an alert can tell from one that is gone.
+      // A pool that currently heals nothing reports zero, so that an alert can tell it from a deleted pool.
       for (const phase of ['Removing', 'Waiting', 'Provisioning']) {
         this.#cycles.set({ ...labels, phase }, cycles.filter((one) => one.phase === phase).length);
       }

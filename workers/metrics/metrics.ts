@@ -6,7 +6,7 @@ import { VmMetrics } from './vm-metrics.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What a worker counts, for Prometheus. */
+/** Creates a worker's Prometheus metrics. */
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];

@@ -7,7 +7,7 @@ type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> &
   unavailableReplicas?: number;
 };
 
-/** How pools stand, as their specs and their status tell it; every worker tells of all of them. */
+/** State of pools, from their spec and status; every worker reports all of them. */
 export class PoolGauges {
   readonly #counts: Record<
     'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable',

@@ -2,11 +2,12 @@ import { Gauge, type Registry } from 'prom-client';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 
 /**
- * Longer than a worker that follows a transition leaves it unlooked at: after that another follows it, or it has ended.
+ * Longer than the time between two looks at a transition, in milliseconds: after that, another worker follows the
+ * transition, or it has ended.
  */
 const STALE_MS = 90_000;
 
-/** How the machine type transitions stand that this worker follows. */
+/** State of the machine type transitions that this worker follows. */
 export class TransitionGauge {
   readonly #looks = new Map<string, { counts: TransitionCounts; at: number }>();
 

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { isFinal, type VmiView } from '../../decisions/views/vmi.ts';
 
-/** Of a VMI: KubeVirt tells its times in whole seconds. */
+/** Buckets for the times of a VMI; KubeVirt reports these in whole seconds. */
 const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800];
 
 interface PoolLabels {
@@ -15,7 +15,7 @@ export interface VmiChange {
 }
 
 /**
- * Starts and stops of the VMs of pools, and how long their VMIs take from phase to phase; every worker tells of all of
+ * Starts and stops of the VMs of pools, and how long their VMIs take from phase to phase; every worker reports all of
  * them.
  */
 export class VmMetrics {
@@ -23,7 +23,7 @@ export class VmMetrics {
   readonly #stops: Counter<'namespace' | 'pool'>;
   readonly #transitions: Histogram<'namespace' | 'pool' | 'last_phase' | 'phase'>;
   readonly #sinceCreation: Histogram<'namespace' | 'pool' | 'phase'>;
-  /** The pools of VMIs that run, by UID: the VM may be gone by the time its VMI is. */
+  /** The pools of running VMIs, by the VMI's UID: the VM may be deleted before its VMI. */
   readonly #running = new Map<string, PoolLabels>();
 
   constructor(registry: Registry) {
@@ -58,7 +58,7 @@ export class VmMetrics {
     });
   }
 
-  /** `isNews`: false for what was there before anybody watched. */
+  /** `isNews`: false for what existed before this worker watched. */
   change({ before, after }: VmiChange, poolOf: (vmi: VmiView) => PoolLabels | null, isNews: boolean): void {
     if (before !== undefined && before.uid !== after?.uid) this.#stopped(before);
     if (after === undefined) return;

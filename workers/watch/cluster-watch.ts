@@ -3,13 +3,13 @@ import { TypedSearchAttributes } from '@temporalio/common';
 import { taskQueueOf, watchIdOf } from '../../workflows/messages.ts';
 import { DroverCluster } from '../../workflows/search-attributes.ts';
 
-/** A cluster, by drover's name for it and by the UID of its namespace kube-system. */
+/** A cluster, by drover's name for it and by the UID of its kube-system namespace. */
 export interface ClusterIdentity {
   cluster: string;
   uid: string;
 }
 
-/** The name of this cluster is another's: a worker of one must not act on what was decided for the other. */
+/** Thrown if another cluster has this name: a worker of one must not act on what was decided for the other. */
 export class ClusterNameTaken extends Error {
   override readonly name = 'ClusterNameTaken';
 
@@ -27,8 +27,8 @@ export class ClusterNameTaken extends Error {
 }
 
 /**
- * The UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if none
- * runs.
+ * Returns the UID of the cluster that the watch of this name watches; null if the watch doesn't say so, `undefined` if
+ * no watch runs.
  */
 export async function watchedCluster(client: Client, cluster: string): Promise<string | null | undefined> {
   try {
@@ -43,8 +43,8 @@ export async function watchedCluster(client: Client, cluster: string): Promise<s
 }
 
 /**
- * Sees that the workflow runs that watches the cluster, and that it is this cluster's; with `isDry` none is started.
- * True if the workflow was running. Throws `ClusterNameTaken` if it watches another cluster.
+ * Makes sure that the watch workflow runs and watches this cluster; with `isDry`, starts nothing. Resolves to true if
+ * the workflow was already running. Throws `ClusterNameTaken` if it watches another cluster.
  */
 export async function ensureWatch(client: Client, identity: ClusterIdentity, isDry = false): Promise<boolean> {
   const { cluster, uid } = identity;
@@ -54,7 +54,7 @@ export async function ensureWatch(client: Client, identity: ClusterIdentity, isD
   };
   if (isOurs(await watchedCluster(client, cluster))) return true;
   if (isDry) return false;
-  // The memo stays with it from run to run.
+  // The memo is carried over from run to run.
   await client.workflow.start('watch', {
     workflowId: watchIdOf(cluster),
     taskQueue: taskQueueOf(cluster),
@@ -64,7 +64,7 @@ export async function ensureWatch(client: Client, identity: ClusterIdentity, isD
     memo: { clusterUid: uid },
     args: [{ cluster }],
   });
-  // Another cluster's worker may have been first.
+  // Another cluster's worker may have been faster.
   isOurs(await watchedCluster(client, cluster));
   return false;
 }

@@ -6,7 +6,7 @@ import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
 import { Trouble } from '../trouble.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
-/** After this long the worker starts a watch again that somebody has terminated. */
+/** How soon the worker restarts a watch that someone has terminated. */
 const LOOK_AGAIN_MS = 15_000;
 const TRY_AGAIN_MS = 1_000;
 
@@ -16,14 +16,14 @@ export interface KeepWatchOptions {
   /** Drover's name for the cluster. */
   cluster: string;
   logger: Pick<Logger, 'info' | 'warn'>;
-  /** Aborted when the process is asked to end. */
+  /** Aborted when the process is asked to stop. */
   stop: AbortSignal;
 }
 
 /**
- * Resolves once the workflow runs that watches this cluster, and no other of the same name, or once the process is
- * asked to end. Returns the cluster's UID, which is asked for if it isn't `known`. Throws `ClusterNameTaken`; waits for
- * servers that don't answer, and for `drover setup`.
+ * Resolves once the watch workflow runs and watches this cluster rather than another of the same name, or once the
+ * process is asked to stop. Returns the cluster's UID, which is looked up if it isn't `known`. Throws
+ * `ClusterNameTaken`; waits for servers that don't answer, and for `drover setup`.
  */
 export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
@@ -46,9 +46,7 @@ export async function untilWatched(options: KeepWatchOptions, known?: string): P
   return uid;
 }
 
-/**
- * Starts the watch again when somebody has terminated it, until the process is asked to end. Throws `ClusterNameTaken`.
- */
+/** Restarts the watch if someone has terminated it, until the process is asked to stop. Throws `ClusterNameTaken`. */
 export async function keepWatch(options: KeepWatchOptions, uid: string | undefined): Promise<void> {
   for (;;) {
     await pause(LOOK_AGAIN_MS, options.stop);
@@ -59,7 +57,7 @@ export async function keepWatch(options: KeepWatchOptions, uid: string | undefin
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
 
-/** Temporal's client says in the cause what the server has said. */
+/** Temporal's client puts what the server said into the error's cause. */
 function inWords(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? `${message}: ${cause.message}` : message;

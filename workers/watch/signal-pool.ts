@@ -9,7 +9,7 @@ import { changed, poolIdOf, taskQueueOf, type PoolRef } from '../../workflows/me
 import type { pool } from '../../workflows/pool/pool.ts';
 import { DroverCluster, DroverNamespace, DroverPool } from '../../workflows/search-attributes.ts';
 
-/** Tells the pool's workflow to look again, and starts it where it doesn't run. */
+/** Signals the pool's workflow to look again, and starts the workflow if it isn't running. */
 export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
   await client.workflow.signalWithStart<typeof pool, [Seen?]>('pool', {
     workflowId: poolIdOf(ref),
@@ -29,7 +29,7 @@ export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promi
   });
 }
 
-/** Tells the workflow of a pool that is gone, for it to end; none is started. */
+/** Signals the workflow of a deleted pool, so that it ends; starts none. */
 export async function tellGone(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
   try {
     await client.workflow.getHandle(poolIdOf(ref)).signal(changed, seen);

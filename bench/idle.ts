@@ -3,14 +3,12 @@ import { VirtualMachinePools } from '../api/resources.ts';
 import { poolIdOf } from '../workflows/messages.ts';
 import { onStack } from './stack.ts';
 
-/**
- * What 100 pools cost that are as they should be: the worker's CPU, and the events of their histories, over a minute.
- */
+/** Measures the cost of 100 pools in their desired state over a minute: the worker's CPU, and new history events. */
 const POOLS = 100;
 const VMS = 5;
 const SECONDS = Number(process.argv[2] ?? 60);
 const TICKS_A_SECOND = 100;
-/** A worker tidies up for some seconds after much work. */
+/** After much work, a worker cleans up for some seconds. */
 const CALM_MS = 20_000;
 
 const spec = {
@@ -38,7 +36,7 @@ await onStack(async ({ kube, temporal, workerPid }) => {
     });
     return (await Promise.all(lengths)).reduce((sum, length) => sum + length, 0);
   };
-  /** Seconds of CPU that the worker has used. */
+  /** Seconds of CPU time that the worker has used. */
   const cpu = (): number => {
     const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
     return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;

@@ -16,10 +16,11 @@ import { abort, taskQueueOf, transitionIdOf, transitionProgress } from '../workf
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * What a machine type transition of many VMs costs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS]
- * [SECONDS]`. The rate of its patches against that of the same JSON patches over 64 bare connections in the same run (a
- * ratio of 1 would mean that drover costs nothing), its history, the worker's memory, and the worker's CPU while as
- * many running VMs only wait for their owners.
+ * Measures a machine type transition of many VMs: `node bench/machine-types.ts [VMS] [NAMESPACES] [ROUNDS] [SECONDS]`.
+ *
+ * Compares the rate of its patches with that of the same JSON patches over 64 plain connections in the same run: a
+ * ratio of 1 would mean that drover costs nothing. Also measures its history, the worker's memory, and the worker's CPU
+ * while as many running VMs only wait for their owners.
  */
 const [VMS = 10_000, NAMESPACES = 100, ROUNDS = 3, SECONDS = 60] = process.argv.slice(2).map(Number);
 const CONNECTIONS = 64;
@@ -51,7 +52,7 @@ async function make({ kube }: Bench, keys: Key[]): Promise<void> {
   await each(keys, (metadata) => kube.create(VirtualMachines, { metadata, spec: { runStrategy: 'Halted', template } }));
 }
 
-/** Guests of the old type, as KubeVirt shows those that run. */
+/** Creates VMIs with the old type, as KubeVirt reports running ones. */
 async function run({ kube }: Bench, keys: Key[]): Promise<void> {
   const ready = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null };
   const status = { phase: 'Running', machine: { type: OLD }, conditions: [ready] };
@@ -67,8 +68,8 @@ async function run({ kube }: Bench, keys: Key[]): Promise<void> {
 }
 
 /**
- * The patches that drover would make, by hand, and under a name of their own: who made the VMs is somebody else; in
- * milliseconds for all.
+ * Applies drover's patches by hand, with a field manager other than the one that created the VMs. Returns milliseconds
+ * for all.
  */
 async function patchBare({ kube, stack }: Bench, from: string, to: string): Promise<number> {
   const record: TransitionRecord = { id: '00000000', from, to, guest: null, at: new Date().toISOString() };
@@ -93,7 +94,7 @@ interface Run {
   startedAt: number;
 }
 
-/** As `drover machine-types update` does: what it reads before, it hands over. */
+/** Starts a transition as `drover machine-types update` does: passes on what it has read before. */
 async function begin({ kube, temporal }: Bench, from: string, to: string): Promise<Run> {
   const transition: Transition = {
     scope: {
@@ -132,20 +133,20 @@ async function begin({ kube, temporal }: Bench, from: string, to: string): Promi
   return { handle, startedAt };
 }
 
-/** Of its runs taken together. */
+/** Events and size of the history of all runs together. */
 async function historyOf({ handle }: Run): Promise<string> {
   const { historyLength, historySize } = await handle.describe();
   return `${historyLength} events, ${((historySize ?? 0) / 1024).toFixed(0)} KiB of history`;
 }
 
-/** MiB now, and at most so far. */
+/** Resident memory in MiB: now, and the peak so far. */
 function memoryOf({ workerPid }: Bench): string {
   const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
   const mib = (field: string): string => (Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024).toFixed(0);
   return `${mib('VmRSS')} MiB, ${mib('VmHWM')} at most`;
 }
 
-/** Seconds of CPU that the worker has used. */
+/** Seconds of CPU time that the worker has used. */
 function cpuOf({ workerPid }: Bench): number {
   const fields = readFileSync(`/proc/${workerPid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
@@ -182,7 +183,7 @@ await onStack(async (bench) => {
     await transition.handle.result();
     const whole = performance.now() - transition.startedAt;
     const used = cpuOf(bench) - cpu;
-    // A machine that others use too is not as fast all the time.
+    // Measured before and after, as a shared machine's speed varies.
     const after = await patchBare(bench, NEW, OLD);
     const took = (before + after) / 2;
     ratios.push(took / whole);

@@ -12,18 +12,18 @@ import { runningVmi, runningVmStatus, template } from './running-vm.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * How much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The simulator
- * would boot them for many minutes: this program writes what KubeVirt would show of them, as large as it would be.
+ * Measures how much memory a worker takes for many running VMs: `node bench/memory.ts [VMS] [POOLS] [CHANGES]`. The
+ * simulator would take many minutes to boot them, so this program writes what KubeVirt would report, in realistic size.
  *
- * The worker is the image's, with its settings of V8 and malloc, and with the heap that Node takes in a container of
- * `deploy/worker.yaml`. NODE_OPTIONS and drover's variables hold for it too.
+ * The worker is the image's, with the image's V8 and malloc settings, and with the heap that Node takes in a container
+ * of `deploy/worker.yaml`. NODE_OPTIONS and drover's variables apply to it, too.
  */
 const [VMS = 10_000, POOLS = 20, CHANGES = 3] = process.argv.slice(2).map(Number);
 const NAMESPACE = 'default';
 const CONNECTIONS = 64;
 const MIB = 2 ** 20;
 const HAND = 'virt-controller';
-/** Half of 1Gi. */
+/** Half of 1Gi, the container's memory. */
 const HEAP = '--max-old-space-size=512';
 
 const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
@@ -53,7 +53,7 @@ async function make(bench: Bench): Promise<void> {
 
 const sizeOf = (object: KubeObject): number => JSON.stringify(object).length;
 
-/** Brings all VMs up as KubeVirt would; the mean sizes of a VM and its VMI, in bytes. */
+/** Starts all VMs as KubeVirt would. Returns the mean sizes of a VM and its VMI, in bytes. */
 async function run({ kube }: Bench): Promise<{ vm: number; vmi: number }> {
   const { items } = await kube.list(VirtualMachines, { namespace: NAMESPACE });
   const sizes = { vm: 0, vmi: 0 };
@@ -69,7 +69,7 @@ async function run({ kube }: Bench): Promise<{ vm: number; vmi: number }> {
   return sizes;
 }
 
-/** New labels, for which no guest is restarted; every VM and every VMI is written. */
+/** Changes labels, which writes every VM and every VMI but restarts none. */
 async function change(bench: Bench, version: string): Promise<void> {
   const patch = { spec: { template: template(version) } };
   await each(names, (name) => bench.kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'merge', patch));
@@ -80,10 +80,10 @@ async function change(bench: Bench, version: string): Promise<void> {
   });
 }
 
-/** The kernel's, by which it counts CPU time. */
+/** The kernel's unit of CPU time. */
 const TICKS_A_SECOND = 100;
 
-/** User and system time since its start, in seconds. */
+/** User and system time since the worker's start, in seconds. */
 function cpuOf({ workerPid }: Bench): number {
   const stat = readFileSync(`/proc/${workerPid}/stat`, 'utf8');
   const [user, system] = stat
@@ -94,14 +94,14 @@ function cpuOf({ workerPid }: Bench): number {
   return (user! + system!) / TICKS_A_SECOND;
 }
 
-/** In MiB: now, and at most so far. */
+/** Resident memory in MiB: now, and the peak so far. */
 function memoryOf({ workerPid }: Bench): { now: number; most: number } {
   const status = readFileSync(`/proc/${workerPid}/status`, 'utf8');
   const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)![1]) / 1024;
   return { now: mib('VmRSS'), most: mib('VmHWM') };
 }
 
-/** A worker tidies up for some seconds after much work. */
+/** After much work, a worker cleans up for some seconds. */
 const CALM_MS = 20_000;
 
 const kib = (bytes: number): string => `${(bytes / 1024).toFixed(1)} KiB`;
@@ -140,7 +140,7 @@ const nodeArgs = [HEAP, ...entrypoint.filter((arg) => arg.startsWith('--'))];
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-programs-'));
 try {
-  // In a process of its own: the bundlers take more memory than all else here.
+  // In a process of its own: the bundlers take more memory than everything else here.
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../deploy/build.ts'), folder]);
   symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);

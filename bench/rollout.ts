@@ -8,13 +8,12 @@ import { ReadinessWatch } from '../test/integration/readiness-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * How long drover takes to roll a change through 200 running VMs, 25 % of them at a time, against the ideal: so many
- * batches as that makes, each as long as one VM's own restart, measured in the same run: `node bench/rollout.ts
- * [ROUNDS] [VMS]`.
+ * Measures how long drover takes to roll a change through 200 running VMs, 25 % at a time: `node bench/rollout.ts
+ * [ROUNDS] [VMS]`. The ideal is that number of batches, each as long as one VM's own restart, measured in the same run.
  *
  * The API server and the simulator work for about 45 ms on each restart, whoever asks for it: on a small machine they
- * are what is measured. How long as many restarts take that nobody orders is told too, and how much of the budget was
- * in use.
+ * are what is measured. So this also reports how long as many restarts take without drover, and how much of the
+ * disruption budget was used.
  */
 const VMS = Number(process.argv[3] ?? 200);
 const MAX_UNAVAILABLE = '25%';
@@ -25,7 +24,7 @@ const AT_ONCE = countOf(MAX_UNAVAILABLE, VMS, 1);
 const BATCHES = Math.ceil(VMS / AT_ONCE);
 const LONE_RESTARTS = 5;
 
-/** Each round's grace period is another: a change that no running guest can take. */
+/** Each round has another grace period: a change that requires a restart. */
 const templateOf = (round: number): object => ({
   spec: {
     runStrategy: 'Always',
@@ -44,7 +43,7 @@ interface Vmi extends Vm {
   uid: string;
 }
 
-/** What the API server shows of all VMs and VMIs, over connections that drover has no part in. */
+/** What the API server reports of all VMs and VMIs, over connections of its own. */
 class Eye {
   readonly vms: ListWatch<KubeObject, Vm>;
   readonly vmis: ListWatch<KubeObject, Vmi>;
@@ -80,7 +79,7 @@ class Eye {
     await Promise.all([this.vms.stop(), this.vmis.stop()]);
   }
 
-  /** Resolves, with the time, once it holds. */
+  /** Resolves with the time as soon as `holds` does. */
   until(holds: () => boolean): Promise<number> {
     return new Promise((resolve) => {
       this.#check = () => {
@@ -92,7 +91,7 @@ class Eye {
     });
   }
 
-  /** Resolves, with the time, once a change of a VM is such. */
+  /** Resolves with the time of the first VM change for which `isIt` is true. */
   firstVm(isIt: (name: string, before: Vm | undefined, after: Vm | undefined) => boolean): Promise<number> {
     return new Promise((resolve) => {
       this.#onVm = (key, before, after) => {
@@ -114,10 +113,7 @@ function vmiOf({ metadata, ...vmi }: Stored): Vmi {
   return { uid: metadata.uid, ready, revision: metadata.labels?.[REVISION_LABEL] };
 }
 
-/**
- * Milliseconds in which these VMs, all at once, go down and come back: nobody's hand but the one that deletes their
- * VMIs.
- */
+/** Restarts these VMs all at once by deleting their VMIs, without drover. Returns milliseconds until all are back. */
 async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<number> {
   const before = new Map(names.map((name) => [name, eye.vmis.get(`${NAMESPACE}/${name}`)!.uid]));
   const start = performance.now();
@@ -132,7 +128,7 @@ async function restart({ kube }: Bench, eye: Eye, names: string[]): Promise<numb
   return end - start;
 }
 
-/** Milliseconds from the answer to a write until the watch shows it. */
+/** Milliseconds from the response to a write until the watch reports it. */
 async function lag({ kube }: Bench, eye: Eye, name: string): Promise<number> {
   const revision = String(Math.random());
   const seen = eye.firstVm((_name, _before, after) => after?.revision === revision);
@@ -144,13 +140,13 @@ async function lag({ kube }: Bench, eye: Eye, name: string): Promise<number> {
 }
 
 interface Round {
-  /** From the call that changes the template until the last VM is back with the new revision. */
+  /** Milliseconds from the call that changes the template until the last VM is back with the new revision. */
   wall: number;
-  /** From that call to the first VM that got the new revision. */
+  /** Milliseconds from that call to the first VM with the new revision. */
   first: number;
-  /** From that call until the pool's status says that it is done. */
+  /** Milliseconds from that call until the pool's status reports completion. */
   told: number;
-  /** How much of what may be down was down, on average. */
+  /** Average part of the disruption budget in use. */
   used: number;
   mostDown: number;
   restarts: number;
@@ -185,7 +181,7 @@ async function rollOut(bench: Bench, eye: Eye, names: string[], round: number): 
   };
 }
 
-/** Drover has brought all VMs to the newest revision, and said so. */
+/** Reports whether drover has brought all VMs to the newest revision, and the status says so. */
 async function isSettled({ kube }: Bench): Promise<boolean> {
   const { metadata, status } = await kube.get(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' });
   const told = status as {

@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from '../api/objects.ts';
 import { vmOwner } from '../simulator/store/vm-owner.ts';
 
-/** What KubeVirt shows of a VM that runs, as large as it is there: for measurements of how much drover keeps of it. */
+/** What KubeVirt reports of a running VM, in realistic size: to measure how much of it drover keeps. */
 
 const SINCE = '2026-11-21T04:13:46Z';
 const LATER = '2026-11-21T04:14:02Z';
@@ -53,7 +53,7 @@ const GUEST = {
   ],
 };
 
-/** A pool's template; that of another version has other labels only. */
+/** A pool's template; versions differ in labels only. */
 export const template = (version: string) => ({
   metadata: {
     labels: { app: 'shop', tier: 'web' },
@@ -84,7 +84,7 @@ const noSnapshot = ({ name }: { name: string }): object => ({
   reason: `Snapshot is not supported for this volumeSource type [${name}]`,
 });
 
-/** `desiredGeneration` is that of no moment: KubeVirt's hand, which is not there, would follow it. */
+/** `desiredGeneration` is never exceeded: there is no KubeVirt here to update it. */
 export const runningVmStatus = () => ({
   conditions: [
     yes('Ready'),
@@ -110,7 +110,7 @@ interface Template {
 const hash = (text: string): number => Buffer.from(text).reduce((sum, byte) => (sum * 31 + byte) % 2 ** 24, 7);
 const byteOf = (number: number, shift: number): number => (number >> shift) & 255;
 
-/** The instance of this VM, with what KubeVirt's defaults and its node have added. */
+/** The VMI of this VM, with what KubeVirt's defaults and its node add. */
 export function runningVmi(vm: Stored): KubeObject {
   const { metadata, spec } = (vm as unknown as { spec: { template: Template } }).spec.template;
   const { name, namespace, uid } = vm.metadata;

@@ -19,7 +19,7 @@ export interface Bench {
   kube: KubeClient;
   temporal: Temporal;
   workerPid: number;
-  /** Ends the worker and starts another: what the first has taken in or made the second has to list. */
+  /** Stops the worker and starts another, which has to list everything that the first one had received or created. */
   restartWorker: () => Promise<void>;
 }
 
@@ -27,11 +27,11 @@ export interface BenchOptions {
   simulator?: boolean;
   /** For the worker, on top of the stack's environment. */
   workerEnv?: Record<string, string>;
-  /** What Node is given to run a worker, flags first; else its sources. */
+  /** Arguments for Node to run a worker, flags first; by default its sources. */
   workerCommand?: string[];
 }
 
-/** Runs a measurement on a stack of its own, and one worker beside it. */
+/** Runs a measurement on its own stack, with one worker. */
 export async function onStack(measure: (bench: Bench) => Promise<void>, options: BenchOptions = {}): Promise<void> {
   const state = mkdtempSync(join(tmpdir(), 'drover-bench-'));
   const ends: (() => Promise<unknown>)[] = [
@@ -44,7 +44,7 @@ export async function onStack(measure: (bench: Bench) => Promise<void>, options:
   }
 }
 
-/** What has been started is in `ends` at once, also if the rest fails. */
+/** Adds whatever it starts to `ends` at once, so that it is cleaned up even if a later step fails. */
 async function start(state: string, options: BenchOptions, ends: (() => Promise<unknown>)[]): Promise<Bench> {
   const { simulator = false, workerEnv = {}, workerCommand = [workerMain] } = options;
   const stack = await startStack({ state, ephemeral: true, simulator, worker: false });
@@ -74,13 +74,13 @@ async function start(state: string, options: BenchOptions, ends: (() => Promise<
   return bench;
 }
 
-/** Rejects at Ctrl-C, so that what was started is ended in order and no folder is left. */
+/** Rejects on SIGINT or SIGTERM, so that everything started is stopped in order and no folder is left. */
 async function interruption(): Promise<never> {
   const [signal] = (await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])) as [string];
   throw new Error(`ended by ${signal}`);
 }
 
-/** Resolves once it serves. */
+/** Resolves when the worker is ready. */
 async function startWorker(env: Record<string, string>, command: string[]): Promise<ChildProcess> {
   const worker = spawnLeashed(process.execPath, command, {
     env: { ...process.env, ...env },

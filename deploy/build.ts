@@ -7,8 +7,8 @@ import { workflowsPath } from '../workers/workflows-path.ts';
 const project = resolve(import.meta.dirname, '..');
 
 /**
- * Temporal's packages have a native core and find their own files by path, so they stay what npm installed; protobufjs
- * keeps the registry that they share with drover's data converter.
+ * Temporal's packages have a native core and find their own files by path, so they stay as npm installed them.
+ * protobufjs holds the registry that they share with drover's data converter.
  */
 const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 
@@ -16,8 +16,8 @@ const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
  * Writes the image's programs into `folder`: `drover.mjs`, `healthcheck.mjs` and `workflows.js`, for
  * DROVER_WORKFLOW_BUNDLE.
  *
- * A program that is bundled takes 74 MiB less than its sources, and starts in a third of the time:
- * `@kubernetes/client-node` alone brings a class for every kind of Kubernetes, of which drover needs none.
+ * A bundled program takes 74 MiB less than its sources, and starts in a third of the time: `@kubernetes/client-node`
+ * alone brings a class for every Kubernetes kind, of which drover needs none.
  */
 export async function buildPrograms(folder: string): Promise<void> {
   await build({
@@ -26,7 +26,7 @@ export async function buildPrograms(folder: string): Promise<void> {
     platform: 'node',
     external: NOT_BUNDLED,
     treeshake: {
-      // client-node's models do nothing but set their own fields when they are loaded.
+      // When loaded, client-node's models only set their own fields.
       moduleSideEffects: (id) => !id.includes('@kubernetes/client-node'),
       propertyWriteSideEffects: false,
     },

@@ -5,8 +5,8 @@ import { isConflict } from '../../kubernetes/errors.ts';
 import type { KeptClaim } from './kept.ts';
 
 /**
- * Gives a disk that another pool of the name has left to the pool of this UID. Null where that is done, and why not
- * else.
+ * Assigns a disk left by a deleted pool of the same name to the pool with this UID. Returns null if that is done, else
+ * why not.
  */
 export async function adopt(
   kube: KubeClient,

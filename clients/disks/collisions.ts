@@ -6,14 +6,14 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import { Pools } from '../cli/targets.ts';
 import type { Pool } from '../pools/objects.ts';
 
-/** A sentence for each of these pools whose VMs would want disks of the names that another pool's VMs have or want. */
+/** A sentence for each of these pools whose VMs would need disks with names that another pool's VMs have or need. */
 export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
   const namespaces = [...new Set(pools.map(({ metadata }) => metadata.namespace ?? ''))];
   const lists = await Promise.all(namespaces.map((namespace) => poolsIn(kube, namespace)));
   return collisionsAmong(pools, lists.flat());
 }
 
-/** Without the right to list them nothing is known of other pools: the worker looks at each disk itself. */
+/** Empty if pools can't be listed: the worker checks each disk anyway. */
 async function poolsIn(kube: KubeClient, namespace: string): Promise<Stored<Pool>[]> {
   try {
     return (await kube.list<Pool>(Pools.resource, { namespace })).items;
@@ -25,7 +25,7 @@ async function poolsIn(kube: KubeClient, namespace: string): Promise<Stored<Pool
 
 const keyOf = ({ metadata }: Stored<Pool>): string => `${metadata.namespace}/${metadata.name}`;
 
-/** `stored`: the pools as they are before these are applied. */
+/** `stored`: the pools before these are applied. */
 export function collisionsAmong(pools: readonly Stored<Pool>[], stored: readonly Stored<Pool>[]): string[] {
   const applied = new Set(pools.map(keyOf));
   const all = [...pools, ...stored.filter((pool) => !applied.has(keyOf(pool)))] as StoredPool[];

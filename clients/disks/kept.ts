@@ -11,11 +11,11 @@ export type Claim = KubeObject & {
   status?: { capacity?: { storage?: string } };
 };
 
-/** A claim that a VM has left to the next of its number. */
+/** A PVC that a deleted VM left to the next VM with its number. */
 export interface KeptClaim {
   claim: Stored<Claim>;
   kept: KeptDisk;
-  /** Its pool is no more, or is another one of that name. */
+  /** Its pool no longer exists, or another pool has its name now. */
   orphaned: boolean;
 }
 
@@ -26,7 +26,7 @@ const isThere = async (kube: KubeClient, namespace: string | undefined) => {
     names.has(`${metadata.namespace}/${vmName(pool, number)}`);
 };
 
-/** True for a claim that is kept, and that no VM has taken up again. */
+/** Returns a predicate: true for a claim that is kept, and that no VM uses again. */
 export async function isKept(kube: KubeClient, namespace: string | undefined): Promise<(claim: Stored) => boolean> {
   const taken = await isThere(kube, namespace);
   return (claim) => {
@@ -35,7 +35,7 @@ export async function isKept(kube: KubeClient, namespace: string | undefined): P
   };
 }
 
-/** The kept disks of a namespace, or of all, in the order of their pools and numbers. */
+/** The kept disks of a namespace, or of all, ordered by pool and number. */
 export async function keptClaims(kube: KubeClient, namespace: string | undefined): Promise<KeptClaim[]> {
   const [{ items }, { items: pools }, picked] = await Promise.all([
     kube.list<Claim>(PersistentVolumeClaims, { namespace, labelSelector: KEPT_DISK }),

@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { KeptClaim } from './kept.ts';
 
-/** Which kept disks; each condition narrows it further. */
+/** Which kept disks; each condition narrows the choice. */
 export interface Choice {
   names: string[];
   pool?: string;
@@ -29,8 +29,8 @@ export function chosen(
 }
 
 /**
- * Deletes a kept disk and the DataVolume that holds it, as they were seen. Null where that is done, and why not where
- * it is no kept disk any more: its VM is back, or somebody has taken it.
+ * Deletes a kept disk and the DataVolume that owns it, with preconditions on what was read. Returns null if that is
+ * done, or why not if the disk is no longer a kept one: its VM is back, or it is in use again.
  */
 export async function deleteKept(
   kube: KubeClient,

@@ -6,16 +6,16 @@ import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
 import { healView, type HealView } from './view.ts';
 
-/** What a person asks of the healing of a pool as a whole. */
+/** A person's request to the healing of a whole pool. */
 export interface HealControl {
   signal: 'healPause' | 'healResume';
-  /** As the answer says it. */
+  /** Its outcome in words, such as `healing paused`. */
   done: string;
-  /** What it is asked to do, as a verb. */
+  /** The request as a verb phrase, such as `pause its healing`. */
   what: string;
-  /** Throws `Failure` where it makes no sense for the pool as it is. */
+  /** Throws `Failure` if the request makes no sense for the pool as it is. */
   check: (view: HealView) => void;
-  /** Whether the pool's status shows it. */
+  /** Reports whether the pool's status shows that the request was taken. */
   isTaken: (now: HealView) => boolean;
 }
 
@@ -41,7 +41,9 @@ export const resume: HealControl = {
   isTaken: ({ paused }) => paused === null,
 };
 
-/** Throws `Failure` for a pool whose VMs nobody heals. */
+/**
+ * Throws `Failure` for a pool that is being deleted, or that has neither autohealing nor healing cycles in progress.
+ */
 export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status }: Stored<Pool>): void {
   if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
   if (spec.autohealing === undefined && (status?.healing?.cycles ?? []).length === 0) {
@@ -50,8 +52,8 @@ export function checkHeals({ metadata: { name, deletionTimestamp }, spec, status
 }
 
 /**
- * Sends the signal to the pool's workflow, and returns the pool as it is once its status shows that it was taken.
- * Throws `Failure` where it makes no sense, no workflow leads the pool, or nothing shows in time.
+ * Signals the pool's workflow, and returns the pool once its status shows that the signal was taken. Throws `Failure`
+ * if the request makes no sense, if no workflow manages the pool, or if the status doesn't show it in time.
  */
 export async function controlHealing(
   session: Session,

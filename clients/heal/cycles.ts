@@ -20,17 +20,18 @@ export interface CycleOptions {
   dryRun: DryRun;
 }
 
-/** What became of the asking. */
+/** Outcome of a request. */
 export interface Asked {
-  /** As the answer says it. */
+  /** The outcome in words. */
   done: string;
-  /** The pool as it is once its status shows it, or as it was where it need not show. */
+  /** The pool once its status shows the outcome, or as it was if the status never shows it. */
   pool: Stored<Pool>;
 }
 
 /**
- * Asks the cycle of one VM for something; the pool, for a VM that was given up or skipped and is to be healed now.
- * Throws `Failure` where it makes no sense, nobody is there to be asked, or nothing shows in time.
+ * Signals the healing cycle of one VM. To heal a VM that was given up or skipped, signals the pool's workflow instead.
+ * Throws `Failure` if the request makes no sense, if there is no workflow to signal, or if the status doesn't show it
+ * in time.
  */
 export async function askCycle(
   session: Session,
@@ -57,7 +58,7 @@ export async function askCycle(
     pool: isDry ? pool : await untilTaken(session, pool, what, (now) => isTaken(healView(now))),
   });
   const cycleId = messages.healVmIdOf(ref, vm);
-  // The cycle knows best whether it is there: a status is a moment old, and keeps 100.
+  // Asks the cycle, not the status: the status lags behind, and lists at most 100 cycles.
   if (await askWorkflow(session, cycleId, (handle) => handle.signal(messages[signal], asking), isDry)) {
     if (!isDry && !isShown(signal, vm, view)) await untilHeard(session, pool, cycleId, what);
     return taken(doneOf(signal, view, vm), (now) => hasTaken(signal, vm, now, view));
@@ -73,13 +74,13 @@ export async function askCycle(
   );
 }
 
-/** What is done for the VM by asking; nobody can hurry a guest that has yet to stop. */
+/** The outcome for the VM in words. Nothing can hurry a VM that is still shutting down. */
 export function doneOf(signal: CycleSignal, view: HealView, vm: string): string {
   if (signal === 'healSkip') return 'skipped';
   return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its guest' : ''}`;
 }
 
-/** Throws `Failure` where the status tells already that it makes no sense. */
+/** Throws `Failure` if the status already shows that the request makes no sense. */
 export function checkCycle(signal: CycleSignal, view: HealView, vm: string): void {
   const cycle = cycleOf(view, vm);
   if (signal === 'healNow' && cycle?.phase === 'Provisioning') {
@@ -89,11 +90,14 @@ export function checkCycle(signal: CycleSignal, view: HealView, vm: string): voi
   }
 }
 
-/** Whether the status comes to show it: of a cycle that is hurried, it shows no more than the end of a delay. */
+/** Reports whether the status will show the request: hurrying a cycle shows only if that ends a delay. */
 const isShown = (signal: CycleSignal, vm: string, before: HealView): boolean =>
   signal === 'healSkip' || cycleOf(before, vm)?.phase === 'Waiting';
 
-/** Whether the pool's status shows it, as far as it comes to, seen from how it was. */
+/**
+ * Reports whether the pool's status shows that the request was taken, compared with the status `before`; true as well
+ * if the status never shows it.
+ */
 export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before: HealView): boolean {
   const [was, is] = [cycleOf(before, vm), cycleOf(now, vm)];
   const isEnded = lastOf(now, vm)?.at !== lastOf(before, vm)?.at;
@@ -101,7 +105,7 @@ export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before:
   return !isShown(signal, vm, before) || is?.phase !== 'Waiting' || is.attempt !== was?.attempt;
 }
 
-/** What holds for a VM now, in words. */
+/** Describes the VM's current healing state. */
 export function cycleInWords(view: HealView, vm: string, now: number): string {
   const cycle = cycleOf(view, vm);
   if (cycle !== undefined) {
@@ -117,7 +121,7 @@ const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] |
 const lastOf = ({ spent }: HealView, vm: string): HealView['spent'][number] | undefined =>
   spent.find((one) => one.vm === vm);
 
-/** How it ended for a VM that is left as it is; null for any other. */
+/** The last cycle of a VM that was given up or skipped; null for any other VM. */
 function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
   const last = lastOf(view, vm);
   return last?.end === 'GivenUp' || last?.end === 'Skipped' ? last : null;
@@ -141,7 +145,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   return new Failure(noCycleInWords(view, vm));
 }
 
-/** Why no cycle of the VM is under way, if the status tells that of this VM; null if it does not. */
+/** Why the VM has no cycle in progress; null if the status does not say it of this VM. */
 export function whyNoCycle(view: HealView, vm: string): string | null {
   const last = endedOf(view, vm);
   if (last !== null) {
@@ -154,7 +158,7 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
   return spared === undefined ? null : `vm ${spared}`;
 }
 
-/** Of a VM that the status does not name: only a status that names all sick VMs tells that this VM is not sick. */
+/** For a VM that the status doesn't name: it is known not to be sick only if the status names all sick VMs. */
 export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string): string {
   const none = `no replacement of vm ${vm} is under way`;
   if (untold === 0) {
@@ -168,7 +172,7 @@ export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string
 
 function inWords({ end, attempts, why }: HealView['spent'][number]): string {
   if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
-  // The words of the others begin with how it ended.
+  // The reason for giving up already begins with how it ended.
   if (end === 'GivenUp') return why;
   const how = { Left: 'left as it is', Skipped: 'skipped', Refused: 'its deletion was refused' }[end];
   return `${how}${attempts === 0 ? '' : ` after ${replacements(attempts)}`}: ${why}`;

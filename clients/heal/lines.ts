@@ -5,8 +5,7 @@ import type { HealView } from './view.ts';
 const ENDED_SHOWN = 20;
 
 /**
- * The healing of a pool: where it stands and why, the VMs that are being replaced, and those whose replacement has
- * ended.
+ * Describes the healing of a pool: its state and why, the VMs being replaced, and those whose replacement has ended.
  */
 export function healLines(view: HealView, now: number): string[] {
   const { cycles, spent } = view;
@@ -20,10 +19,10 @@ export function healLines(view: HealView, now: number): string[] {
   ];
 }
 
-/** Where it stands, who has paused it, and what is sick and waits. */
+/** The state of healing, who paused it, and which sick VMs wait. */
 export function standingLines(view: HealView, now: number): string[] {
   const { phase, waits, untold, paused, suspended } = view;
-  // A person's pause has a line of its own, which says when.
+  // A person's pause has a line of its own, which says since when.
   const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
   return [
     `${paint(styleOf(view), phase)}: ${phaseInWords(view)}`,

@@ -10,20 +10,20 @@ import { healView } from './view.ts';
 
 const REDRAW_MS = 1_000;
 
-/** How the healing of pools stands now. */
+/** Prints the current healing state of pools. */
 export async function printHealing(pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
   const views = pools.map(healView);
   if (output === undefined) print(blocksOf(pools, Date.now()).join('\n'));
   else await printData(views.length === 1 ? views[0] : { items: views }, output);
 }
 
-/** Shows it as it changes, until it is stopped from outside. Throws `Failure` where a pool is gone. */
+/** Shows healing as it changes, until the command is interrupted. Throws `Failure` if a pool is deleted. */
 export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Promise<void> {
   const live = new Live();
   let newest = pools;
   let shown = '';
   const draw = (): void => live.draw(blocksOf(newest, Date.now()));
-  // Only what is seen in place grows older: in a log each snapshot has its time.
+  // Ages need a redraw only in place: in a log, each snapshot is as of its time.
   const redraw = process.stdout.isTTY ? setInterval(draw, REDRAW_MS) : undefined;
   try {
     await followPools({ kube, pools }, (now) => {

@@ -7,27 +7,27 @@ import type { Pool } from '../pools/objects.ts';
 type Cycle = HealingStatus['cycles'][number];
 type Spent = HealingStatus['spent'][number];
 
-/** How the healing of a pool stands, as its status tells it; `-o json` prints it as it is. */
+/** State of a pool's healing, from the pool's status; `-o json` prints it as is. */
 export interface HealView {
   namespace: string;
   pool: string;
-  /** Whether the pool asks for it. */
+  /** Whether the pool's spec asks for healing. */
   autohealing: boolean;
   /**
-   * The reason of the condition `Healing`; `Off` without autohealing, `Pending` until drover has looked at the newest
-   * spec, `Deleting` at the end.
+   * Reason of the condition `Healing`; `Off` without autohealing, `Pending` until drover has observed the newest spec,
+   * `Deleting` while the pool is being deleted.
    */
   phase: string;
-  /** VMs that are sick and not yet replaced, and what that waits for, a sentence each. */
+  /** Sick VMs that are not being replaced yet, and what each waits for, a sentence each. */
   waits: string[];
-  /** How many more the status leaves out: it may be any of the pool's. */
+  /** How many more the status leaves out: any VM of the pool may be among them. */
   untold: number;
-  /** Why sick VMs are left as they are: the reason and the words of the condition `HealingSuspended`. */
+  /** Why sick VMs are not replaced: reason and message of the condition `HealingSuspended`. */
   suspended: { reason: string; message: string } | null;
   paused: { by: string; at: string; why: string | null } | null;
-  /** In the order in which they began. */
+  /** In order of their start. */
   cycles: (Omit<Cycle, 'nextAt'> & { nextAt: string | null })[];
-  /** Cycles that have ended, the newest of each VM; the newest last. */
+  /** Ended cycles, only the newest of each VM; the newest last. */
   spent: Spent[];
 }
 
@@ -59,7 +59,7 @@ function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | unde
   return reason ?? (spec.autohealing === undefined ? 'Off' : 'Pending');
 }
 
-/** The condition's words tell the cycles as well, which a table shows better. */
+/** The sentences of the condition's message that are not about cycles: a table shows cycles better. */
 function waitsIn(message: string, cycles: Cycle[]): string[] {
   const named = cycles.map(cyclePrefix);
   return sentencesIn(message).filter((sentence) => !named.some((words) => sentence.includes(words)));

@@ -16,32 +16,32 @@ import {
   type History,
 } from './events.ts';
 
-/** Something that drover did to VMs of a pool, or that a person asked of its rollout. */
+/** Something that drover did to VMs of a pool, or that a person asked of its rollout or healing. */
 export interface Action {
   /** RFC 3339. */
   time: string;
   endedAt: string | null;
   action: string;
-  /** By name; none where it was about the pool as a whole. */
+  /** Names; empty if the action was about the pool as a whole. */
   vms: string[];
-  /** Revisions; null where it was not about one, or nobody knows. */
+  /** Revisions, or machine types for a transition; null if not applicable or unknown. */
   from: string | null;
   to: string | null;
-  /** `drover` if it does so of its own accord, to keep a pool as its spec says; null if nobody knows. */
+  /** `drover` for what it does on its own to keep a pool as its spec says; null if unknown. */
   askedBy: string | null;
-  /** `InFlight` until it is known; `Unknown` where it never will be. */
+  /** `InFlight` until the outcome is known; `Unknown` if it never will be. */
   end: string;
-  /** Why it ended so, or what a person said. */
+  /** Why it ended so, or the reason that a person gave. */
   why: string | null;
   /** Why it was done, as the Web UI shows it. */
   reason: string | null;
-  /** Workflow id: the Web UI shows the rest. */
+  /** Workflow id, for the details in the Web UI. */
   workflow: string;
 }
 
 /**
- * What a run of a pool's workflow, of one of its batches, or of one of its healing cycles has done; nothing of other
- * workflows.
+ * Returns what one run of a workflow did, if it is the workflow of a pool, of a batch or of a healing cycle; nothing
+ * for other workflows.
  */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];
@@ -51,17 +51,17 @@ export function actionsOf(workflow: string, { events }: History): Action[] {
   return type === 'updateBatch' ? batchOf(workflow, all) : [];
 }
 
-/** Whose doing it is that VMs are made, removed and healed: nobody is known to have asked for each. */
+/** Recorded as asking for VMs to be created, removed and healed: no person asks for each of them. */
 const ITSELF = 'drover';
 
 type Key = Parameters<PoolActivities['deleteVms']>[0];
 
-/** The activities that a pool's workflow runs on VMs, with what their arguments say. */
+/** The activities by which a pool's workflow changes VMs, and what their arguments say. */
 const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' | 'to'>> = {
   createVms: ([key, numbers, revision]) => ({
     action: 'create',
     vms: (numbers as number[]).map((number) => vmName((key as Key).name, number)),
-    // The first drover gave none: it knew no other than that of the template.
+    // The first drover passed no revision: it only knew the template's.
     to: typeof revision === 'string' ? revision : null,
   }),
   deleteVms: ([, vms]) => ({ action: 'delete', vms: namesOf(vms), to: null }),
@@ -112,7 +112,7 @@ function stepEnd(
   return { end: 'Refused', why: `${done.count} of ${count} done: ${done.refused.message}`, taken: done.taken };
 }
 
-/** The signals of people, and how `drover` names what they ask for. */
+/** People's signals, and the `drover` subcommand for each. */
 const ASKED: Record<string, string> = {
   pause: 'pause',
   resume: 'resume',
@@ -124,7 +124,10 @@ const ASKED: Record<string, string> = {
   healSkip: 'heal skip',
 };
 
-/** What people have asked for, be it by `drover` or in the Web UI. What a workflow hands on was asked of that one. */
+/**
+ * Returns what people asked for, with `drover` or in the Web UI. Omits signals from other workflows: people asked
+ * those.
+ */
 function askedOf(workflow: string, events: Event[]): Action[] {
   const cycle = sickIn(events[0])?.name;
   return events.flatMap((event) => {
@@ -145,7 +148,7 @@ function askedOf(workflow: string, events: Event[]): Action[] {
 
 type BatchInput = Parameters<typeof updateBatch>[0];
 
-/** One action a VM: each has its own end. */
+/** One action per VM: each has its own outcome. */
 function batchOf(workflow: string, events: Event[]): Action[] {
   const started = events[0]!.workflowExecutionStartedEventAttributes!;
   const [{ batch, askedBy, reason }] = valuesOf(started.input) as [BatchInput];
@@ -173,7 +176,7 @@ function batchOf(workflow: string, events: Event[]): Action[] {
   });
 }
 
-/** What the run of a cycle, or the one that follows it, is about. */
+/** The sick VM in the input of a healing cycle's run, or of the run that continues it. */
 function sickIn(event: Event | undefined): HealVmInput['sick'] | undefined {
   const started = event?.workflowExecutionStartedEventAttributes;
   const { input } =
@@ -181,7 +184,7 @@ function sickIn(event: Event | undefined): HealVmInput['sick'] | undefined {
   return (valuesOf(input)[0] as HealVmInput | undefined)?.sick;
 }
 
-/** One action a run: each is one replacement, which ends once it is known what has become of the new VM. */
+/** One action per run: each run is one replacement, which ends once the new VM's fate is known. */
 function attemptOf(workflow: string, events: Event[]): Action[] {
   const { name, why } = sickIn(events[0])!;
   const removal = events.find(
@@ -208,7 +211,7 @@ function attemptOf(workflow: string, events: Event[]): Action[] {
   ];
 }
 
-/** Each activity of a batch tells the ends that it has seen, and the workflow all of them. */
+/** Each activity of a batch returns the outcomes that it has seen, and the workflow returns all of them. */
 function outcomesIn(event: Event): UpdateOutcome[] {
   const result =
     event.activityTaskCompletedEventAttributes?.result ?? event.workflowExecutionCompletedEventAttributes?.result;

@@ -4,14 +4,13 @@ import type { Action } from './actions.ts';
 import { endsOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 
 /**
- * Something that was done to VMs of any owner, named by `namespace/name`; or to the templates of these pools of
- * drover's.
+ * Something that was done to VMs of any owner, named by `namespace/name`, or to the templates of these drover pools.
  */
 export interface WideAction extends Action {
   pools: string[];
 }
 
-/** What such activities are asked for, whichever it is. */
+/** Input of these activities, combined. */
 interface Request {
   vms?: string[];
   pools?: string[];
@@ -20,7 +19,7 @@ interface Request {
   reason?: string | null;
 }
 
-/** The activities that change or restart VMs, and what that is called. */
+/** The activities that change or restart VMs, and the action that each is shown as. */
 const ACTS: Record<string, string> = {
   beginRestarts: 'restart',
   beginTransitionRestarts: 'restart',
@@ -28,25 +27,25 @@ const ACTS: Record<string, string> = {
   changePools: 'machine type',
 };
 
-/** What they, and the waits between them, come back with. */
+/** Results of these activities, and of the waits between them. */
 interface Result {
-  /** Of restarts, those that are not waited for; of changes, those that could not be made. */
+  /** Restarts that need no wait, and changes that could not be made. */
   outcomes?: { vm: string; end: string; why?: string }[];
-  /** Of restarts that were waited for. */
+  /** Restarts that were waited for. */
   settled?: RestartOutcome[];
 }
 
 interface Run {
   events: Event[];
-  /** The event that ended each activity, by the event that scheduled it. */
+  /** The event that ended each activity, by the id of the event that scheduled it. */
   ends: Map<string, Event>;
 }
 
 type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
 
 /**
- * What the runs of one restart of VMs, or of one machine type transition, have done, an action a VM or pool; given the
- * oldest first.
+ * Returns what the runs of one restart, or of one machine type transition, did; one action per VM or pool. Expects the
+ * histories oldest first.
  */
 export function wideActionsOf(workflow: string, histories: History[]): WideAction[] {
   const runs = histories.map(({ events }): Run => ({ events: events ?? [], ends: endsOf(events ?? []) }));
@@ -93,7 +92,7 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
 const actOf = (event: Event): string | undefined =>
   ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
 
-/** As they were asked for: what a VM had, it carries itself. */
+/** The types asked for: what a VM had before is recorded on the VM itself. */
 function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'> {
   if (transition === undefined) return { from: null, to: null };
   const { scope, to } = transition;
@@ -102,14 +101,17 @@ function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'
     : { from: null, to: `as before ${scope.undoes}` };
 }
 
-/** How a change of one VM or pool ended, which its activity tells. */
+/** How the change of one VM or pool ended, according to its activity. */
 function changeOf(end: Event | undefined, events: Event[], key: string): How {
   if (!end?.activityTaskCompletedEventAttributes) return { ...unfinished(end, events), endedAt: null };
   const other = resultIn(end).outcomes?.find(({ vm }) => vm === key);
   return { end: other?.end ?? 'Done', why: other?.why ?? null, endedAt: timeOf(end) };
 }
 
-/** The end of a restart is told by the wait after it, or where it is not waited for, by the restart itself. */
+/**
+ * The outcome of a restart is in the result of the wait after it, or in that of the restart's own activity if nothing
+ * waits for it.
+ */
 function restartsIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
   return events.flatMap((event) => {
     const begun = actOf(event) === 'restart' ? ends.get(String(event.eventId)) : undefined;

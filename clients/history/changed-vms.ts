@@ -3,8 +3,8 @@ import { wideActionsOf } from './any-owner.ts';
 import type { History } from './events.ts';
 
 /**
- * VMs that a machine type transition has changed, by `namespace/name`, as Temporal recorded it: also those that were
- * deleted since.
+ * Returns the VMs that a machine type transition has changed, by `namespace/name`, from Temporal's history: this
+ * includes VMs deleted since.
  */
 export async function changedVms(client: Client, id: string): Promise<string[]> {
   const changes = wideActionsOf(id, await runsOf(client, id)).filter(
@@ -13,7 +13,7 @@ export async function changedVms(client: Client, id: string): Promise<string[]> 
   return [...new Set(changes.flatMap(({ vms }) => vms))];
 }
 
-/** The histories of its runs, the oldest first: each knows the one before. */
+/** Returns the histories of the workflow's runs, the oldest first: each run names the one before. */
 async function runsOf(client: Client, id: string): Promise<History[]> {
   const histories: History[] = [];
   let run: string | undefined;

@@ -1,6 +1,6 @@
 import type { Payload, PayloadCodec } from '@temporalio/common';
 
-/** Decodes every payload of a history in its place: Temporal hands it out as it was stored. */
+/** Decodes every payload of a history in place: Temporal returns payloads as the codecs encoded them. */
 export async function decodePayloads(value: unknown, codecs: readonly PayloadCodec[]): Promise<void> {
   if (codecs.length === 0) return;
   const open = [value];
@@ -13,7 +13,7 @@ export async function decodePayloads(value: unknown, codecs: readonly PayloadCod
   }
 }
 
-/** One payload as it was before any codec. */
+/** Reverses all codecs on one payload. */
 export async function decoded(payload: Payload, codecs: readonly PayloadCodec[]): Promise<Payload> {
   let payloads = [payload];
   for (const codec of codecs.toReversed()) payloads = await codec.decode(payloads);

@@ -5,7 +5,7 @@ export type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 export type Event = NonNullable<History['events']>[number];
 type Payloads = { payloads?: Payload[] | null } | null | undefined;
 
-/** How an activity ended that has no result; none yet where there is no event. */
+/** How an activity without a result ended; without an event, it has not ended yet. */
 export function unfinished(event: Event | undefined, events: Event[]): { end: string; why: string | null } {
   const failed = event?.activityTaskFailedEventAttributes;
   if (failed) return { end: 'Failed', why: failed.failure?.message ?? null };
@@ -14,7 +14,7 @@ export function unfinished(event: Event | undefined, events: Event[]): { end: st
   return unended(events);
 }
 
-/** Of what has no end in a run: it goes on as long as the run does. */
+/** For what has no end event in a run: in flight while the run goes on, else unknown. */
 export function unended(events: Event[]): { end: string; why: string | null } {
   const last = events.at(-1);
   if (last?.workflowExecutionTerminatedEventAttributes) return { end: 'Unknown', why: 'its workflow was terminated' };
@@ -24,7 +24,7 @@ export function unended(events: Event[]): { end: string; why: string | null } {
   return { end: 'InProgress', why: null };
 }
 
-/** The event that ended each activity, by the event that scheduled it. */
+/** The event that ended each activity, by the id of the event that scheduled it. */
 export function endsOf(events: Event[]): Map<string, Event> {
   return new Map(
     events.flatMap((event): [string, Event][] => {
@@ -41,7 +41,7 @@ export function endsOf(events: Event[]): Map<string, Event> {
 export const valuesOf = (payloads: Payloads): unknown[] =>
   (payloads?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload));
 
-/** Anybody may send a signal with anything: what can't be decoded says nothing. */
+/** Anybody may send a signal with any payload: returns undefined if it can't be decoded. */
 export function signalledValue(payloads: Payloads): unknown {
   try {
     return valuesOf(payloads)[0];

@@ -1,13 +1,13 @@
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import type { Action } from './actions.ts';
 
-/** Who asked for a template, and why, as `drover rollout history` tells it. */
+/** Who asked for a template, and why, as `drover rollout history` shows it. */
 export type Origin = Pick<Revision, 'hash' | 'askedBy' | 'changeCause'>;
 
 /**
- * The actions of a pool, given the oldest first, with what its revisions tell of updates: why, and who asked if the
- * update does not say so itself. A revision tells that of its newest rollout alone: what was done before another one
- * came between stays as it is.
+ * Adds to a pool's updates, oldest first, why they were made according to the revisions, and who asked if the update
+ * does not say so. A revision records only its newest rollout. Its earlier rollouts, before a rollout of another
+ * revision, stay as they are.
  */
 export function withOrigins(actions: readonly Action[], revisions: readonly Origin[]): Action[] {
   const origins = new Map(revisions.map((revision) => [revision.hash, revision]));
@@ -21,11 +21,11 @@ export function withOrigins(actions: readonly Action[], revisions: readonly Orig
   return newestFirst.toReversed();
 }
 
-/** A VM is made of a revision because one is missing, whoever asked for the revision. */
+/** VM creation doesn't count: drover creates a VM because one is missing, whoever asked for the revision. */
 const isUpdate = (action: Action): action is Action & { to: string } =>
   action.to !== null && action.action !== 'create';
 
-/** What drover takes back by itself, nobody asked for. */
+/** Nobody asked for what drover rolls back by itself. */
 function withOrigin(action: Action, origin: Origin | undefined): Action {
   if (origin === undefined || action.askedBy === 'drover') return action;
   const reason = [action.reason, origin.changeCause].filter((words) => words !== null).join(': ');

@@ -12,12 +12,12 @@ import { aboutVm } from './table.ts';
 
 const AT_ONCE = 8;
 
-/** What is kept of the templates of a pool of this name; nothing if the pool is gone. */
+/** Returns the origins of a pool's kept templates, by pool name; empty if the pool is deleted. */
 type RevisionsOf = (pool: string) => Promise<Origin[]>;
 
 /**
- * All that Temporal still knows of what drover has done to a pool's VMs, the oldest first. Throws `Failure` where it
- * can't tell.
+ * Returns all that Temporal still knows of what drover did to a pool's VMs, the oldest first. Throws `Failure` if
+ * Temporal lacks drover's search attributes.
  */
 export async function readActions(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
@@ -35,8 +35,8 @@ export async function readActions(client: Client, ref: PoolRef, revisionsOf: Rev
 }
 
 /**
- * As `readActions`, of a VM of any owner: the restarts and machine type transitions that it was in; and what a pool did
- * to it that would name it so.
+ * As `readActions`, for one VM of any owner: its restarts and machine type transitions and, if the VM is named like a
+ * pool's, what that pool did to it.
  */
 export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
@@ -77,7 +77,7 @@ interface Run {
   history: History;
 }
 
-/** The histories of all runs that Temporal lists for the query, in any order. */
+/** Reads the histories of all runs that Temporal lists for the query, in any order. */
 async function readRuns(client: Client, query: string): Promise<Run[]> {
   const listed: { workflowId: string; runId: string; startedAt: number }[] = [];
   try {
@@ -102,7 +102,7 @@ async function readRuns(client: Client, query: string): Promise<Run[]> {
   return runs;
 }
 
-/** Null for one that was forgotten since it was listed. */
+/** Null if Temporal has deleted the run since it was listed. */
 async function historyOf(client: Client, workflowId: string, runId: string): Promise<History | null> {
   try {
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();

@@ -2,7 +2,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { table, type Cell } from '../cli/output.ts';
 import type { Action } from './actions.ts';
 
-/** Those that differ in their VMs alone as one. */
+/** Merges actions that differ only in their VMs. */
 export function grouped(actions: Action[]): Action[] {
   const groups = Map.groupBy(actions, ({ vms, ...rest }) => (vms.length === 0 ? rest : JSON.stringify(rest)));
   return [...groups.values()].map((group) => ({ ...group[0]!, vms: group.flatMap(({ vms }) => vms) }));
@@ -29,7 +29,7 @@ export function actionsTable(actions: Action[]): string[] {
   return table(['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);
 }
 
-/** The rest of a reason says what the other columns do. */
+/** The cause at the end of a reason: the other columns say the rest. */
 function causeIn(reason: string | null): string {
   const at = reason?.indexOf(': ') ?? -1;
   return at === -1 ? '' : reason!.slice(at + 2);

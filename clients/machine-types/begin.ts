@@ -12,8 +12,8 @@ import { checkNotChangedAgain } from './transitions.ts';
 import { aimInWords, vmsInWords } from './words.ts';
 
 /**
- * Starts a transition and follows it, as the flags say; with `--dry-run` prints what it would do. Throws `Failure`
- * where nothing matches.
+ * Starts a transition and follows it, as the flags say; with `--dry-run`, only prints what it would do. Throws
+ * `Failure` if nothing matches.
  */
 export async function beginTransition(
   session: Session,

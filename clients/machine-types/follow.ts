@@ -14,7 +14,7 @@ import { shortIdOf } from './transitions.ts';
 const commands = (id: string): string =>
   `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
 
-/** What the preflight has said, where a workflow failed by that. */
+/** The preflight's message, if that is why the workflow failed. */
 const refusalOf = (cause: unknown): Failure | undefined =>
   cause instanceof ApplicationFailure && cause.type === 'Refused'
     ? new Failure(`refused: ${cause.message}`, { cause })
@@ -27,17 +27,18 @@ const transition: Followed<TransitionProgress> = {
   failureOf: refusalOf,
 };
 
-/** How a transition stands. */
+/** State of a transition. */
 export interface Standing {
   progress: TransitionProgress;
-  /** Why it has ended without a word of its own: refused, or ended from outside. Null where it has not. */
+  /** Why it ended without a result: refused, or ended from outside. Null if neither. */
   ended: string | null;
-  /** What it tries in vain, a sentence each. */
+  /** What it keeps retrying without success, a sentence each. */
   troubles: string[];
 }
 
 /**
- * How a transition stands or has ended: one that is over tells without a worker. Throws `Failure` where nobody answers.
+ * Returns how a transition stands or ended; a completed one needs no worker to answer. Throws `Failure` if no worker
+ * answers.
  */
 export async function readTransition(session: Session, handle: WorkflowHandle): Promise<Standing> {
   const { status } = await handle.describe().catch((error: unknown) => {
@@ -61,7 +62,7 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
     () => new Failure(`${handle.workflowId} has failed`),
     (error: Error) => error,
   );
-  // Without a worker, at least why is known.
+  // Without a worker, at least report why it failed.
   const progress = await askProgress(session, handle, transitionProgress).catch(() => Promise.reject(refusal));
   return { progress, ended: refusal.message, troubles: [] };
 }
@@ -70,8 +71,8 @@ const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProg
   resultOf<TransitionProgress>(session, handle, { followed: transition, signal: new AbortController().signal });
 
 /**
- * Shows a transition until it is over; with `untilChanged`, until nothing but the owners of its VMs is waited for.
- * Throws what was asked for and not done.
+ * Shows a transition until it is over; with `untilChanged`, until it waits only for the owners of its VMs. Throws what
+ * was asked for and not done.
  */
 export async function followTransition(
   session: Session,
@@ -95,7 +96,7 @@ function stillWaits(id: string, { counts }: TransitionProgress): string {
   return `${id} goes on until they are done: ${which}${commands(id)}`;
 }
 
-/** How a transition stands, for a person. */
+/** Prints the state of a transition for people. */
 export function printStanding(id: string, { progress, ended, troubles }: Standing): void {
   print(
     [

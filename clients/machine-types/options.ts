@@ -9,7 +9,7 @@ import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values
 import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
 
-/** Which VMs are meant, and their type to be. */
+/** Which VMs to change, and to which machine type. */
 export interface ScopeFlags {
   whichMatchesGlob: string;
   allNamespaces?: boolean;
@@ -20,7 +20,7 @@ export interface ScopeFlags {
   to?: string;
 }
 
-/** How guests are restarted. */
+/** How to restart VMs. */
 export interface RestartFlags {
   restartNow?: boolean;
   maxRestarts?: IntOrPercent;
@@ -104,7 +104,7 @@ export const addFollowOptions = (command: Command): Command =>
     .option('--no-wait', 'come back as soon as it has begun')
     .addOption(dryRunOption());
 
-/** What a person asked for. Throws `UsageError` for what cannot be meant. */
+/** Returns the transition that the flags ask for. Throws `UsageError` for invalid flags. */
 export async function transitionOf(session: Session, flags: ScopeFlags & RestartFlags): Promise<Transition> {
   const {
     whichMatchesGlob: glob,
@@ -138,8 +138,8 @@ export async function transitionOf(session: Session, flags: ScopeFlags & Restart
 }
 
 /**
- * To give VMs the machine types back that the transition of this id has changed: those of the namespace, where one was
- * given.
+ * Returns a transition that gives VMs back the machine types that the transition with this id has changed, in the given
+ * namespace if there is one.
  */
 export const undoOf = async (session: Session, id: string, flags: RestartFlags): Promise<Transition> => ({
   scope: {
@@ -201,7 +201,9 @@ async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
   }
 }
 
-/** Nothing has an empty name: it comes of a variable of a script that has no value. */
+/**
+ * Refuses an empty glob: no machine type or name matches it, and it probably comes from an unset variable in a script.
+ */
 function notEmpty(glob: string): string {
   if (glob !== '') return glob;
   throw new RangeError('"" is no glob: it would match nothing');

@@ -4,14 +4,14 @@ import { transitionIdOf } from '../../workflows/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 
-/** Transitions that keep others away from the VMs that they have in hand. */
+/** Other transitions that still run, and so keep this one away from VMs with their marks. */
 export interface OthersRunning {
   ids: ReadonlySet<string>;
-  /** Why nobody knows; null where it is known. */
+  /** Why it is unknown which of them run; null if it is known. */
   unknown: string | null;
 }
 
-/** Of the transitions that VMs carry something of, those that still run; Temporal is asked only where there are any. */
+/** Returns the transitions that left something on VMs and still run. Asks Temporal only if there are any. */
 export async function othersRunning(session: Session, vms: readonly VmView[]): Promise<OthersRunning> {
   const ids = [...othersOf(vms, '')];
   if (ids.length === 0) return { ids: new Set(), unknown: null };

@@ -8,7 +8,7 @@ import { vmsInWords } from './words.ts';
 
 export type PlanFormat = DataFormat | 'wide';
 
-/** As a VM needs it, and as their number is told. */
+/** Words for one VM, and for the number of such VMs. */
 const WORDS: Record<PlannedNeed, [one: string, all: string]> = {
   Change: ['change', 'to change'],
   ChangeAndRestart: ['change, restart', 'to change and restart'],
@@ -30,7 +30,7 @@ export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): P
     throw new AggregateError(plan.refusals.map((sentence) => new Failure(plain(`it would be refused: ${sentence}`))));
 }
 
-/** A table of what matches, and what that is in all. */
+/** A table of what matches, and the totals. */
 export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }): string[] {
   const headers = ['NAMESPACE', 'NAME', 'TYPE', ...(wide ? ['GUEST', 'POOL'] : []), 'RESULT', 'NEEDS'];
   return [
@@ -46,7 +46,7 @@ export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }):
 function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
   const { kind, namespace, name, type, guest, pool, result } = item;
   const isPool = kind === 'VirtualMachinePool';
-  // What its guest has is why an alias is there at all.
+  // A VM whose alias stays is listed because of its VMI's type: show that type as well.
   const own = type ?? '<none>';
   const shown = wide || guest === null || guest === type || result !== type ? own : `${own} (${guest})`;
   return [
@@ -68,7 +68,7 @@ function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
   return style === undefined ? text : { text, style };
 }
 
-/** How many VMs need what, and what pools make of it. */
+/** How many VMs need what, and what their pools do. */
 function totalLines(plan: TransitionPlanned): string[] {
   const { vms, counts, maxRestarts } = plan;
   const parts = (Object.keys(WORDS) as PlannedNeed[]).flatMap((need) =>
@@ -79,7 +79,7 @@ function totalLines(plan: TransitionPlanned): string[] {
   return [plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
 }
 
-/** What else may restart guests, whatever the transition was asked for; one line, or none without pools. */
+/** What may restart VMs in addition, whatever the transition asks for; one line, or none without pools. */
 export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
   const pools = new Set(
     items
@@ -94,7 +94,7 @@ export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[]
   ];
 }
 
-/** What is not changed now, or not at all; a line for each reason. */
+/** VMs that are put off or left alone, one line per reason. */
 export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
   const passedOver = items.filter(
     ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'),

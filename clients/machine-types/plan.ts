@@ -17,32 +17,32 @@ import { byName } from '../pools/objects.ts';
 import type { OthersRunning } from './others.ts';
 import { snapshotOf, type ReadFleet } from './read.ts';
 
-/** What is to be done to a VM, or to a pool. */
+/** What a transition would do to a VM or a pool. */
 export type PlannedNeed =
   | 'Change'
   | 'ChangeAndRestart'
-  /** Its owner is to restart it. */
+  /** Its owner has to restart it. */
   | 'ChangeAndWait'
   | 'Restart'
   | 'Wait'
   /** Its pool rolls it. */
   | 'Pool'
-  /** It is in no state to be touched now. */
+  /** Its state doesn't allow a change now. */
   | 'Later'
   | 'Left';
 
-/** A VM that matches, or a pool whose template does; `-o json` prints it as it is. */
+/** A VM that matches, or a pool whose template does; `-o json` prints it as is. */
 export interface PlannedItem {
   kind: 'VirtualMachine' | 'VirtualMachinePool';
   namespace: string;
   name: string;
-  /** Name of the pool of drover's that owns it. */
+  /** Name of the drover pool that owns the VM. */
   pool: string | null;
-  /** Of its spec, or of the pool's template. */
+  /** Machine type in its spec, or in the pool's template. */
   type: string | null;
-  /** That its guest has. */
+  /** Machine type of its VMI. */
   guest: string | null;
-  /** The type of its spec afterwards; null where nobody knows. */
+  /** Machine type in its spec afterwards; null if unknown. */
   result: string | null;
   need: PlannedNeed;
   /** Why it is put off or left alone, or what would be wrong with the result. */
@@ -52,27 +52,27 @@ export interface PlannedItem {
 /** What a transition would do now. */
 export interface TransitionPlanned {
   items: PlannedItem[];
-  /** What dry runs have shown, and what is wrong with it. */
+  /** What dry runs returned, and what is wrong with that. */
   results: TransitionResult[];
-  /** VMs, without the pools. */
+  /** Number of VMs, without pools. */
   vms: number;
   counts: Partial<Record<PlannedNeed, number>>;
   /** Restarts at a time. */
   maxRestarts: number;
   /** Why the transition would be refused, a sentence each. */
   refusals: string[];
-  /** What is not known, a sentence each. */
+  /** What could not be found out, a sentence each. */
   unknown: string[];
 }
 
 export interface PlanOptions {
-  /** Whether resulting types are asked for, by dry runs that write nothing. */
+  /** Whether to ask the API server for the resulting types, by dry runs that write nothing. */
   asksServer: boolean;
   cluster: string;
   others: OthersRunning;
 }
 
-/** What the transition would do to the fleet as it was read, by the very rules that a worker goes by. */
+/** Plans the transition for the fleet as read, by the same rules that a worker uses. */
 export async function planOf(
   kube: KubeClient,
   fleet: ReadFleet,
@@ -100,7 +100,7 @@ export async function planOf(
   };
 }
 
-/** What becomes of the types of each group of VMs, by a dry run on one of them. */
+/** Finds out the resulting type of each group of VMs, by a dry run on one VM of the group. */
 async function askAll(
   kube: KubeClient,
   rules: TransitionRules,
@@ -132,14 +132,14 @@ async function askAll(
   return { results, unknown: [...unknown] };
 }
 
-/** Empty where nothing fills it in. */
+/** Returns the machine type after the patch; empty if no default applies. */
 async function resultingType(kube: KubeClient, vm: VmView, to: string | null): Promise<string> {
   const patch = typePatch(beforeOfView(vm), { machineType: to });
   const { spec } = await kube.patch<VirtualMachine>(VirtualMachines, vm, 'json', patch, { dryRun: true });
   return spec?.template?.spec?.domain?.machine?.type ?? '';
 }
 
-/** By the API server's own rules of access; a webhook may refuse with the same code. */
+/** Reports whether RBAC refused the request: an admission webhook may answer 403, too. */
 const isForbidden = ({ status, message }: KubeError): boolean =>
   status === 403 && !message.startsWith('admission webhook');
 

@@ -15,13 +15,13 @@ import { vmsInWords, within } from './words.ts';
 
 const NEAREST_SHOWN = 3;
 
-/** A plan, and what has been read for it. */
+/** A plan, and the fleet that it is based on. */
 export interface Planned {
   plan: TransitionPlanned;
   seen: Seen;
 }
 
-/** What a transition would do now. Where that is nothing, says which types there are, and throws a `Failure`. */
+/** Plans a transition. If there is nothing to do, notes which types there are, and throws a `Failure`. */
 export async function plannedOf(
   session: Session,
   transition: Transition,
@@ -37,7 +37,7 @@ export async function plannedOf(
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
 
-/** A VM that was named is meant: where it is not there, its name was mistyped. */
+/** A VM given by name must exist: otherwise the name is mistyped. */
 function unknownNames({ vms }: ReadFleet, { names, namespaces }: TransitionScope): Failure | null {
   const known = new Set(vms.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]));
   const unknown = [...new Set(names)].filter((name) => !known.has(name));

@@ -18,15 +18,15 @@ export type ReportFormat = 'json' | 'csv';
 /** What `-o json` prints. */
 export interface Report {
   id: string;
-  /** Null where Temporal does not tell, and where somebody has ended it from outside. */
+  /** Null if Temporal doesn't tell, or if somebody ended the transition from outside. */
   phase: TransitionPhase | null;
   transition: Transition | null;
   items: ReportRow[];
 }
 
 /**
- * Prints what a transition has done to each VM, of a namespace where one was given. Without Temporal's word it tells
- * what the VMs carry of it.
+ * Prints what a transition has done to each VM, of the given namespace if there is one. If the workflow can't be asked,
+ * reports what the VMs and pools record of it.
  */
 export async function printReport(session: Session, id: string, output?: ReportFormat): Promise<void> {
   const { client } = await session.temporal();
@@ -36,7 +36,7 @@ export async function printReport(session: Session, id: string, output?: ReportF
     tryToRead(session, client.workflow.getHandle(id)),
     readReported(kube, namespace),
     readPoolRecords(kube, namespace),
-    // Whatever is wrong with it, the progress tells that too.
+    // Ignored: whatever is wrong also fails the progress query, which reports it.
     changedVms(client, id).catch(() => []),
   ]);
   const isCutOff = ended !== null && progress.phase !== 'Refused';

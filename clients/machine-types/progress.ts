@@ -12,8 +12,8 @@ import { aimInWords, because, vmsInWords } from './words.ts';
 const FAILURES_SHOWN = 20;
 
 /**
- * What is said of each number that is not zero. Where drover restarts guests, it waits only for those whose type is not
- * known before they run.
+ * Words for each count that isn't zero. If drover restarts VMs, `waiting` VMs are only those whose machine type is
+ * unknown until they run.
  */
 const countedAs = (restartNow: boolean): [keyof TransitionCounts, string][] => [
   ['toPatch', 'to change'],
@@ -27,7 +27,7 @@ const countedAs = (restartNow: boolean): [keyof TransitionCounts, string][] => [
 
 const OVER = new Set<TransitionPhase>(['Complete', 'Failed', 'Refused', 'Aborted']);
 
-/** How a transition stands, in a few lines. */
+/** Describes the state of a transition in a few lines. */
 export function transitionLines(id: string, progress: TransitionProgress): string[] {
   const { phase, transition, results, counts, failed, failures, inHand, passedOver, full, paused, aborted } = progress;
   const { done } = counts;
@@ -67,14 +67,14 @@ const countsInWords = ({ counts, transition }: Pick<TransitionProgress, 'counts'
     .filter(([key]) => counts[key] > 0)
     .map(([key, words]) => `${counts[key]} ${words}`);
 
-/** VMs that it has still to do something about, or waits for. */
+/** VMs that the transition still has to act on, or waits for. */
 const openOf = ({ toPatch, toRestart, waiting, inPools, parked, restarting }: TransitionCounts): number =>
   toPatch + toRestart + waiting + inPools + parked + restarting;
 
-/** VMs that it is about, without those that are left alone. */
+/** All VMs of the transition, except those left alone. */
 const inScope = ({ counts, failures }: TransitionProgress): number => counts.done + openOf(counts) + failures;
 
-/** How it ended, or what it has done until now, in a sentence. */
+/** How it ended, or what it has done so far, in a sentence. */
 export function endInWords(progress: TransitionProgress): string {
   const { patched, restarted, counts } = progress;
   const open = countsInWords({ ...progress, counts: { ...counts, left: 0 } });
@@ -82,7 +82,7 @@ export function endInWords(progress: TransitionProgress): string {
   return `${counts.done} of ${vmsInWords(inScope(progress))} done: ${acts}${open.length === 0 ? '' : `; ${open.join(', ')}`}`;
 }
 
-/** What was asked for and not done, a sentence each; empty where all was. What it still waits for is none of it. */
+/** What was asked for and not done, a sentence each; empty if all was done. VMs that it still waits for don't count. */
 export function shortfalls(id: string, progress: TransitionProgress): Failure[] {
   const { phase, counts, failed, failures, aborted } = progress;
   const shown = failed.slice(-FAILURES_SHOWN);
@@ -96,7 +96,7 @@ export function shortfalls(id: string, progress: TransitionProgress): Failure[] 
   return sentences.map((sentence) => new Failure(plain(sentence)));
 }
 
-/** VMs that nobody may touch, in words; a line for each reason. */
+/** VMs that must not be touched, one line per reason. */
 export const wishes = ({ passedOver }: TransitionProgress): string[] =>
   passedOver
     .filter(({ isWish }) => isWish)
@@ -104,7 +104,7 @@ export const wishes = ({ passedOver }: TransitionProgress): string[] =>
       plain(`left alone: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     );
 
-/** Ended, with VMs left, because of those that failed. */
+/** Reports whether it ended early, with VMs left, because too many had failed. */
 const isCutShort = ({ phase, counts }: TransitionProgress): boolean => phase === 'Failed' && openOf(counts) > 0;
 const tooMany = ({ counts, transition }: TransitionProgress): string =>
   `${undoneInWords(openOf(counts))}: too many have failed (--max-failures ${transition.maxFailures})`;

@@ -20,7 +20,7 @@ import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { aboutKind } from '../cli/known-kind.ts';
 
-/** Of each page of objects only what is looked at is kept. They come in the order of their names. */
+/** Keeps only a view of each object, page by page, to save memory. Objects come in order of their names. */
 async function* readViews<T extends KubeObject, View>(
   kube: KubeClient,
   resource: Resource,
@@ -38,11 +38,11 @@ async function* readViews<T extends KubeObject, View>(
 export const readVmViews = (kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmView, void> =>
   readViews<VirtualMachine, VmView>(kube, VirtualMachines, namespace, vmView);
 
-/** Their guests. */
+/** VMIs of a namespace, or of all. */
 export const readVmiViews = (kube: KubeClient, namespace: string | undefined): AsyncGenerator<VmiView, void> =>
   readViews<VirtualMachineInstance, VmiView>(kube, VirtualMachineInstances, namespace, vmiView);
 
-/** All nodes; null for a person who may not read them. */
+/** Returns all nodes; null if the person may not list them. */
 export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null> {
   try {
     const { items } = await kube.list<Node>(Nodes);
@@ -53,7 +53,9 @@ export async function readNodeViews(kube: KubeClient): Promise<NodeView[] | null
   }
 }
 
-/** Says which of the namespaces is not there; null where all are, or where the person may not know. */
+/**
+ * Returns a `Failure` that names the first missing namespace; null if all exist, or if the person may not read them.
+ */
 export async function noNamespace(kube: KubeClient, namespaces: readonly string[] | null): Promise<Failure | null> {
   for (const name of namespaces ?? []) {
     try {
@@ -66,16 +68,16 @@ export async function noNamespace(kube: KubeClient, namespaces: readonly string[
   return null;
 }
 
-/** A fleet as the API server has it now, as a worker has it in its cache. */
+/** The fleet as the API server has it now, like a worker's cache of it. */
 export interface ReadFleet {
   vms: VmView[];
   vmis: VmiView[];
   pools: StoredPool[];
-  /** Null where the person may not read them. */
+  /** Null if the person may not list them. */
   nodes: NodeView[] | null;
 }
 
-/** Of these namespaces, or of all (null). */
+/** Reads the fleet in these namespaces, or in all (null). */
 export async function readFleet(kube: KubeClient, namespaces: readonly string[] | null): Promise<ReadFleet> {
   const [nodes, pools, vms, vmis] = await Promise.all([
     readNodeViews(kube),
@@ -96,7 +98,7 @@ export interface FleetSnapshot extends RestartPicture {
   owners: OwningPool[];
 }
 
-/** What belongs to what in it. */
+/** Indexes the fleet by who owns what. */
 export function snapshotOf({ vms, vmis, pools }: ReadFleet): FleetSnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));

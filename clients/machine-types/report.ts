@@ -4,69 +4,67 @@ import type { TransitionProgress, TransitionRecord } from '../../decisions/machi
 import type { VmView } from '../../decisions/views/vm.ts';
 
 export type ReportState =
-  /** Changed, and no guest with the type of before runs. */
+  /** Changed, and no VMI with the old type runs. */
   | 'Done'
-  /** Changed, and its guest still has the type of before. */
+  /** Changed, but its VMI still has the old type. */
   | 'Waiting'
   | 'Restarting'
-  /** Its pool was changed, and is to roll it. */
+  /** Its pool was changed, and has yet to roll it. */
   | 'InPool'
-  /** Somebody has given it another type since, be it by another transition. */
+  /** Somebody, or another transition, has since given it another type. */
   | 'ChangedSince'
   | 'Failed'
-  /** Not changed yet: paused, migrating, in another's hand. */
+  /** Not changed yet: paused, migrating, in use by another transition. */
   | 'PutOff'
-  /** Not to be changed. */
+  /** Must not be changed. */
   | 'LeftAlone'
   /** Deleted since. */
   | 'Gone';
 
-/** What a transition has done to one VM; types are null where they are not known, or there was none. */
+/** What a transition has done to one VM; types are null if unknown, or if there was none. */
 export interface ReportRow {
   namespace: string;
   name: string;
   from: string | null;
   to: string | null;
-  /** Of the guest that ran when it was changed; of one that its pool has rolled, nobody knows it any more. */
+  /** Machine type of its VMI at the time of the change; unknown once its pool has rolled the VM. */
   guestBefore: string | null;
   state: ReportState;
   why: string | null;
 }
 
-/** As much of a VM as a report tells. */
+/** The fields of a VM that a report uses. */
 export type ReportedVm = Pick<
   VmView,
   'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionMark'
 > & {
-  /** Machine type of its live guest; null without one, and where nobody knows yet. */
+  /** Machine type of its live VMI; null without a VMI, or if not known yet. */
   guestType: string | null;
 };
 
 export interface ReportInput {
   /** The part of the transition's id that VMs carry. */
   id: string;
-  /** In the order that is told. */
+  /** In the order of the report. */
   vms: ReportedVm[];
-  /** What pools carry of their last transitions, by the UIDs of the pools. */
+  /** What pools record of their last transitions, by pool UID. */
   pools: ReadonlyMap<string, TransitionRecord>;
-  /** Null where Temporal does not know it any more. */
+  /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'> | null;
   /**
-   * Somebody has ended it in Temporal: nobody follows what it had in hand, or waits for what still carries its mark.
+   * Somebody ended the workflow in Temporal: nothing follows its VMs in progress or waits for VMs that still carry its
+   * mark.
    */
   isCutOff: boolean;
-  /**
-   * All that it has changed, by `namespace/name`, also those that are not there any more; none where Temporal does not
-   * tell.
-   */
+  /** All VMs that it has changed, by `namespace/name`, including deleted ones; empty if Temporal doesn't tell. */
   changed: readonly string[];
 }
 
 type How = Pick<ReportRow, 'state' | 'why'>;
 
 /**
- * What has become of each VM that a transition has changed, or has tried to, or has passed over, by what the VMs carry
- * of it and what its workflow says.
+ * Returns what became of each VM that a transition changed, tried to change or skipped, from what the VMs and pools
+ * record of it and what its workflow reports.
  */
 export function reportOf({ id, vms, pools, progress, isCutOff, changed }: ReportInput): ReportRow[] {
   const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inHand: [] } : progress));
@@ -79,7 +77,7 @@ export function reportOf({ id, vms, pools, progress, isCutOff, changed }: Report
     const inPool = ofPool?.id === id ? ofPool : null;
     const said = told.get(key);
     const seen = record !== null ? standing(vm, record, isCutOff) : inPool !== null ? standingInPool(vm, inPool) : null;
-    // That is why it is left alone.
+    // The VM is left alone because its type was changed since.
     const how =
       said?.state === 'LeftAlone' && seen?.state === 'ChangedSince' ? { ...said, state: seen.state } : (said ?? seen);
     told.delete(key);
@@ -96,7 +94,7 @@ export function reportOf({ id, vms, pools, progress, isCutOff, changed }: Report
   ];
 }
 
-/** What its workflow says counts for more than what VMs carry. */
+/** What the workflow reports takes precedence over what VMs record. */
 function toldOf({
   failed,
   passedOver,
@@ -114,7 +112,7 @@ function toldOf({
   ];
 }
 
-/** A VM that is not there any more, or a pool, `pool namespace/name`. */
+/** A row for a deleted VM, or for a pool, given as `pool namespace/name`. */
 function gone(key: string, how: How): ReportRow {
   const isPool = key.startsWith('pool ');
   const [namespace = '', own = ''] = key.slice(isPool ? 'pool '.length : 0).split('/');
@@ -122,7 +120,7 @@ function gone(key: string, how: How): ReportRow {
   return { namespace, name, from: null, to: null, guestBefore: null, ...how };
 }
 
-/** The record of what was done to it is that of another transition by now. */
+/** The VM's record is now that of another transition. */
 const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionRecord): ReportRow => ({
   namespace,
   name,
@@ -148,7 +146,7 @@ function standing(
 }
 
 function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
-  // A template without a type has given its VMs one all the same: it is the new one that tells them apart then.
+  // VMs got a default type from a template without one. Then only the new type tells rolled VMs apart.
   const isRolled =
     from === ''
       ? machineType === to && (guestType === null || guestType === to || isAlias(to))
@@ -159,8 +157,8 @@ function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, t
 }
 
 /**
- * As it would stand on a VM of the pool: what that got, where the pool's own template has no type any more, and the
- * type of a guest of before.
+ * What a VM of the pool would record: its own types where the pool's template has none, and its VMI's type if that is
+ * the old one.
  */
 const recordInPool = (
   { machineType, guestType }: ReportedVm,
@@ -171,7 +169,7 @@ const recordInPool = (
   guest: guestType === from ? guestType : null,
 });
 
-/** Whether a guest is the one of before its VM was changed, or one that came back with that type. */
+/** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
 export const isOldGuest = (guestType: string | null, { guest, to }: TransitionRecord): boolean =>
   guest !== null && guest !== to && guestType === guest;
 
@@ -187,10 +185,10 @@ export const cellsOf = ({ namespace, name, from, to, guestBefore, state, why }: 
   why,
 ];
 
-/** As RFC 4180 has it, with a header; what is not known is empty. */
+/** CSV (RFC 4180) with a header; unknown values are empty. */
 export const csvOf = (rows: ReportRow[]): string =>
   [REPORT_COLUMNS, ...rows.map(cellsOf)].map((cells) => cells.map(quoted).join(',')).join('\n');
 
-/** Only where it must be. */
+/** Quotes a cell only if needed. */
 const quoted = (cell: string | null): string =>
   cell === null ? '' : /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;

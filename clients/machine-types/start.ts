@@ -15,7 +15,7 @@ import { aimInWords, because } from './words.ts';
 
 type Started = Required<Omit<MachineTypeTransitionInput, 'carried'>>;
 
-/** What a list of transitions shows of one, without asking its workflow. */
+/** What lists show of a transition without querying its workflow. */
 export interface TransitionMemo extends RunMemo {
   glob: string;
   to: string | null;
@@ -24,7 +24,10 @@ export interface TransitionMemo extends RunMemo {
   undoes: string | null;
 }
 
-/** Starts the workflow that does it. It goes on whoever watches it. Throws `Failure` where Temporal is not set up. */
+/**
+ * Starts the transition's workflow, which goes on whether or not it is watched. Throws `Failure` if Temporal is not set
+ * up.
+ */
 export async function startTransition(
   session: Session,
   { transition, seen }: Pick<Started, 'transition' | 'seen'>,
@@ -57,7 +60,7 @@ export async function startTransition(
       { key: DroverPhase, value: 'Checking' },
     ]),
     memo,
-    // Markdown.
+    // The Web UI renders this as Markdown.
     staticSummary: summary(
       `Machine types: ${aimInWords(transition, inlineCode)}; asked for by ${escapeMarkdown(askedBy)}${because(reason && escapeMarkdown(reason))}`,
     ),

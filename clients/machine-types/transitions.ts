@@ -10,7 +10,7 @@ import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { TransitionMemo } from './start.ts';
 
-/** A transition as Temporal lists it; `-o json` prints it as it is. */
+/** A transition as Temporal lists it; `-o json` prints it as is. */
 export interface ListedTransition {
   id: string;
   phase: string;
@@ -41,7 +41,7 @@ const listed = ({ id, phase, startedAt, memo }: ListedRun<TransitionMemo>): List
 const TYPE = 'machineTypeTransition';
 const readRuns = (session: Session): Promise<ListedRun<TransitionMemo>[]> => listRuns<TransitionMemo>(session, TYPE);
 
-/** The transitions that Temporal keeps, the newest first. */
+/** The transitions that Temporal still has, the newest first. */
 export const listTransitions = async (session: Session): Promise<ListedTransition[]> =>
   (await readRuns(session)).map(listed);
 
@@ -62,8 +62,9 @@ export async function printTransitions(transitions: ListedTransition[], output?:
 }
 
 /**
- * The whole id of a transition, by that or by its last part; left out, of the one that runs, or where `orNewest`, and
- * none runs, of the newest that Temporal keeps. Throws `Failure` where it is not known which is meant.
+ * Returns the whole id of a transition, given that or its last part. Without `id`, returns that of the running
+ * transition or, with `orNewest` and if none runs, of the newest that Temporal has. Throws `Failure` if there is none,
+ * or if several run.
  */
 export async function transitionMeant(
   session: Session,
@@ -83,7 +84,7 @@ export async function transitionMeant(
   );
 }
 
-/** Temporal lists late what has ended: those that it lists as running are asked. */
+/** Temporal's lists lag behind: asks each workflow listed as running for its status. */
 async function runningNow(session: Session): Promise<string[]> {
   const { client } = await session.temporal();
   const listed = (await listRuns(session, TYPE, { onlyRunning: true })).map(({ id }) => id);
@@ -91,7 +92,7 @@ async function runningNow(session: Session): Promise<string[]> {
   return listed.filter((_, index) => statuses[index] === 'RUNNING');
 }
 
-/** Null where Temporal does not know it. */
+/** Null if Temporal doesn't know it. */
 const statusOf = (handle: WorkflowHandle): Promise<string | null> =>
   handle.describe().then(
     ({ status }) => status.name,
@@ -104,11 +105,11 @@ const statusOf = (handle: WorkflowHandle): Promise<string | null> =>
 /** The part of a transition's id that its VMs carry. */
 export const shortIdOf = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
 
-/** Throws `Failure` where none of that id runs. */
+/** Signals a transition. Throws `Failure` if none with this id runs. */
 export const steerTransition = (session: Session, id: string, signal: RunSignal, reason?: string): Promise<void> =>
   steerRun(session, id, signal, { reason, lists: 'drover machine-types list' });
 
-/** Throws `Failure` for one that still runs. One that Temporal has forgotten is over. */
+/** Throws `Failure` if the transition still runs. A transition that Temporal no longer knows is over. */
 export async function checkOver(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const status = await statusOf(client.workflow.getHandle(id));
@@ -119,8 +120,8 @@ export async function checkOver(session: Session, id: string): Promise<void> {
 }
 
 /**
- * Throws `Failure` if another transition runs that would change the VMs again that an undo gives these types back: the
- * undo would be complete, and soon be undone.
+ * Throws `Failure` if another running transition would change VMs again to which an undo gives back these types: the
+ * undo would be undone at once.
  */
 export async function checkNotChangedAgain(session: Session, types: Iterable<string | null>): Promise<void> {
   const running = new Set(await runningNow(session));

@@ -6,8 +6,7 @@ import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts
 import { vmsInWords, within } from './words.ts';
 
 /**
- * Machine types that VMs of a namespace, or of all, ask for or that their guests have. Throws `Failure` for a namespace
- * that is not there.
+ * Returns the machine types in the specs and VMIs of a namespace, or of all. Throws `Failure` for a missing namespace.
  */
 export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
   const tally = new TypeTally();
@@ -21,7 +20,7 @@ export async function readTypes(kube: KubeClient, namespace: string | undefined)
 
 export type TypesFormat = DataFormat | 'wide';
 
-/** Prints them, a line for each namespace, or says that there are none. */
+/** Prints the types, one line per namespace, or says that there are none. */
 export async function printTypes(
   types: TypeInUse[],
   namespace: string | undefined,
@@ -35,7 +34,7 @@ export async function printTypes(
     note('which types the nodes have is not known: they do not say, or you may not list them');
 }
 
-/** A table of them, and what they are in all. */
+/** A table of the types, and the totals. */
 export function typesLines(types: TypeInUse[], { wide }: { wide: boolean }): string[] {
   const rows = types.flatMap((type) =>
     Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)),
@@ -54,8 +53,8 @@ const rowOf = (type: TypeInUse, namespace: string, { vms, guests }: TypeCounts, 
 ];
 
 /**
- * That nodes have a newer type is no fault of a guest: each that was started before the nodes were upgraded has an
- * older one, also if its VM asks for `q35`.
+ * A newer type on the nodes is not an error: every VMI started before the nodes were upgraded has an older one, even if
+ * its VM asks for `q35`.
  */
 function stateOf({ nodes, newer, isAlias }: TypeInUse, vms: number): Cell {
   if (nodes === 0) return { text: 'no schedulable node has it', style: 'red' };

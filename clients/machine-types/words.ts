@@ -3,7 +3,7 @@ import type { Transition } from '../../decisions/machine-types/transition.ts';
 /** `1 VM`, `12 VMs`. */
 export const vmsInWords = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
 
-/** Nothing of all namespaces (null). */
+/** Empty for all namespaces (null). */
 export const within = (namespaces: readonly string[] | null): string =>
   namespaces === null ? '' : ` in namespace ${namespaces.join(', ')}`;
 

@@ -15,7 +15,7 @@ import { askedBy } from '../session/asked-by.ts';
 import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
 import { rolloutView } from './view.ts';
 
-/** drover itself writes a pool's status twice a second while much happens: each write makes a newer version. */
+/** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
 const TRIES = 20;
 
 export interface TemplateChange {
@@ -25,8 +25,8 @@ export interface TemplateChange {
 }
 
 /**
- * Gives the pool another template as a whole, with who asked and why, unless it has another by then than `pool` has:
- * throws `Failure` then.
+ * Replaces the pool's whole template, and records who asked and why. Throws `Failure` if the pool no longer has the
+ * template that `pool` has.
  */
 export async function changeTemplate(
   kube: KubeClient,
@@ -57,7 +57,7 @@ export async function changeTemplate(
   if (dryRun === 'none') await handOver(kube, key);
 }
 
-/** Why a template that has just been given to the pool may go nowhere by itself. */
+/** Why a template that was just set may not be rolled out by itself, a sentence each. */
 export function remarksOn(pool: Stored<Pool>): string[] {
   const { pool: name, paused } = rolloutView(pool);
   const { kind } = updateRules(pool.spec.updateStrategy);
@@ -75,7 +75,7 @@ export function remarksOn(pool: Stored<Pool>): string[] {
   ];
 }
 
-/** A merge patch would keep what the other template has and this one has not. */
+/** Builds a JSON patch: a merge patch would keep fields that only the old template has. */
 function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
   const annotations = {
     ...metadata.annotations,
@@ -86,7 +86,7 @@ function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: Template
   const isSame =
     revisionOf(poolTemplate({ ...fields, nameGeneration: spec.nameGeneration ?? {} })) === revisionOf(template);
   return [
-    // The API server takes it for a precondition: it is refused as a conflict where the pool has another by then.
+    // A precondition: the API server answers with a conflict if the pool has changed since it was read.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
     { op: 'add', path: '/metadata/annotations', value: annotations },
     { op: 'replace', path: '/spec/template', value: fields.template },

@@ -6,19 +6,19 @@ import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
-/** What a person asks of a rollout that is under way. */
+/** A person's request to a rollout in progress. */
 export interface Control {
   signal: 'pause' | 'resume' | 'abort' | 'promote';
   more?: PoolAsk['more'];
-  /** `paused`, as the answer says it. */
+  /** Its outcome in words, such as `paused`. */
   done: string;
-  /** Throws `Failure` where it makes no sense for the pool as it is. */
+  /** Throws `Failure` if the request makes no sense for the pool as it is. */
   check: (pool: Stored<Pool>, view: RolloutView) => void;
-  /** Whether the pool's status shows it, seen from how it was. */
+  /** Reports whether the pool's status shows that the request was taken, compared with the status `before`. */
   isTaken: (now: RolloutView, before: RolloutView) => boolean;
 }
 
-/** VMs are made or leave; of the template nothing is left to roll out. */
+/** Phases that only create or remove VMs: the template is rolled out already. */
 const SCALING = new Set(['ScalingOut', 'ScalingIn']);
 
 export const pause: Control = {
@@ -60,7 +60,7 @@ export const abort: Control = {
   isTaken: ({ halted }) => halted?.kind === 'Aborted',
 };
 
-/** With `full`, past all steps. */
+/** With `full`, skips all remaining steps. */
 export const promote = (full: boolean): Control => ({
   signal: 'promote',
   more: { full },
@@ -74,22 +74,22 @@ export const promote = (full: boolean): Control => ({
       throw new Failure(`nothing of pool ${pool} is rolled out yet: nothing to promote`);
     if (step.passed >= step.of)
       throw new Failure(`the rollout of pool ${pool} is past all its ${step.of} steps: nothing to promote`);
-    // Two people who promote at once would otherwise pass two steps.
+    // Otherwise two people who promote at the same time would skip a step.
     if (step.reachedAt !== null || full) return;
     throw new Failure(
       `the rollout of pool ${pool} has not reached step ${step.passed + 1} of ${step.of} yet; --full goes past all of them`,
     );
   },
   isTaken: (now, before) => {
-    // Where the rollout is over, or another's, no step is left to see.
+    // If the rollout is over or has been replaced, there is no step left to compare.
     if (now.step === null || now.target.hash !== before.target.hash || now.end === 'Complete') return true;
     return now.step.passed >= (full ? now.step.of : before.step!.passed + 1);
   },
 });
 
 /**
- * Sends the signal to the pool's workflow, and returns the pool as it is once its status shows that it was taken.
- * Throws `Failure` where it makes no sense, no workflow leads the pool, or nothing shows in time.
+ * Signals the pool's workflow, and returns the pool once its status shows that the signal was taken. Throws `Failure`
+ * if the request makes no sense, if no workflow manages the pool, or if the status doesn't show it in time.
  */
 export async function controlRollout(
   session: Session,
@@ -108,7 +108,7 @@ export async function controlRollout(
   );
 }
 
-/** Throws `Failure` where what was asked for was done, and something else goes on holding the pool. */
+/** Throws `Failure` if the request was carried out, but something else still pauses the pool. */
 export function checkAfter({ signal }: Control, { metadata: { name }, spec }: Stored<Pool>): void {
   if (signal === 'resume' && spec.paused === true) throw new Failure(heldBySpec(name));
 }

@@ -15,7 +15,7 @@ const MEANINGS: Record<Disruption, string> = {
   Replace: 'VMs are replaced, and their disks with them',
 };
 
-/** How the pool's guests take a change: what the pool says, else the cluster; null where that may not be read. */
+/** The pool's vmRolloutStrategy, or else the cluster's; null if that can't be read. */
 export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promise<VmRolloutStrategy | null> {
   if (spec.vmRolloutStrategy !== undefined) return spec.vmRolloutStrategy;
   try {
@@ -27,9 +27,7 @@ export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promi
   }
 }
 
-/**
- * One line that says what it takes to bring guests from one template to the other, and whether the pool allows that.
- */
+/** Says in one line how disruptive the change from one template to the other is, and whether the pool allows that. */
 export function formatDisruption(
   pool: Pool,
   from: VmTemplate,

@@ -9,14 +9,14 @@ import type { Pool } from '../pools/objects.ts';
 
 export interface Followed {
   kube: KubeClient;
-  /** The pools as they are known now; one that is gone, or that another took the name of, is a `Failure`. */
+  /** The pools as last read. A pool that is deleted, or replaced by another of its name, is a `Failure`. */
   pools: Stored<Pool>[];
-  /** Ends it from outside: its reason is thrown. */
+  /** Stops following: its reason is thrown. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Calls `look` with the pools, first as they were given and then after each change, until it says true. All are of one
+ * Calls `look` with the pools as given, and again after each change, until it returns true. All pools must be in one
  * namespace.
  */
 export async function followPools(

@@ -8,10 +8,10 @@ import { Pools } from '../cli/targets.ts';
 export const ROLLOUT_MANAGER = 'drover-rollout';
 
 const TRIES = 20;
-/** Below `spec.template`: what `drover rollout restart` sets, and no manifest. */
+/** A field below `spec.template` that `drover rollout restart` sets, and no manifest. */
 const RESTARTED_AT = ['spec', 'template', 'spec', 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION];
 
-/** Kubernetes' FieldsV1: `f:<name>` for a field, holding those below it. */
+/** Kubernetes' FieldsV1: `f:<name>` is a field, and its value holds the fields below it. */
 export interface Fields {
   [key: string]: Fields;
 }
@@ -27,8 +27,9 @@ export interface ManagedFields {
 }
 
 /**
- * Makes `drover apply` the owner of what `drover rollout` has set in a pool: so the next manifest changes it without a
- * conflict, and what is in no manifest any more goes. A restart stays: no manifest is meant to take it back.
+ * Makes `drover apply` the owner of the fields that `drover rollout` set in a pool. So the next manifest changes them
+ * without a conflict, and removes those that it no longer has. The restart annotation stays: no manifest should undo a
+ * restart.
  */
 export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -49,7 +50,7 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
   }
 }
 
-/** The same entries where there is nothing to hand over. */
+/** Returns `entries` itself if there is nothing to hand over. */
 export function handedOver(entries: ManagedFields[]): ManagedFields[] {
   const own = entries.find(
     ({ manager, operation, subresource }) => manager === ROLLOUT_MANAGER && operation === 'Update' && !subresource,
@@ -79,8 +80,8 @@ const union = (one: Fields, other: Fields): Fields => ({
 });
 
 /**
- * Takes the field at `path` out, with what holds nothing else then, and returns it in its place; nothing where it is
- * not there.
+ * Removes the field at `path` and all parents that this leaves empty. Returns the field within its parents; undefined
+ * if there is no such field.
  */
 function take(fields: Fields, [first, ...rest]: string[]): Fields | undefined {
   const key = `f:${first}`;

@@ -5,12 +5,12 @@ import type { NamedRevision, RolloutView } from './view.ts';
 const FAILURES_SHOWN = 10;
 
 /**
- * Milliseconds since the epoch; without it, times are told as they are, so that lines change only where the rollout
- * does.
+ * Milliseconds since the epoch. If undefined, times are printed as timestamps, so that lines change only when the
+ * rollout does.
  */
 export type Now = number | undefined;
 
-/** The rollout in a few lines: where it stands and why, its step, who holds it, what failed. */
+/** Describes the rollout in a few lines: its state and why, its step, who paused it, what failed. */
 export function rolloutLines(view: RolloutView, now: Now): string[] {
   return [
     `${paint(styleOf(view), view.phase)}: ${plain(whereItStands(view))}`,
@@ -20,7 +20,10 @@ export function rolloutLines(view: RolloutView, now: Now): string[] {
   ];
 }
 
-/** As `rolloutLines`, where there is more to say than that all VMs have the template. */
+/**
+ * As `rolloutLines`, but empty if there is nothing to say beyond that all VMs have the template, or if the pool is
+ * pending or being deleted.
+ */
 export function noteworthyLines(view: RolloutView, now: Now): string[] {
   const { phase, failures, paused } = view;
   const isQuiet =
@@ -34,7 +37,10 @@ export function styleOf({ end, phase, paused }: RolloutView): Style {
   return paused === null && end === null ? 'cyan' : 'yellow';
 }
 
-/** The revisions, and the message, which knows hashes alone: if it names the only one, that is told once. */
+/**
+ * The revisions and the message, with revision numbers in place of the message's hashes. A single revision that the
+ * message names is not repeated.
+ */
 function whereItStands({ target, current, end, message }: RolloutView): string {
   const from = current === null || current.hash === target.hash || end === 'Complete' ? null : current;
   const named = `revision ${target.hash}`;
@@ -48,7 +54,7 @@ const numbered = (message: string, { number, hash }: NamedRevision): string =>
 
 function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
   if (step === null || (end !== null && end !== 'Blocked') || step.passed >= step.of) return [];
-  // The message names the step already.
+  // The message already names the step.
   if (step.reachedAt !== null && phase.startsWith('Waiting')) return [`reached ${whenOf(step.reachedAt, now)}`];
   const at = `step ${step.passed + 1} of ${step.of}`;
   return [
@@ -72,11 +78,11 @@ function failureLines({ failures, message }: RolloutView, now: Now): string[] {
   ];
 }
 
-/** The message tells why the last one failed. */
+/** Omits the reason if the message already gives it. */
 function failureLine({ vm, why, at, wasDown }: RolloutView['failures'][number], message: string, now: Now): string {
   const before = wasDown ? ', and was not ready before' : '';
   return `${vm} failed ${whenOf(at, now)}${before}${message.includes(`: ${why}`) ? '' : `: ${why}`}`;
 }
 
-/** `3m ago`. */
+/** `3m ago`, or `at` the timestamp without `now`. */
 export const whenOf = (at: string, now: Now): string => (now === undefined ? `at ${at}` : `${ageOf(at, now)} ago`);

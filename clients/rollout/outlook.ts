@@ -7,7 +7,7 @@ import type { Pool } from '../pools/objects.ts';
 import { formatDisruption, rolloutStrategyOf } from './disruption.ts';
 import { rolloutView } from './view.ts';
 
-/** What a change of a pool would do to its VMs, a sentence each; none for a change that no VM would notice. */
+/** What a change of a pool would do to its VMs, a sentence each; empty if it affects no VM. */
 export async function changeInWords(kube: KubeClient, before: Stored<Pool>, after: Stored<Pool>): Promise<string[]> {
   const name = `pool ${after.metadata.name}`;
   const [from, to] = [before.spec, after.spec];
@@ -22,7 +22,7 @@ export async function changeInWords(kube: KubeClient, before: Stored<Pool>, afte
   return sentences;
 }
 
-/** Why nobody brings the template that the pool has to its VMs; undefined if nothing has ended its rollout. */
+/** Why the pool's template is not rolled out to its VMs; undefined if nothing has halted its rollout. */
 export function haltInWords(pool: Stored<Pool>): string | undefined {
   const { halted, pool: name } = rolloutView(pool);
   if (halted === null) return undefined;

@@ -5,12 +5,12 @@ import { namedTargetsOf, Pools, targetsOf } from '../cli/targets.ts';
 import { byName, type Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
 
-/** The pools that are named, in that order. Throws `UsageError`, or a `KubeError` (404) for one that is not there. */
+/** Reads the named pools, in that order. Throws `UsageError`, or a `KubeError` (404) for a missing pool. */
 export async function namedPools(session: Session, words: string[]): Promise<Stored<Pool>[]> {
   return readPools(session, namedTargetsOf(words, [Pools]).names);
 }
 
-/** As `namedPools`; all of the namespace where none is named. */
+/** As `namedPools`; all pools of the namespace if none is named. */
 export async function poolsOf(session: Session, words: string[]): Promise<Stored<Pool>[]> {
   const { names } = targetsOf(words, [Pools]);
   if (names.length > 0) return readPools(session, names);
@@ -22,7 +22,7 @@ export async function poolsOf(session: Session, words: string[]): Promise<Stored
   return items.sort(byName);
 }
 
-/** For what can be said of one pool only. */
+/** As `namedPools`, for commands that take exactly one pool. */
 export async function onePool(session: Session, words: string[]): Promise<Stored<Pool>> {
   const { names } = namedTargetsOf(words, [Pools]);
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one pool at a time`);

@@ -5,7 +5,7 @@ interface VmiTemplate {
   metadata?: { annotations?: Record<string, string> };
 }
 
-/** The template with the wish that every guest that was started before `at` (RFC 3339) is restarted. */
+/** Returns the template with an annotation that asks to restart every VMI that was started before `at` (RFC 3339). */
 export function restarted(template: PoolTemplate, at: string): PoolTemplate {
   const vmi = template.spec.template as VmiTemplate;
   const annotations = { ...vmi.metadata?.annotations, [RESTARTED_AT_ANNOTATION]: at };

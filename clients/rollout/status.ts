@@ -14,7 +14,7 @@ import { rolloutView, type RolloutView } from './view.ts';
 
 const REDRAW_MS = 1_000;
 
-/** How rollouts stand now. */
+/** Prints the current state of rollouts. */
 export async function printRollouts(kube: KubeClient, pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
   const views = await Promise.all(pools.map(async (pool) => rolloutView(pool, await knownRevisions(kube, pool))));
   if (output === undefined) print(views.map((view) => blockOf(view, Date.now()).join('\n')).join('\n\n'));
@@ -26,11 +26,11 @@ const asData = (views: RolloutView[]): RolloutView | { items: RolloutView[] } =>
 
 export interface FollowOptions {
   output?: DataFormat | undefined;
-  /** Without end where there is none. */
+  /** Milliseconds; no limit if undefined or 0. */
   timeoutMs?: number | undefined;
 }
 
-/** Shows rollouts until all are over. Throws where one is not complete then, or goes on after `timeoutMs`. */
+/** Shows rollouts until all are over. Throws if any of them did not complete, or still goes on after `timeoutMs`. */
 export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], options: FollowOptions): Promise<void> {
   const { output, timeoutMs = 0 } = options;
   const board = await new Board(kube, output).start(pools);
@@ -69,7 +69,7 @@ function blockOf(view: RolloutView, now: number): string[] {
   return [head, ...rolloutLines(view, now).map((line) => `  ${line}`)];
 }
 
-/** Rollouts as they change: in place on a terminal, elsewhere as one snapshot after the other. */
+/** Shows rollouts as they change: in place on a terminal, elsewhere as one snapshot after the other. */
 class Board {
   readonly #output: DataFormat | undefined;
   #live: Live | undefined;
@@ -84,12 +84,12 @@ class Board {
     this.#output = output;
   }
 
-  /** Shows nothing yet: the numbers of revisions are known first. */
+  /** Reads the revision numbers, and shows nothing yet. */
   async start(pools: Stored<Pool>[]): Promise<this> {
     await Promise.all(pools.map((pool) => this.#revisions.learn(pool)));
     if (this.#output !== undefined) return this;
     this.#live = new Live();
-    // Only what is seen in place grows older: in a log each snapshot has its time.
+    // Ages need a redraw only in place: in a log, each snapshot is as of its time.
     if (process.stdout.isTTY) this.#redraw = setInterval(() => this.#draw(this.views()), REDRAW_MS);
     return this;
   }

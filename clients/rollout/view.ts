@@ -6,31 +6,31 @@ import type { Revision } from './revisions/revisions.ts';
 
 type Rollout = NonNullable<NonNullable<Pool['status']>['rollout']>;
 
-/** `number` is null for one that is not kept, or that nobody has looked up. */
+/** `number` is null if the revision is not kept, or has not been looked up. */
 export type NamedRevision = Pick<Revision, 'hash'> & { number: number | null };
 
-/** How a pool's rollout stands, as its status tells it; `-o json` prints it as it is. */
+/** State of a pool's rollout, from the pool's status; `-o json` prints it as is. */
 export interface RolloutView {
   namespace: string;
   pool: string;
   /**
-   * The reason of the condition `Progressing`; `Pending` until drover has looked at the newest spec, `Deleting` at the
-   * end.
+   * Reason of the condition `Progressing`; `Pending` until drover has observed the newest spec, `Deleting` while the
+   * pool is being deleted.
    */
   phase: string;
   /**
-   * Whether drover does nothing more by itself, and how it ended; null while it goes on, or waits. `Blocked`: it goes
-   * on if the VMs that hold it up come back, and nobody knows when.
+   * How the rollout ended, if drover does nothing more by itself; null while it goes on or waits. `Blocked`: it goes on
+   * if the VMs that hold it up come back, which may be never.
    */
   end: 'Complete' | 'Failed' | 'Blocked' | 'LeftToOthers' | null;
   message: string;
-  /** Revision of the template, and the last one that all VMs had. */
+  /** Revision of the template; `current` is the last one that all VMs had. */
   target: NamedRevision;
   current: NamedRevision | null;
   replicas: number;
   updatedReplicas: number;
   readyReplicas: number;
-  /** Null where the pool has no steps, or nothing is rolled out. */
+  /** Null if the pool has no steps, or its status has no rollout of the template. */
   step: { passed: number; of: number; reachedAt: string | null } | null;
   paused: { by: string; at: string | null; why: string | null } | null;
   halted: { kind: string; by: string; at: string; why: string | null } | null;
@@ -40,7 +40,7 @@ export interface RolloutView {
   completedAt: string | null;
 }
 
-/** The phases of a rollout that is over. */
+/** Ends of a rollout, by phase; in any other phase it goes on. */
 const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Complete: 'Complete',
   Failed: 'Failed',
@@ -60,7 +60,7 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
     number: revisions.find((one) => one.hash === hash)?.number ?? null,
   });
   const { phase, message } = phaseOf(pool, isSeen);
-  // What an older template has left behind says nothing of this one.
+  // What is left from an older template's rollout says nothing about this one.
   const rollout = status?.rollout?.revision === target ? status.rollout : undefined;
   return {
     namespace: metadata.namespace ?? '',
@@ -97,7 +97,7 @@ function stepOf({ spec }: Pool, rollout: Rollout | undefined): RolloutView['step
   return { passed: Math.min(rollout.step, of), of, reachedAt: rollout.stepReachedAt ?? null };
 }
 
-/** A person's pause comes before that of the spec: it tells more. */
+/** A person's pause takes precedence over `spec.paused`: it says more. */
 function pauseOf({ spec, status }: Pool): RolloutView['paused'] {
   const { by, at, why } = status?.rollout?.paused ?? {};
   if (by !== undefined) return { by, at: at ?? null, why: why ?? null };

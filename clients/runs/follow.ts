@@ -10,22 +10,25 @@ import { troubleLines, troublesOf } from './troubles.ts';
 
 const ASK_MS = 1_000;
 
-/** A kind of workflow that a person has begun, and looks at. */
+/** A kind of workflow that people start and watch. */
 export interface Followed<P> {
   query: QueryDefinition<P>;
-  /** How it stands, in a few lines. */
+  /** Describes its state in a few lines. */
   lines: (id: string, progress: P) => string[];
-  /** Commands that show and end it, for who stops looking. */
+  /** Names commands that show and end it, for a person who stops watching. */
   commands: (id: string) => string;
-  /** It goes on, and need not be looked at any longer; without, it is shown until it is over. */
+  /** Reports whether watching may end although the workflow goes on; by default it is shown until it is over. */
   until?: (progress: P) => boolean;
-  /** What a workflow that has failed says by that; without, that somebody has ended it from outside. */
+  /**
+   * Returns the error to throw for a failed workflow; without it, or if it returns undefined, the workflow counts as
+   * ended from outside.
+   */
   failureOf?: (cause: unknown) => Error | undefined;
 }
 
 /**
- * Shows it until it is over, and returns how it ended. Ctrl-C leaves it as it is. Throws `Failure` where it has no end
- * of its own.
+ * Shows the workflow until it is over, and returns its result, or its progress once `until` holds. Ctrl-C leaves the
+ * workflow running. Throws `Failure` if the workflow has no result.
  */
 export async function followRun<P>(session: Session, handle: WorkflowHandle, followed: Followed<P>): Promise<P> {
   const { workflowId: id } = handle;
@@ -35,7 +38,7 @@ export async function followRun<P>(session: Session, handle: WorkflowHandle, fol
   const seen = new AbortController();
   try {
     const result = resultOf<P>(session, handle, { followed, signal: seen.signal }).finally(() => over.abort());
-    // Awaited below, unless what was waited for has been seen before.
+    // Avoids an unhandled rejection: `result` is awaited below only if `until` does not hold first.
     result.catch(() => undefined);
     const last = await draw(session, handle, { followed, live, over: over.signal });
     if (last !== null) return last;
@@ -48,7 +51,7 @@ export async function followRun<P>(session: Session, handle: WorkflowHandle, fol
   }
 }
 
-/** How it ended. Throws `Failure` where it has no result. */
+/** Waits for the workflow's result. Throws `Failure` if it has none. */
 export async function resultOf<P>(
   session: Session,
   handle: WorkflowHandle,
@@ -70,7 +73,7 @@ export async function resultOf<P>(
   }
 }
 
-/** Null once it is over; else what was waited for. */
+/** Returns null once the workflow is over, or the progress for which `until` holds. */
 async function draw<P>(
   session: Session,
   handle: WorkflowHandle,
@@ -88,7 +91,7 @@ async function draw<P>(
       if (until(progress)) return progress;
     } catch (error) {
       const said = sentenceOf(error);
-      // That there is none, its end tells.
+      // `result` reports a missing workflow already.
       const isTold = (error as Error).cause instanceof WorkflowNotFoundError;
       if (said !== trouble && !isTold && !over.aborted) note(said);
       trouble = said;

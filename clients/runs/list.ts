@@ -4,15 +4,15 @@ import { DroverPhase } from '../../workflows/search-attributes.ts';
 import type { Session } from '../session/session.ts';
 import { aboutSetup } from '../session/temporal.ts';
 
-/** What every workflow that a person begins carries, for lists. */
+/** Memo of every workflow that a person starts, for lists. */
 export interface RunMemo extends Record<string, unknown> {
   askedBy: string;
   reason: string | null;
-  /** RFC 3339: its runs begin one after the other, later than that. */
+  /** RFC 3339: start of the first run. Later runs (continue-as-new) have later start times. */
   begunAt: string;
 }
 
-/** A workflow that a person has begun, as Temporal lists it. */
+/** A workflow that a person started, as Temporal lists it. */
 export interface ListedRun<Memo extends RunMemo = RunMemo> {
   id: string;
   phase: string;
@@ -22,13 +22,13 @@ export interface ListedRun<Memo extends RunMemo = RunMemo> {
 }
 
 const MOST_LISTED = 200;
-/** Temporal lists late what has begun. */
+/** Milliseconds to wait: Temporal lists new workflows with a delay. */
 const LISTED_MS = 5_000;
 const ASK_MS = 100;
 
 /**
- * Those of one type that Temporal keeps of this cluster, the newest first. Throws `Failure` where Temporal is not set
- * up.
+ * Lists this cluster's workflows of one type that Temporal still has, the newest first. Throws `Failure` if Temporal is
+ * not set up.
  */
 export async function listRuns<Memo extends RunMemo>(
   session: Session,
@@ -69,14 +69,14 @@ function listed<Memo extends RunMemo>({
 }
 
 /**
- * Resolves once Temporal lists a workflow that has just begun, so that who asks next for the newest finds it; or after
- * some seconds.
+ * Resolves once Temporal lists a workflow that was just started, so that the next command finds it as the newest; or
+ * after some seconds.
  */
 export async function untilListed(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const end = Date.now() + LISTED_MS;
   while (Date.now() < end) {
-    // It has begun whether or not that can be told.
+    // The workflow was started, even if it can't be counted.
     const { count } = await client.workflow.count(`WorkflowId = '${id}'`).catch(() => ({ count: 1 }));
     if (count > 0) return;
     await sleep(ASK_MS);

@@ -4,10 +4,10 @@ import { Failure, sentenceOf } from '../cli/failure.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 
-/** An answer that takes longer is asked for again: a worker that has died takes its queries with it. */
+/** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
 const ANSWER_MS = 5_000;
 
-/** How a workflow that a person has begun stands, in its own words. Throws `Failure` where nobody answers for it. */
+/** Queries the progress of a workflow that a person started. Throws `Failure` if no worker answers. */
 export async function askProgress<P>(session: Session, handle: WorkflowHandle, query: QueryDefinition<P>): Promise<P> {
   const { connection } = await session.temporal();
   const asking = (): Promise<P> => handle.query(query);

@@ -10,8 +10,8 @@ const SIGNALS = { pause, resume, abort };
 export type RunSignal = keyof typeof SIGNALS;
 
 /**
- * Asks a workflow that a person has begun for something. Throws `Failure` where none of that id runs; `lists` is the
- * command that lists them.
+ * Signals a workflow that a person started. Throws `Failure` if none with this id runs; `lists` is the command that
+ * lists them.
  */
 export async function steerRun(
   session: Session,
@@ -22,7 +22,7 @@ export async function steerRun(
   const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
   const isThere = await askWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
   if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);
-  // It is asked, and hears of it once somebody runs it.
+  // Without a worker, the workflow receives the signal only once there is one.
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);
 }

@@ -2,10 +2,10 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { paint, plain } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
 
-/** One try more may be a worker that has died, or a server that was away for a moment: nobody need know. */
+/** The first failures aren't reported: they may be a worker that died, or a server that was briefly unavailable. */
 const TRIES_UNTOLD = 2;
 
-/** What activities do, for those who have not read them; others are told by their names. */
+/** Activities in words for people who haven't read the code; other activities keep their names. */
 const WORDS: Record<string, string> = {
   preflightTransition: 'the check before the first change',
   checkMachineTypes: 'a dry run',
@@ -19,8 +19,8 @@ const WORDS: Record<string, string> = {
 };
 
 /**
- * What a workflow tries again and again, and why that fails, a sentence each: whatever else it has to do waits for
- * that. It knows no more of it than that it waits. None where Temporal doesn't tell.
+ * Returns the activities that keep failing and why, a sentence each; empty if Temporal doesn't answer. The workflow
+ * can't report them itself: it only knows that it waits, and the rest of its work waits, too.
  */
 export async function troublesOf(session: Session, handle: WorkflowHandle): Promise<string[]> {
   const described = await session.untilAnswered(handle.describe()).catch(() => null);

@@ -2,8 +2,9 @@ import { UsageError } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
 
 /**
- * The whole id of a workflow that a person has begun, by that or by its last part; `idOf` makes ids of its kind, and
- * `kind` names one of these. Throws `UsageError` for the id of anything else: a pool would understand a `pause`, too.
+ * Returns the whole id of a workflow that a person started, given that or its last part; `idOf` makes ids of its kind,
+ * and `kind` names the kind. Throws `UsageError` for any other workflow's id: a pool's workflow would understand a
+ * `pause`, too.
  */
 export function wholeIdOf(
   { cluster }: Pick<Session, 'cluster'>,

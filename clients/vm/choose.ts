@@ -7,26 +7,26 @@ import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope } from './running.ts';
 
-/** Their names and UIDs are in one workflow's input. */
+/** Limited because names and UIDs of all VMs go into one workflow's input. */
 const MOST = 10_000;
 
 export interface Choice {
-  /** Those that wait for a restart, in the place of names. */
+  /** All VMs that wait for a restart, instead of named ones. */
   pending: boolean;
   allNamespaces: boolean;
   selector?: string | undefined;
 }
 
-/** What a restart is to be about. */
+/** The VMs of a restart. */
 export interface ChosenVms {
   guests: ChosenByNamespace;
-  /** `namespace/name`, with why it waits for a restart; null where it was named, and need not wait for any. */
+  /** `namespace/name`, and why the VM waits for a restart; null if it was named, and so need not wait for one. */
   vms: { vm: string; why: string | null }[];
-  /** Those that were named and don't run, so that nothing is to be done to them. */
+  /** Named VMs that don't run, so there is nothing to restart. */
   idle: string[];
 }
 
-/** The namespaces and labels that are meant. Throws `UsageError`. */
+/** Returns the namespaces and labels asked for. Throws `UsageError`. */
 export async function scopeOf(
   session: Session,
   { allNamespaces, selector }: Omit<Choice, 'pending'>,
@@ -35,7 +35,7 @@ export async function scopeOf(
   return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
 }
 
-/** Throws `UsageError` for words that don't go together, a `KubeError` (404) for a name that is not there. */
+/** Throws `UsageError` for arguments that don't go together, and a `KubeError` (404) for a missing VM. */
 export async function choose(session: Session, names: string[], choice: Choice): Promise<ChosenVms> {
   const { pending, allNamespaces, selector } = choice;
   if (pending && names.length > 0) throw new UsageError('give names or --pending, not both');
@@ -48,7 +48,7 @@ export async function choose(session: Session, names: string[], choice: Choice):
   return chosen;
 }
 
-/** Throws `Failure` if one restart can't have so many VMs, or not with names as long as these. */
+/** Throws `Failure` if there are too many VMs for one restart, or if their names are too long in all. */
 export function ensureNotTooMany({ vms: { length }, guests }: Pick<ChosenVms, 'vms' | 'guests'>): void {
   const choose = 'choose by namespace or -l';
   if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: ${choose}`);

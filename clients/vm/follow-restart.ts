@@ -12,7 +12,7 @@ const restart: Followed<RestartProgress> = {
   commands: (id) => `\`drover vm restarts status ${id} --watch\` shows it, \`drover vm restarts abort ${id}\` ends it`,
 };
 
-/** How a restart stands. Throws `Failure` where nobody answers for it. */
+/** Reads the progress of a restart. Throws `Failure` if no worker answers. */
 export const readRestart = (session: Session, handle: WorkflowHandle): Promise<RestartProgress> =>
   askProgress(session, handle, restartProgress);
 

@@ -9,13 +9,13 @@ import type { Vm } from '../pools/objects.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Vmi, VmScope, VmWithGuest } from './running.ts';
 
-/** A VM that waits for a restart; `-o json` prints it as it is. */
+/** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
   namespace: string;
   name: string;
   /** `VirtualMachinePool/web`; null for a VM that no controller owns. */
   owner: string | null;
-  /** RFC 3339; null where nobody says. */
+  /** RFC 3339; null if unknown. */
   since: string | null;
   why: string;
   runStrategy: string;
@@ -27,8 +27,8 @@ export interface PendingVm {
 }
 
 /**
- * Those of the VMs that run and wait for a restart: KubeVirt says so, or a pool or transition of drover's gave them
- * another spec than their guests run.
+ * Returns the running VMs that wait for a restart: KubeVirt says so, or a drover pool or transition gave them another
+ * spec than their VMIs run with.
  */
 export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] =>
   vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
@@ -63,7 +63,7 @@ function olderRevision(vm: Stored<Vm>, guest: Stored<Vmi>): string[] {
   return [`its guest runs revision ${running}, its spec is of ${wanted}`];
 }
 
-/** KubeVirt says nothing of a VM whose spec has an alias such as `q35`: only its guest's type is old. */
+/** KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old. */
 function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { spec, status }: Stored<Vmi>): string[] {
   const record = recordOf(annotations);
   if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
@@ -75,7 +75,7 @@ function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { s
 
 export type PendingFormat = DataFormat | 'name' | 'wide';
 
-/** Prints them, or says that there are none. */
+/** Prints the VMs, or says that there are none. */
 export async function printPending(
   vms: PendingVm[],
   { namespace, selector }: VmScope,

@@ -6,7 +6,7 @@ import { bar } from '../pools/status-view.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** How a restart stands, in a few lines. */
+/** Describes the state of a restart in a few lines. */
 export function progressLines(id: string, progress: RestartProgress): string[] {
   const { phase, chosen, restarted, inHand, failed, passedOver, full, paused, aborted } = progress;
   const numbers = [`${restarted.length}/${chosen} restarted`, `${inHand.length} restarting`, `${toGo(progress)} to go`];
@@ -23,7 +23,7 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
   ];
 }
 
-/** Until it has looked at them for the first time, all of them. */
+/** Number of VMs still to restart: all of them until the workflow has looked at them for the first time. */
 function toGo({ phase, chosen, restarted, inHand, open, failed, passedOver }: RestartProgress): number {
   const isUnder = phase === 'Restarting' || phase === 'Paused';
   return isUnder && [restarted, inHand, failed, passedOver].every(({ length }) => length === 0) && open === 0
@@ -39,7 +39,7 @@ export function endInWords({ restarted, chosen, failed, open, passedOver }: Rest
   return `${restarted.length} of ${chosen} VMs restarted${others}`;
 }
 
-/** What was asked for and not done, a sentence each; empty where all was. */
+/** What was asked for and not done, a sentence each; empty if all was done. */
 export function shortfalls(
   id: string,
   { maxFailures, failed, open, aborted, passedOver, full }: RestartProgress,
@@ -57,7 +57,7 @@ export function shortfalls(
   }
 }
 
-/** VMs that nobody may disrupt, in words; a line for each reason. */
+/** VMs that must not be disrupted, one line per reason. */
 export const wishes = ({ passedOver }: RestartProgress): string[] =>
   passedOver.filter(({ isWish }) => isWish).map(({ vms, why }) => `left alone: ${formatNames(vms)}: ${why}`);
 

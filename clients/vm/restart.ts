@@ -20,16 +20,16 @@ export interface RestartOptions {
   reason: string | null;
 }
 
-/** How many of the chosen may be not ready at once; at least one. */
+/** How many of the chosen VMs may be not ready at once; at least one. */
 export const budgetOf = ({ vms }: ChosenVms, maxUnavailable: IntOrPercent): number =>
   countOf(maxUnavailable, vms.length, 1);
 
-/** What a list of restarts shows of one, without asking its workflow. */
+/** What lists show of a restart without querying its workflow. */
 export interface RestartMemo extends RunMemo {
   vms: number;
 }
 
-/** Starts the workflow that restarts them. It goes on whoever watches it. */
+/** Starts the workflow that restarts the VMs, which goes on whether or not it is watched. */
 export async function startRestart(
   session: Session,
   chosen: ChosenVms,

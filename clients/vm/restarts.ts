@@ -8,7 +8,7 @@ import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { RestartMemo } from './restart.ts';
 
-/** A restart as Temporal lists it; `-o json` prints it as it is. */
+/** A restart as Temporal lists it; `-o json` prints it as is. */
 export interface ListedRestart {
   id: string;
   phase: string;
@@ -19,7 +19,7 @@ export interface ListedRestart {
   reason: string | null;
 }
 
-/** The restarts that Temporal keeps, the newest first. */
+/** The restarts that Temporal still has, the newest first. */
 export async function listRestarts(session: Session): Promise<ListedRestart[]> {
   const runs = await listRuns<RestartMemo>(session, 'restartVms');
   return runs.map(({ id, phase, startedAt, memo: { vms = 0, askedBy = '<unknown>', reason = null } }) => ({
@@ -46,7 +46,7 @@ export async function printRestarts(restarts: ListedRestart[], output?: DataForm
   print(table(['ID', 'PHASE', 'VMS', 'AGE', 'ASKED BY', 'REASON'], rows).join('\n'));
 }
 
-/** By its whole id, or by the last part of it. */
+/** Returns the whole id of a restart, given that or its last part. */
 const wholeId = (session: Session, id: string): string =>
   wholeIdOf(session, id, { idOf: restartIdOf, kind: 'restart' });
 
@@ -55,7 +55,7 @@ export async function restartOf(session: Session, id: string): Promise<WorkflowH
   return client.workflow.getHandle(wholeId(session, id));
 }
 
-/** Asks a restart for something, and returns its whole id. Throws `Failure` where none of that id runs. */
+/** Signals a restart, and returns its whole id. Throws `Failure` if none with this id runs. */
 export async function signalRestart(session: Session, id: string, signal: RunSignal, reason?: string): Promise<string> {
   const whole = wholeId(session, id);
   await steerRun(session, whole, signal, { reason, lists: 'drover vm restarts' });

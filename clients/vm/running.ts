@@ -5,25 +5,25 @@ import { isNotFound } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { byName, type Vm } from '../pools/objects.ts';
 
-/** What these commands read of a VirtualMachineInstance. */
+/** The fields of a VirtualMachineInstance that these commands read. */
 export interface Vmi extends KubeObject {
   spec?: { domain?: { machine?: { type?: string } } };
   status?: { phase?: string; nodeName?: string; machine?: { type?: string } };
 }
 
-/** A VM with its guest; null for one that has none, or whose guest ends or has ended. */
+/** A VM with its VMI; null without a VMI, or if it is terminating or has ended. */
 export interface VmWithGuest {
   vm: Stored<Vm>;
   guest: Stored<Vmi> | null;
 }
 
 export interface VmScope {
-  /** All namespaces where there is none. */
+  /** All namespaces if undefined. */
   namespace: string | undefined;
   selector?: string | undefined;
 }
 
-/** All VMs of the scope, in the order of their names. */
+/** Reads all VMs of the scope, in order of their names. */
 export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithGuest[]> {
   const [vms, vmis] = await Promise.all([
     ofKnownKind(
@@ -36,7 +36,7 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
   return vms.items.sort(byName).map((vm) => ({ vm, guest: liveOrNull(guests.get(vm.metadata.uid)) }));
 }
 
-/** The VMs that are named. One that is not there is a `KubeError` (404). */
+/** Reads the named VMs. Throws a `KubeError` (404) for a missing VM. */
 export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithGuest[]> {
   return Promise.all(
     [...new Set(names)].map(async (name) => {

@@ -27,7 +27,7 @@ export interface Preconditions {
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }
 
-/** Kinds whose status is written apart from the rest. */
+/** Kinds whose status is a subresource. */
 const WITH_STATUS = new Set([
   'virtualmachinepools',
   'virtualmachines',
@@ -37,16 +37,16 @@ const WITH_STATUS = new Set([
   'virtualmachineinstancemigrations',
 ]);
 
-/** An API server in memory: objects with versions, preconditions, finalizers and watches, as Kubernetes has them. */
+/** An in-memory API server: objects with versions, preconditions, finalizers and watches, as in Kubernetes. */
 export class ApiServer {
   readonly #kinds = new Map<string, Kind>();
   readonly #now: () => number;
   #version = 100;
   #uids = 0;
-  /** What admission fills in, on creation and update. */
+  /** Admission: fills in fields on creation and update. */
   admit: (resource: Resource, object: KubeObject, before: Stored | undefined) => KubeObject = (_resource, object) =>
     object;
-  /** Why an object may not be made; null if it may. */
+  /** Returns why an object may not be created; null if it may. */
   refuse: (resource: Resource, object: KubeObject) => KubeError | null = () => null;
   onWrite: (write: Write) => void = () => {};
 
@@ -102,7 +102,7 @@ export class ApiServer {
     return this.#put(resource, undefined, admitted);
   }
 
-  /** Writes what `change` makes of the object, if that is another than it was. */
+  /** Writes what `change` returns, unless that equals the current object. */
   write(
     resource: Resource,
     key: { namespace?: string | undefined; name: string },
@@ -203,7 +203,7 @@ export class ApiServer {
     for (const listener of kind.listeners) listener();
   }
 
-  /** Kubernetes' times are in whole seconds. */
+  /** Kubernetes' timestamps are in whole seconds. */
   #timestamp(): string {
     return new Date(this.#now()).toISOString().replace(/\.\d+Z$/, 'Z');
   }
@@ -213,10 +213,10 @@ const keyOf = ({ namespace, name }: { namespace?: string | undefined; name: stri
   namespace === undefined ? name : `${namespace}/${name}`;
 const versionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`);
 
-/** As JSON leaves it, and a copy of its own. */
+/** A deep copy, as JSON would store it. */
 export const withoutUndefined = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** RFC 7386. */
+/** Merge patch (RFC 7386). */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
   const result: Record<string, unknown> =
@@ -230,7 +230,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 
 export type JsonPatch = readonly { op: string; path: string; value?: unknown }[];
 
-/** RFC 6902, as far as it is used: add, replace, remove and test. */
+/** JSON patch (RFC 6902), with only the operations in use: add, replace, remove and test. */
 export function jsonPatch<T>(target: T, patch: JsonPatch): T {
   const result = withoutUndefined(target);
   for (const { op, path, value } of patch) {
@@ -246,7 +246,7 @@ export function jsonPatch<T>(target: T, patch: JsonPatch): T {
     if (parent === undefined || parent === null) throw invalid();
     const holder = parent as Record<string, unknown>;
     if (op === 'test') {
-      // To the API server, what is not there is null.
+      // To the API server, a missing value is null.
       if (!isDeepStrictEqual(holder[last] ?? null, value ?? null)) throw invalid();
     } else if (op === 'remove') {
       if (!(last in holder)) throw invalid();

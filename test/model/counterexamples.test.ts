@@ -10,7 +10,7 @@ import { World, type WorldOptions } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Plays it with every seed: the ways between the parts take another time in each. */
+/** Plays the story once per seed: each seed has other delays between the parts. */
 async function play(
   live: (world: World) => Promise<void>,
   options: Partial<WorldOptions> = {},
@@ -40,7 +40,7 @@ const isReady =
   (): boolean =>
     statusOf(world, name)?.readyReplicas === count;
 
-/** Until all of its VMs are ready. */
+/** Creates a pool, and waits until all of its VMs are ready. */
 async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
   const pool = aSpec(spec);
   await world.createPool(name, pool);
@@ -191,7 +191,7 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
     for (const version of [2, 3, 4]) {
       let frozen: (typeof world.workers)[number] | undefined;
       world.onlookers.push({
-        // In the midst of its acts: the answer to this one is on its way.
+        // Freezes the worker in the middle of its writes, while the response to this one is on its way.
         onWrite: (_write, call) => {
           if (frozen !== undefined || asyncLocalStorage.getStore()?.info.activityType !== 'updateVms') return;
           frozen = world.workers.find(({ process }) => process === call?.process);

@@ -3,14 +3,14 @@ import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
-/** The type of the activity that acts right now. */
+/** Type of the activity that runs now; null outside of activities. */
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 export const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';
 
-/** Its guest runs, and KubeVirt calls it ready. */
+/** Reports whether the VMI runs and KubeVirt calls it ready. */
 export const isReady = (vmi: Stored<VirtualMachineInstance> | undefined): boolean =>
   vmi !== undefined &&
   !isGoing(vmi) &&

@@ -5,16 +5,16 @@ import { play } from './play.ts';
 import { anyScenario, type Scenario } from './random.ts';
 
 /**
- * The same installations in every run of the suite, so that it tells of a change and not of luck; with `RUNS=1000`
- * others each time.
+ * The same installations in every run of the suite, so that a failure comes from a change and not from chance;
+ * `RUNS=1000` plays new ones each time.
  */
 const FIXED = process.env['RUNS'] === undefined ? { seed: Number(process.env['SEED'] ?? 1) } : {};
-/** Guarantees that are not checked, such as `G9,G11`: for whoever looks for another fault than a known one. */
+/** Guarantees not to check, such as `G9,G11`: to look for other faults than a known one. */
 const OFF = (process.env['MODEL_OFF'] ?? '').split(',');
 
 /**
- * A failure can be seen again by the seed that it names, and is made smaller with `SHRINK=1`; the acts that led to it
- * are told, `MODEL_TELLS=500` of them.
+ * A failure names its seed, with which it can be repeated, and `SHRINK=1` reduces it. It lists the last events that led
+ * to it, with `MODEL_TELLS=500` the last 500.
  */
 test.each<[string, fc.Arbitrary<Scenario>]>([
   ['people change their minds', anyScenario('wishes', 'wishes', 'rules', 'people')],

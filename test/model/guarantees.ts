@@ -28,56 +28,57 @@ interface Reading {
   revision: string;
 }
 
-/** What was known of a VM. */
+/** What is recorded of a VM. */
 interface Vm {
   name: string;
   pool: string | null;
   createdAt: number;
-  /** When its guest began to run; null while none does. */
+  /** When its VMI began to run; null while none runs. */
   runsSince: number | null;
-  /** How long the guest ran that ran longest, in milliseconds. */
+  /** Longest run of any of its VMIs, in milliseconds. */
   longestRunMs: number;
-  /** Since when it is not ready; null while it is. */
+  /** Since when it has not been ready; null while it is ready. */
   downSince: number | null;
-  /** When it became ready last. */
+  /** When it last became ready. */
   readyAt: number;
-  /** Who deleted it. */
+  /** The activity or process that deleted it. */
   deletedBy: string | null;
 }
 
 /**
- * What a worker read may be so old when it arrives with a write that went by it: one call, and the wait for its turn.
+ * Milliseconds by which a worker's read may be outdated when a write based on it arrives: one call, and the wait for
+ * its turn.
  */
 const CALL_MS = 50;
-/** A watch is that late at most, and a call takes as long, in milliseconds. */
+/** Greatest delay of a watch, and of a call, in milliseconds. */
 const KNOWN_AFTER_MS = 3_000;
-/** A scale-in that was planned a while ago knew of what was down that long. */
+/** A scale-in planned some time ago knew of VMs that have been down for this many milliseconds. */
 const LONG_DOWN_MS = 45_000;
-/** Whoever has not been heard of for so long does nothing more. */
+/** Milliseconds without confirmation after which an attempt must not act any more. */
 const STALE_MS = 10_000;
-/** A name that is missing is made anew within so long, if a worker can. */
+/** Milliseconds within which a missing VM is recreated, if a worker can. */
 const MADE_WITHIN_MS = 120_000;
 
-/** Says at each write of a worker which of the guarantees in `docs/guarantees.md` it breaks. */
+/** Checks each write of a worker against the guarantees in `docs/guarantees.md`. */
 export class Guarantees implements Onlooker {
   readonly #world: World;
   readonly #off: ReadonlySet<string>;
   readonly #vms = new Map<string, Vm>();
-  /** By attempt of an activity and pool. */
+  /** By attempt of an activity, and by pool. */
   readonly #readings = new WeakMap<object, Map<string, Reading>>();
-  /** When people last took a VM from a pool, or changed what it wants, by the pool's UID. */
+  /** When people last took a VM from a pool, or changed its number of replicas, by the pool's UID. */
   readonly #meddled = new Map<string, number>();
-  /** When its spec last changed in any way. */
+  /** When the pool's spec last changed in any way, by the pool's UID. */
   readonly #changed = new Map<string, number>();
-  /** Limits of each pool, newest last. */
+  /** Limits of each pool, the newest last. */
   readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
-  /** VMs that drover took down and that are not back: the guests that went, by UID of their VMs. */
+  /** VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one. */
   readonly #down = new Map<string, { pool: string; name: string; guest: string | undefined }>();
   readonly #missingSince = new Map<string, number>();
-  /** Names that healing has taken a VM of, after the UIDs of their pools. */
+  /** Names whose VM healing removed, each after the UID of its pool. */
   readonly #wasHealed = new Set<string>();
 
-  /** `off`: numbers of guarantees that are not looked at. */
+  /** `off`: numbers of guarantees that are not checked. */
   constructor(world: World, off: readonly string[] = []) {
     this.#world = world;
     this.#off = new Set(off);
@@ -156,7 +157,7 @@ export class Guarantees implements Onlooker {
     this.#checkStatus(pool);
   }
 
-  /** A new pool begins with nothing of an earlier one of its name. */
+  /** Checks that a new pool has nothing of an earlier pool of its name. */
   #checkStatus({ metadata, status }: Pool): void {
     const made = Date.parse(metadata.creationTimestamp);
     const { rollout, healing } = status ?? {};
@@ -176,7 +177,7 @@ export class Guarantees implements Onlooker {
       );
   }
 
-  /** The limits that held at some moment of the last while. */
+  /** The limits that were in force at some time from `since` until now. */
   #lately(pool: Pool, since: number): { most: number; replicas: number; revision: string }[] {
     const all = this.#limits.get(pool.metadata.uid) ?? [];
     return all.filter((_limit, index) => (all[index + 1]?.at ?? Infinity) >= since);
@@ -220,7 +221,7 @@ export class Guarantees implements Onlooker {
       this.#meddled.set(vm.pool, this.#now);
     if (isDeleted) vm.deletedBy = isWorker ? activityNow() : (call?.process.name ?? 'nobody');
     vm.pool = owner?.uid ?? null;
-    // From here on it is to run, and is missed.
+    // From now on it should run, and its downtime counts.
     if (after !== undefined && !runs(before) && runs(after) && vm.downSince !== null) vm.downSince = this.#now;
     if (!isWorker || (after === undefined && !isDeleted)) return;
     if (isDeleted) this.#deletedByWorker(before);
@@ -237,7 +238,7 @@ export class Guarantees implements Onlooker {
     const count = this.#world.vmsOf(pool.metadata.uid).length;
     const since = (this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
-    // What healing takes away comes back, unless a scale-in would have taken it.
+    // A VM that healing removed comes back, unless a scale-in would have removed it.
     const comesBack =
       pool.spec.scaleInStrategy !== undefined &&
       pool.spec.scaleInStrategy.proactive === undefined &&
@@ -256,7 +257,7 @@ export class Guarantees implements Onlooker {
     else this.#leaves(vm, 'deleted');
   }
 
-  /** By scale-in, or with its pool. */
+  /** Checks the removal of a VM by scale-in; removals together with the pool are always allowed. */
   #leaves(vm: Stored, how: string): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined || isGoing(pool) || isRemoved(vm)) return;
@@ -264,7 +265,7 @@ export class Guarantees implements Onlooker {
     const { uid } = pool.metadata;
     const staying = this.#world.vmsOf(uid).filter((other) => isStaying(other)).length;
     const { replicas } = pool.spec;
-    // It is counted as gone already.
+    // `staying` no longer includes this VM.
     if (staying < replicas) {
       const reading = this.#readingOf(uid);
       const isExcused =
@@ -312,7 +313,8 @@ export class Guarantees implements Onlooker {
     const { status } = pool;
     const halted = status?.rollout?.halted?.kind;
     const isUndo = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
-    // The writer may have asked just before the template went back to an earlier one.
+    // Ignores the latest changes: the writer may have read the pool just before its template went back to an earlier
+    // one.
     const revisions = (this.#limits.get(pool.metadata.uid) ?? [])
       .filter(({ at }) => at <= this.#now - CALL_MS)
       .map(({ revision }) => revision);
@@ -324,7 +326,7 @@ export class Guarantees implements Onlooker {
       );
   }
 
-  // Guests.
+  // VMIs.
 
   #vmiWritten({ before, after }: Write, isWorker: boolean): void {
     const vmi = (after ?? before) as Stored<VirtualMachineInstance>;
@@ -349,7 +351,7 @@ export class Guarantees implements Onlooker {
     if (before === undefined && after !== undefined) this.#checkSharing(after as Stored<VirtualMachineInstance>);
   }
 
-  /** No two VMs on one disk. */
+  /** Checks that no two VMs use one disk. */
   #checkSharing(vmi: Stored<VirtualMachineInstance>): void {
     const claims = new Set(claimsOf(vmi.spec));
     if (claims.size === 0) return;
@@ -366,7 +368,7 @@ export class Guarantees implements Onlooker {
     }
   }
 
-  /** A VM is taken down by choice: that must leave the pool within its budget. */
+  /** Checks that taking a VM down on purpose leaves the pool within its disruption budget. */
   #takenDown(vm: Stored, vmi: Stored | undefined): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined || isGoing(pool) || !runs(vm)) return;
@@ -375,7 +377,7 @@ export class Guarantees implements Onlooker {
     const wasDown =
       known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
     this.#down.set(uid, { pool: pool.metadata.uid, name, guest: vmi?.metadata.uid });
-    // Its place was claimed when it was down, a moment ago.
+    // It already had its place in the budget when it was down, a moment ago.
     if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
     this.#forgetThoseBack();
     const names = new Set(
@@ -393,7 +395,7 @@ export class Guarantees implements Onlooker {
       );
   }
 
-  /** The write that took it down may be this very one. */
+  /** Reports whether the VM was ready until now: the current write may be the one that took it down. */
   #wasReadyBefore(known: Vm | undefined): boolean {
     return known?.downSince === this.#now;
   }
@@ -431,7 +433,7 @@ export class Guarantees implements Onlooker {
   #diskWritten({ resource, before, after }: Write): void {
     if (before === undefined || isGoing(before) || (after !== undefined && !isGoing(after))) return;
     const { name } = before.metadata;
-    // Of a claim the DataVolume that owns it tells.
+    // A claim is covered by the DataVolume that owns it.
     const owner = resource === DataVolumes ? controllerOf(before) : undefined;
     const vm = owner === undefined ? undefined : this.#vms.get(owner.uid);
     for (const vmi of this.#world.server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
@@ -451,7 +453,7 @@ export class Guarantees implements Onlooker {
             | Pool
             | undefined);
     const rules = pool?.spec.autohealing;
-    // A guest that ends sooner counts as a start that failed.
+    // A VMI that ends sooner counts as a failed start.
     const hasRun = vm.longestRunMs > (pool?.spec.rollout?.minReadySeconds ?? 0) * 1000;
     if (vm.deletedBy === 'removeSickVm' && hasRun && rules?.preserveStorage !== false)
       this.#broken('G7', `disk ${name} is deleted by healing, and ${vm.name} has run with it`);
@@ -460,9 +462,12 @@ export class Guarantees implements Onlooker {
       this.#broken('G7', `disk ${name} is deleted by a scale-in that keeps disks`);
   }
 
-  // By the clock.
+  // Checks over time.
 
-  /** Missing names are made anew in time; to be asked now and then, while a worker can do it. */
+  /**
+   * Checks that missing VMs are recreated in time. Must be called regularly; time in which no worker can do it does not
+   * count.
+   */
   checkMissing(): void {
     const some = this.#world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff);
     for (const object of this.#world.server.all(VirtualMachinePools)) {
@@ -487,7 +492,7 @@ export class Guarantees implements Onlooker {
     }
   }
 
-  /** How long it has not been ready. */
+  /** Milliseconds since the VM was last ready; 0 if it is ready. */
   #downMs(vm: Stored): number {
     const since = this.#vms.get(vm.metadata.uid)?.downSince;
     return since === null || since === undefined ? 0 : this.#now - since;

@@ -15,7 +15,7 @@ import type { HttpRequest } from '../../kubernetes/transport.ts';
 import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
 import { timeNow, type Process } from './virtual-time.ts';
 
-/** A call that a process makes, as the API server meets it. */
+/** A call of a process, as the API server receives it. */
 export interface Call {
   process: Process;
   verb: 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete' | 'request';
@@ -26,23 +26,20 @@ export interface Call {
 export interface ModelClientOptions {
   server: ApiServer;
   process: Process;
-  /** How late watches are, at most, in milliseconds. */
+  /** Greatest delay of watches, in milliseconds. */
   lag: number;
-  /** Told of each call right before the server carries it out, in the caller's context. */
+  /** Called in the caller's context when a call reaches the server; `act` carries out the call. */
   onCall?: (call: Call, act: () => unknown) => unknown;
-  /** Awaited before each call that changes something. */
+  /** Awaited before each call that may change something. */
   beforeWrite?: () => Promise<void>;
-  /** Calls that are no verb on a resource. */
+  /** Performs calls that are no verb on a resource. */
   request?: (request: HttpRequest) => Promise<unknown>;
 }
 
 const GIVES_UP_MS = 10_000;
 const BOOKMARK_MS = 60_000;
 
-/**
- * The API server's verbs for one process, each call with a way there and back that takes its time, and watches that may
- * be late.
- */
+/** The API server's verbs for one process. Each call takes time in both directions, and watches may be late. */
 export class ModelClient {
   readonly #in: ModelClientOptions;
   readonly server = 'https://model';
@@ -156,7 +153,7 @@ export class ModelClient {
     let lastAt = 0;
     const fetch = (): void => {
       isDue = false;
-      // What is told while the way is broken comes when it is whole again, if the watch lives that long.
+      // Events sent during a cut-off arrive after it, if the watch lives that long.
       if (process.isCutOff) return;
       if (process.connections !== connection) {
         isLost = true;
@@ -172,7 +169,7 @@ export class ModelClient {
     const due = (): void => {
       if (isDue) return;
       isDue = true;
-      // In the order in which it was told.
+      // Events arrive in the order in which they were sent.
       lastAt = Math.max(time.now + time.between(1, 5) + (time.chance() < 0.3 ? time.between(0, lag) : 0), lastAt);
       time.later(lastAt - time.now, process, fetch);
     };
@@ -182,7 +179,7 @@ export class ModelClient {
         bookmark();
         if (process.isCutOff) return;
         fetch();
-        // Over a connection that is lost comes no bookmark either: it would tell of events that never came.
+        // A lost connection must not deliver a bookmark either: it would cover events that never arrived.
         if (isLost) return;
         queue.push({ type: 'BOOKMARK', object: { metadata: { resourceVersion: server.version } } as Stored<T> });
         arrived.resolve();
@@ -228,7 +225,7 @@ export class ModelClient {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
     if (verb !== 'get' && verb !== 'list') await beforeWrite?.();
     await this.#way(signal, true, deadlineMs);
-    // The server carries it out, whoever waits for the answer.
+    // The server carries out the call even if its caller no longer waits.
     let answer: T | undefined;
     let failure: unknown;
     try {
@@ -242,8 +239,8 @@ export class ModelClient {
   }
 
   /**
-   * One way takes a moment, and as long as the caller is willing to wait if the server can't be reached. What is on its
-   * way to the server arrives there, whatever becomes of its sender.
+   * One direction of a call. Takes a moment or, if the server can't be reached, as long as the caller is willing to
+   * wait. A request on its way to the server arrives, whatever becomes of its sender.
    */
   #way(signal: AbortSignal | undefined, isThere = true, deadlineMs = GIVES_UP_MS): Promise<void> {
     const { process } = this.#in;
@@ -266,7 +263,7 @@ export class ModelClient {
 
 function patched(before: Stored, type: PatchType, patch: unknown): KubeObject {
   if (type === 'json') return jsonPatch({ ...before }, patch as JsonPatch);
-  // What the patch does not name is not compared.
+  // Preconditions that the patch does not name are not checked.
   const { uid: _uid, resourceVersion: _version, ...metadata } = before.metadata;
   return mergePatch({ ...before, metadata }, patch) as KubeObject;
 }

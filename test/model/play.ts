@@ -11,14 +11,14 @@ import { NAMESPACE, World } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];
-/** Of VMs that no pool owns. */
+/** Machine type of VMs that no pool owns. */
 const OLD_TYPE = 'pc-q35-rhel8.6.0';
-/** No transition may touch it. */
+/** A VM that all transitions exclude. */
 export const EXCLUDED = 'lone-1';
 
 /**
- * Plays a scenario, ends all its faults, and sees whether every pool then gets as it is wanted. Throws `Broken` if a
- * guarantee is.
+ * Plays a scenario, ends all its faults, and checks that every pool then reaches its desired state. Throws `Broken` if
+ * a guarantee is broken.
  */
 export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
   const { seed, lag, longHistory, delays, specs, ownerless, happenings } = scenario;
@@ -180,7 +180,7 @@ async function corrupt(world: World, name: string): Promise<void> {
   for (const { metadata } of templates) await corruptDisk(world, metadata.name, true);
 }
 
-/** Guests that boot from the disk fail to start, from now on or no more. */
+/** Makes VMs that boot from the disk fail to start, or start again. */
 export async function corruptDisk(world: World, name: string, isCorrupt = true): Promise<void> {
   if (isCorrupt) world.say(`-- disk ${name} is corrupt`);
   await world.client
@@ -200,7 +200,7 @@ async function optOut(world: World, name: string, isOut: boolean): Promise<void>
 }
 
 /**
- * All faults end, nobody holds anything back any more, and the template is a good one: every pool gets as it is wanted.
+ * Ends all faults, pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state.
  */
 async function settle(world: World, names: readonly string[]): Promise<void> {
   world.say('-- all faults end');
@@ -230,14 +230,14 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     world.signal(name, 'resume', { by: 'ann' });
     world.signal(name, 'healResume', { by: 'ann' });
   }
-  // Their owners restart no VM here.
+  // Nobody restarts VMs as their owners here, so these transitions would wait forever.
   for (const { id, args } of openTransitions(world))
     if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
   for (const name of names) {
     if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS)))
       world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
   }
-  // A cycle whose VM's disk another pool has by now waits for that.
+  // A healing cycle waits while another pool has its VM's disk.
   const isHeldUp = (id: string): boolean =>
     names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world, name));
   const running = [...world.temporal.runs.values()].filter(
@@ -293,7 +293,7 @@ function inWords(world: World, name: string): string {
   });
 }
 
-/** Another pool has the disks that its VMs would run on, and its status says so. */
+/** Reports whether another pool has the disks that this pool's VMs need, according to the pool's status. */
 function lacksDisks(world: World, name: string): boolean {
   const { status } = (world.pool(name) ?? {}) as { status?: { conditions?: { type: string; message?: string }[] } };
   return (status?.conditions ?? []).some(

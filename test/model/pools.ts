@@ -1,21 +1,21 @@
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 
 export interface Shape {
-  /** Two templates of different versions are of different revisions, and a guest has to be restarted for it. */
+  /** Templates of different versions have different revisions, and VMs need a restart for the change. */
   version?: number;
   /** Milliseconds. */
   bootMs?: number;
-  /** Guests of it come up and never become ready. */
+  /** Its VMs run, but never become ready. */
   neverReady?: boolean;
-  /** Starts of it fail always. */
+  /** Its VMs always fail to start. */
   failsToStart?: boolean;
   /** Name of a disk template. */
   disk?: string;
-  /** KubeVirt's own choice if left out. */
+  /** KubeVirt's default if left out. */
   machineType?: string;
 }
 
-/** A template of VMs that boot in a second. */
+/** A template of VMs that boot in a second by default. */
 export function aTemplate({
   version = 1,
   bootMs = 1_000,

@@ -3,10 +3,7 @@ import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } 
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 
-/**
- * What happens to an installation; VMs, workers and pools are named by any number, of which the remainder by their
- * count is taken.
- */
+/** What happens to an installation. VMs, workers and pools are given by any number, taken modulo their count. */
 export type Happening =
   | { what: 'scale'; pool: number; replicas: number }
   | { what: 'template'; pool: number; version: number; neverReady: boolean }
@@ -27,11 +24,11 @@ export interface Scenario {
   specs: PoolSpec[];
   /** VMs that no pool owns. */
   ownerless: number;
-  /** Milliseconds after the one before. */
+  /** `after`: milliseconds after the one before. */
   happenings: (Happening & { after: number })[];
 }
 
-/** Absent as a rule. */
+/** Undefined in most cases. */
 const seldom = <T>(value: fc.Arbitrary<T>, weight = 3): fc.Arbitrary<T | undefined> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
 const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
@@ -132,7 +129,7 @@ const faults: fc.Arbitrary<Happening> = fc.oneof(
 );
 const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
-/** Close together, or far apart. */
+/** Milliseconds between happenings: close together, or far apart. */
 const anyGap = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(40_000));
 const anyDelays: fc.Arbitrary<Record<string, number>> = fc
   .tuple(

@@ -1,8 +1,8 @@
 import { vi } from 'vitest';
 
 /**
- * What drover's own code meets in the model: its timers, and its workflows' surroundings. To be imported before
- * anything of drover's.
+ * Replaces the environment of drover's own code by the model's: timers, and the API for workflows. Must be imported
+ * before any of drover's code.
  */
 vi.mock('node:timers/promises', async () => {
   const { sleeping } = await import('./virtual-time.ts');

@@ -10,11 +10,11 @@ import { activityNow, isGoing, isReady, runs } from './facts.ts';
 import type { Call } from './model-client.ts';
 import type { Onlooker, World } from './world.ts';
 
-/** Activities of runs that people start, of which each may touch VMs of any owner. */
+/** Activities of runs that people start, each of which may change VMs of any owner. */
 const OF_RESTARTS = 'beginRestarts';
 const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
-/** A ready guest that a run has taken down, until its VM is back. */
+/** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {
   run: string;
   name: string;
@@ -22,7 +22,7 @@ interface Down {
 }
 
 /**
- * Says at each write of a worker which guarantee it breaks about runs that people start: restarts, and machine type
+ * Checks each write of a worker against the guarantees about runs that people start: restarts, and machine type
  * transitions.
  */
 export class RunGuarantees implements Onlooker {
@@ -31,7 +31,7 @@ export class RunGuarantees implements Onlooker {
   /** By UID of the VM. */
   readonly #down = new Map<string, Down>();
 
-  /** `off`: numbers of guarantees that are not looked at. */
+  /** `off`: numbers of guarantees that are not checked. */
   constructor(world: World, off: readonly string[] = []) {
     this.#world = world;
     this.#off = new Set(off);
@@ -45,7 +45,7 @@ export class RunGuarantees implements Onlooker {
     if (vm === undefined) return;
     this.#checkScope(vm);
     this.#checkNeed(vm, before as Stored<VirtualMachineInstance>);
-    // What was down before is missed by nobody.
+    // Only VMs that were ready count against the limit.
     if (isReady(before as Stored<VirtualMachineInstance>)) this.#checkLimit(vm, before.metadata.uid);
   }
 
@@ -53,7 +53,10 @@ export class RunGuarantees implements Onlooker {
     if (!this.#off.has(number)) this.#world.break(`${number}: ${words}`);
   }
 
-  /** What no pool owns is touched only by a run that was asked for, and never if that leaves it out. */
+  /**
+   * Checks that a VM without a pool is changed only by a run that people started, and never by a transition that
+   * excludes it.
+   */
   #checkScope(vm: Stored): void {
     const activity = activityNow();
     const { name } = vm.metadata;
@@ -67,7 +70,7 @@ export class RunGuarantees implements Onlooker {
     }
   }
 
-  /** A guest is restarted for its machine type only if it has another than its VM. */
+  /** Checks that a VM is restarted for its machine type only if its VMI has another one. */
   #checkNeed(vm: Stored & VirtualMachine, vmi: Stored<VirtualMachineInstance>): void {
     if (activityNow() !== 'beginTransitionRestarts') return;
     const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
@@ -76,7 +79,7 @@ export class RunGuarantees implements Onlooker {
       this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its guest has ${type} already`);
   }
 
-  /** VMs that one run has taken down, and that are not back, are no more than were asked for. */
+  /** Checks that a run has not taken down more VMs at once than it may. */
   #checkLimit(vm: Stored, vmi: string): void {
     const run = runNow();
     const most = run === undefined ? undefined : this.#limitOf(run);
@@ -96,7 +99,7 @@ export class RunGuarantees implements Onlooker {
     return undefined;
   }
 
-  /** Those that are no longer meant to run are missed by nobody. */
+  /** Forgets VMs that are back, and those that are no longer meant to run. */
   #forgetThoseBack(): void {
     for (const [uid, { name, vmi }] of this.#down) {
       const vm = this.#world.vm(name);

@@ -4,11 +4,11 @@ import type { Run } from './temporal.ts';
 import { ContinueAsNew, Scope, workflowNow, type ActivityOptions, type Temporal } from './temporal.ts';
 import { timeNow } from './virtual-time.ts';
 
-/** Handlers of signals take payloads as they come. */
+/** Signal handlers receive undecoded payloads. */
 const encoded = (payload: unknown): RawValue | undefined => (payload === undefined ? undefined : new RawValue(payload));
 
 let server: Temporal | null = null;
-/** The server whose workflows run from now on. */
+/** Sets the server of the workflows that run from now on. */
 export const serve = (temporal: Temporal): void => void (server = temporal);
 
 const here = (): { run: Run; scope: Scope; temporal: Temporal } => {
@@ -76,7 +76,7 @@ const handleOf = (temporal: Temporal, workflowId: string) => {
   };
 };
 
-/** What `@temporalio/workflow` offers, for workflows that run in a model of Temporal. */
+/** The API of `@temporalio/workflow`, for workflows that run in the model of Temporal. */
 export const workflowApi = {
   CancellationScope: Scope,
   condition,

@@ -39,15 +39,15 @@ export interface ModelWorker {
   activities: Activities;
 }
 
-/** What a workflow does wrong and what would stop it for good on a real server. */
+/** A fault in a workflow that would block it for good on a real server. */
 export class StuckWorkflow extends Error {}
 
 export interface Timing {
-  /** Milliseconds before an activity of this type begins, beside the moment that each takes. */
+  /** Milliseconds before an activity of this type begins, in addition to the usual delay. */
   delayOf: (activity: string) => number;
 }
 
-/** What a workflow's code is in at the moment. */
+/** The run and scope of the workflow code that is running. */
 export const workflowNow = new AsyncLocalStorage<{ run: Run; scope: Scope }>();
 
 const TASK_LOST_MS = 10_000;
@@ -116,7 +116,7 @@ export class Run {
   readonly handlers = new Map<string, (...args: unknown[]) => unknown>();
   readonly buffered: { name: string; args: unknown[] }[] = [];
   readonly waiting = new Set<Waiting>();
-  /** What has been asked for since, as an event of its history each. */
+  /** Approximate length of its history. */
   events = 3;
   isOpen = true;
   isDirty = true;
@@ -133,19 +133,18 @@ export class Run {
 }
 
 /**
- * A Temporal server in memory: workflows, signals, activities with their time-outs and retries, as far as drover uses
- * them.
+ * An in-memory Temporal server: workflows, signals, activities with timeouts and retries, as far as drover uses them.
  */
 export class Temporal {
   readonly runs = new Map<string, Run>();
-  /** Everything that was ever run, oldest first. */
+  /** All runs ever started, the oldest first. */
   readonly past: Run[] = [];
   readonly workers = new Set<ModelWorker>();
-  /** Workflow code runs on whichever worker there is: it stands still while there is none. */
+  /** Workflow code runs on any worker, so it stops while no worker runs. */
   readonly #code = new Process('workflows');
   readonly #workflows: Record<string, (...args: never[]) => Promise<unknown>>;
   readonly #timing: Timing;
-  /** Runs get a new history after so many events. */
+  /** Number of events after which runs are told to continue as new. */
   readonly #longHistory: number;
   #runs = 0;
   #activities = 0;
@@ -157,7 +156,7 @@ export class Temporal {
     this.#longHistory = longHistory;
   }
 
-  /** A worker was frozen, killed, begun or let go on. */
+  /** Must be called when a worker was frozen, thawed, killed or started. */
   workersChanged(): void {
     const some = [...this.workers].some(({ process }) => process.state === 'running');
     if (some) timeNow().thaw(this.#code);
@@ -178,7 +177,7 @@ export class Temporal {
     else this.start(type, id, args, { name, args: signalArgs.map(json) });
   }
 
-  /** False if nothing of that id runs. */
+  /** Returns false if no workflow with that id runs. */
   signal(id: string, name: string, args: unknown[]): boolean {
     const run = this.runs.get(id);
     if (run?.isOpen !== true) return false;
@@ -187,7 +186,7 @@ export class Temporal {
     return true;
   }
 
-  /** What a query answers; undefined if nothing of that id runs. */
+  /** Returns the query's answer; undefined if no workflow with that id runs. */
   query(id: string, name: string): unknown {
     const run = this.runs.get(id);
     return run?.isOpen === true
@@ -200,7 +199,7 @@ export class Temporal {
     if (run?.isOpen === true) this.#close(run, 'TERMINATED', () => run.result.reject(new Error('terminated')));
   }
 
-  /** Conditions that hold by now; true if there was one. */
+  /** Resolves conditions that hold now. Returns true if there was one. */
   checkConditions = (): boolean => {
     let some = false;
     for (const run of this.runs.values()) {
@@ -218,7 +217,7 @@ export class Temporal {
     return some;
   };
 
-  /** Runs `act` as a part of the workflow, a moment later. */
+  /** Runs `act` as workflow code of the run, a moment later. */
   enter(run: Run, act: () => void, ms = timeNow().between(1, 15)): void {
     timeNow().later(ms, this.#code, () => {
       if (!run.isOpen) return;
@@ -287,7 +286,7 @@ export class Temporal {
     if (run.buffered.length > 0) this.#deliver(run);
   }
 
-  /** What a workflow is given for an activity. */
+  /** Runs an activity for a workflow, and resolves or rejects as its proxy does. */
   async activity(
     { run, scope }: { run: Run; scope: Scope },
     type: string,
@@ -318,10 +317,10 @@ export class Temporal {
     return done.promise;
   }
 
-  /** Attempts by their task tokens. */
+  /** Attempts by task token. */
   readonly attempts = new Map<string, Attempt>();
 
-  /** What activities and people call. */
+  /** The client for activities and people. */
   readonly client = {
     activity: {
       heartbeat: async (token: Uint8Array): Promise<void> => {
@@ -406,7 +405,7 @@ interface ActivityInput {
 
 type Settle = (done: PromiseWithResolvers<unknown>) => void;
 
-/** An activity from its scheduling to its end, over all of its attempts. */
+/** An activity from its scheduling to its end, over all attempts. */
 class ActivityTask {
   readonly #in: ActivityInput;
   readonly #end: (settle: Settle) => void;
@@ -439,7 +438,7 @@ class ActivityTask {
       const workers = [...this.#in.temporal.workers].filter(
         ({ process, activities }) => process.state === 'running' && activities[this.#in.type] !== undefined,
       );
-      // It stands in its queue until a worker takes it.
+      // The task stays in its queue until a worker takes it.
       if (workers.length === 0) return this.dispatch(200);
       this.#current = new Attempt(
         this.#in,
@@ -494,7 +493,7 @@ class ActivityTask {
   }
 }
 
-/** One try of an activity on one worker, which may go on when nobody waits for it any more. */
+/** One attempt of an activity on one worker, which may go on after Temporal has given up on it. */
 class Attempt {
   readonly worker: ModelWorker;
   readonly #cancelled = Promise.withResolvers<never>();
@@ -502,7 +501,7 @@ class Attempt {
   readonly #done: (attempt: Attempt, ended: { result: unknown } | { error: unknown }) => void;
   #lastBeat = timeNow().now;
   #isOver = false;
-  /** What its next heartbeat is answered with. */
+  /** Why the activity should end, as the next heartbeat is told; null if it may go on. */
   #toBeCancelled: string | null = null;
 
   constructor(
@@ -556,14 +555,14 @@ class Attempt {
         );
       }),
     );
-    // A worker that dies with a workflow task in its hands is missed when that is.
+    // A local activity has no heartbeat: a dead worker is noticed when the workflow task times out.
     const heartbeatMs = isLocal ? undefined : msOptionalToNumber(options.heartbeatTimeout);
     if (heartbeatMs !== undefined) this.#miss(heartbeatMs);
     const closeMs = isLocal ? TASK_LOST_MS : msOptionalToNumber(options.startToCloseTimeout);
     if (closeMs !== undefined) this.#closeBy(closeMs, isLocal);
   }
 
-  /** Temporal is asked whether this attempt still counts. */
+  /** Answers a heartbeat. Throws if this attempt no longer counts, or should end. */
   confirm(): void {
     if (this.#isOver || this.#toBeCancelled === 'NOT_FOUND') throw new ActivityNotFoundError('the attempt is over');
     this.#lastBeat = timeNow().now;
@@ -576,7 +575,7 @@ class Attempt {
 
   #closeBy(closeMs: number, isLocal: boolean): void {
     timeNow().in(closeMs, () => {
-      // A local activity that takes long is kept alive by its worker.
+      // A worker keeps the workflow task of a long local activity alive.
       if (isLocal && this.worker.process.state === 'running') this.#closeBy(closeMs, isLocal);
       else this.#lose('START_TO_CLOSE');
     });
@@ -595,7 +594,7 @@ class Attempt {
     const { process } = this.worker;
     time.later(time.between(1, 8), process, () => {
       this.#lastBeat = time.now;
-      // Heartbeats are sent seldom: what they are answered with comes late.
+      // Heartbeats are throttled, so the answer arrives late.
       const why = this.#toBeCancelled;
       if (why === null) return;
       time.later(time.between(1, 1_000), process, () => {
@@ -614,7 +613,7 @@ class Attempt {
     });
   }
 
-  /** Whoever waits is told that it has failed; it may go on. */
+  /** Reports the attempt as failed; its code may go on. */
   #lose(what: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -625,7 +624,9 @@ class Attempt {
   declare readonly _done: (attempt: Attempt, ended: { result: unknown } | { error: unknown }) => void;
 }
 
-/** As the failure converter leaves it: an error that is none of Temporal's is an application failure of its name. */
+/**
+ * Converts an error as the failure converter does: any error but Temporal's becomes an application failure of its name.
+ */
 function asSent(error: unknown): unknown {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
   const { name = 'Error', message = String(error) } = (error ?? {}) as Partial<Error>;

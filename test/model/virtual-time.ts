@@ -2,16 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Clock } from '../decisions/model/clock.ts';
 
 /**
- * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun goes on
+ * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun continues
  * only while it runs.
  */
 export class Process {
   readonly name: string;
   state: 'running' | 'frozen' | 'dead' = 'running';
-  /** It reaches Temporal, but not the API server. */
+  /** It can reach Temporal, but not the API server. */
   isCutOff = false;
   frozenAt = 0;
-  /** Counts how often its connections have been lost. */
+  /** Number of times that its connections were lost. */
   connections = 0;
   readonly #held: (() => void)[] = [];
 
@@ -19,7 +19,7 @@ export class Process {
     this.name = name;
   }
 
-  /** Now, or once it runs again; never if it is dead. */
+  /** Runs `act` now, or once the process is thawed; never if it is dead. */
   run(act: () => void): void {
     if (this.state === 'running') act();
     else if (this.state === 'frozen') this.#held.push(act);
@@ -66,20 +66,20 @@ class Timer {
 }
 
 /**
- * Time that moves from one due moment to the next, for everything that runs within `simulate`: timers, the clock, and
- * chance. Whatever was begun by a process goes on in that process, so that one can be frozen or killed with all that it
- * has under way.
+ * Time that jumps from one due moment to the next, for everything that runs within `simulate`: timers, the clock, and
+ * randomness. Whatever a process has begun continues in that process, so a process can be frozen or killed with
+ * everything that it has in progress.
  */
 export class VirtualTime extends Clock {
-  /** Told after each moment, once everything has come to rest; true if that has set off more. */
+  /** Called after each moment, once all code has come to rest. Returns true if it has started more. */
   afterEach: () => boolean = () => false;
 
-  /** Runs `act` in that process after so long. */
+  /** Runs `act` in that process after so many milliseconds. */
   later(ms: number, process: Process, act: () => void): Timer {
     const timer = new Timer();
     const within = inContext();
     this.in(ms, () => {
-      // A process that is frozen may end the timer once it goes on, before its turn.
+      // A thawed process may clear the timer before its turn comes.
       const turn = (): void => {
         if (!timer.isOver) running.run(process, () => within(() => running.run(process, act)));
       };
@@ -97,12 +97,12 @@ export class VirtualTime extends Clock {
   thaw(process: Process): void {
     if (process.state !== 'frozen') return;
     process.state = 'running';
-    // Nobody keeps a connection for long that nobody reads.
+    // Servers soon close a connection that its client doesn't read.
     if (this.now - process.frozenAt > CONNECTION_LOST_MS) process.connections++;
     for (const act of process.takeHeld()) this.in(0, () => process.run(act));
   }
 
-  /** Lets it go on until `isOver`, or nothing is due any more. */
+  /** Runs the simulation until `isOver`, or until nothing is due any more. */
   async simulate(begin: () => void, isOver: () => boolean): Promise<void> {
     if (current !== undefined) throw new Error('one simulation at a time');
     makeCurrent(this);
@@ -172,7 +172,7 @@ const clear = (timer: Timer | undefined): void => {
   if (timer instanceof Timer) timer.isOver = true;
 };
 
-/** Of what nobody runs: the world itself. */
+/** The process of whatever belongs to no process: the world itself. */
 export const nobody = new Process('nobody');
 export const processNow = (): Process => running.getStore() ?? nobody;
 export const runAs = <T>(process: Process, act: () => T): T => running.run(process, act);
@@ -181,7 +181,7 @@ export const timeNow = (): VirtualTime => {
   return current;
 };
 
-/** In place of `node:timers/promises`. */
+/** Replaces `node:timers/promises`. */
 export const sleeping = {
   setTimeout: <T>(ms?: number, value?: T, options: { signal?: AbortSignal } = {}): Promise<T> => {
     const { signal } = options;

@@ -53,17 +53,17 @@ const BEGINNING = Date.UTC(2026, 0, 1);
 
 export interface WorldOptions {
   seed: number;
-  /** How late watches are at most, in milliseconds. */
+  /** Greatest delay of watches, in milliseconds. */
   lag?: number;
   workers?: number;
   burst?: number;
-  /** Milliseconds before an activity begins, by its type. */
+  /** Milliseconds before an activity begins, by activity type. */
   delays?: Record<string, number>;
-  /** Events after which a workflow continues as new. */
+  /** Number of events after which a workflow continues as new. */
   longHistory?: number;
 }
 
-/** Told of what happens in the world, at the moment in which it does. */
+/** Notified of writes and calls at the moment in which they happen. */
 export interface Onlooker {
   onWrite?: (write: Write, by: Call | null) => void;
   onCall?: (call: Call) => void;
@@ -75,8 +75,8 @@ export interface Worker extends ModelWorker {
 }
 
 /**
- * A whole installation in one process and in virtual time. Everything of drover's is its own code, and so are the
- * simulator's controllers; of the model are the API server, Temporal, the ways between them, and people.
+ * A whole installation in one process and in virtual time. Everything of drover's is the real code, and so are the
+ * simulator's controllers. The API server, Temporal, the connections between them and the people are models.
  */
 export class World {
   readonly time: VirtualTime;
@@ -85,7 +85,7 @@ export class World {
   readonly workers: Worker[] = [];
   readonly onlookers: Onlooker[] = [];
   readonly trail: string[] = [];
-  /** What went wrong, first things first. */
+  /** What went wrong, the first fault first. */
   readonly broken: string[] = [];
   readonly #options: Required<WorldOptions>;
   readonly #kubevirt = new Process('kubevirt');
@@ -113,7 +113,10 @@ export class World {
     this.#client = this.clientOf(this.#people, 0);
   }
 
-  /** Lets the world go on for so long at most, in virtual time, or until `isOver`. */
+  /**
+   * Runs the world until `live` has ended, but for at most so many milliseconds of virtual time. Throws `Broken` for a
+   * fault.
+   */
   async run(ms: number, live: (world: World) => Promise<void>): Promise<void> {
     serve(this.temporal);
     let hasEnded = false;
@@ -151,12 +154,12 @@ export class World {
     this.broken.push(words);
   }
 
-  /** People wait. */
+  /** Lets the people wait. */
   wait(ms: number): Promise<void> {
     return new Promise((resolve) => void this.time.later(ms, this.#people, resolve));
   }
 
-  /** Waits until it is so; false if it is not within so long. */
+  /** Waits until `isSo`. Resolves to false if that takes longer than `ms`. */
   async until(isSo: () => boolean, ms: number): Promise<boolean> {
     const end = this.time.now + ms;
     for (let ms = 200; !isSo(); ms = Math.min(ms * 1.1, 10_000)) {
@@ -239,7 +242,7 @@ export class World {
     this.temporal.workersChanged();
   }
 
-  /** From the API server, not from Temporal. */
+  /** Cuts the worker off from the API server, but not from Temporal, or reconnects it. */
   cutOff(worker: Worker, isCutOff: boolean): void {
     this.say(`-- ${worker.process.name} is ${isCutOff ? 'cut off' : 'back'}`);
     worker.process.isCutOff = isCutOff;
@@ -262,7 +265,7 @@ export class World {
 
   async changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
     this.say(`-- pool ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
-    // Each field as a whole: nothing of what it was before stays.
+    // Replaces each field as a whole: a merge would keep parts of its old value.
     const patch = Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value }));
     await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'json', patch);
   }
@@ -334,7 +337,7 @@ export class World {
       .catch(ignored);
   }
 
-  /** Its guest ends as a crash does. */
+  /** Ends the VM's guest as a crash does. */
   crash(name: string): void {
     if (this.vmi(name)?.status?.phase !== 'Running') return;
     this.say(`-- ${name} crashes`);
@@ -356,7 +359,7 @@ export class World {
     this.temporal.signal(poolIdOf(this.refOf(name)), signal, args);
   }
 
-  // What is.
+  // What there is.
 
   pool(name: string): Stored | undefined {
     return this.server.find(VirtualMachinePools, { namespace: NAMESPACE, name });
@@ -418,7 +421,7 @@ export class World {
     for (const controller of controllers) controller.start();
   }
 
-  /** What KubeVirt's and Kubernetes' admission does. */
+  /** Admission by KubeVirt and Kubernetes. */
   #admit(plural: string, object: KubeObject, before: Stored | undefined): KubeObject {
     const isKubeVirt = processNow() === this.#kubevirt;
     const request = {

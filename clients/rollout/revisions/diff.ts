@@ -13,14 +13,14 @@ export interface Side {
   template: PoolTemplate;
 }
 
-/** What is asked for, by number or hash. */
+/** The revisions asked for, by number or hash. */
 export interface Compared {
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /**
- * What is compared: what is asked for, else the last revision that all VMs had with the template that the pool has now.
+ * The two sides to compare: those asked for, by default the last revision that all VMs had and the pool's template.
  * Throws `Failure` for a revision that is not kept.
  */
 export function sidesOf(
@@ -44,8 +44,7 @@ export function sidesOf(
 const sideOf = (revision: Revision): Side => ({ title: `revision ${inWords(revision)}`, template: revision.template });
 
 /**
- * The lines in which two templates differ, as `diff -u` shows them; none where they are equal, whatever the order of
- * their keys.
+ * The lines in which two templates differ, as in `diff -u`; empty if they are equal, whatever the order of their keys.
  */
 export function templateDiff(from: Side, to: Side): string[] {
   const [before, after] = [yamlOf(from.template), yamlOf(to.template)];

@@ -10,20 +10,20 @@ import { ageOf, table, type Cell } from '../../cli/output.ts';
 import type { Pool } from '../../pools/objects.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
-/** A revision with those who have it; as `-o json` prints it. */
+/** A revision, and how many have it; `-o json` prints it as is. */
 export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'createdAt'> {
   /**
-   * Null for a template that is kept only once its first batch begins, and for one that VMs have and that is kept no
-   * more.
+   * Null for a target template, which is kept only once its first batch begins, and for a template that VMs have and
+   * that is no longer kept.
    */
   number: number | null;
   createdAt: string | null;
-  /** VMs whose spec is of it, and guests that were started from it. */
+  /** VMs whose spec is of this revision, and VMIs that were started from it. */
   vms: number;
   guests: number;
-  /** The last one that all VMs had. */
+  /** The last revision that all VMs had. */
   isCurrent: boolean;
-  /** That of the pool's template. */
+  /** The revision of the pool's template. */
   isTarget: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Pool } from '../../pools/objects.ts';
 import { rolloutView } from '../view.ts';
 import { knownRevisions, type Revision } from './revisions.ts';
 
-/** The revisions of pools that are followed: read again only for a template that has none yet. */
+/** Caches the revisions of followed pools, and rereads them only for a template that has no revision yet. */
 export class KnownRevisions {
   readonly #kube: KubeClient;
   readonly #known = new Map<string, Revision[]>();
@@ -22,7 +22,7 @@ export class KnownRevisions {
     this.#known.set(pool.metadata.uid, await knownRevisions(this.#kube, pool));
   }
 
-  /** Learns once of each template that drover has taken up; true if that was to be done. */
+  /** Reads the revisions once for each template that drover has taken up. Resolves to whether it did so. */
   async catchUp(pool: Stored<Pool>): Promise<boolean> {
     const { target, phase } = rolloutView(pool, this.of(pool));
     const key = pool.metadata.uid + target.hash;

@@ -6,11 +6,11 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pools/objects.ts';
 
-/** A template that a pool has or had, as its ControllerRevision keeps it. */
+/** A current or earlier template of a pool, as its ControllerRevision keeps it. */
 export interface Revision {
-  /** The newest has the highest. */
+  /** Highest for the newest revision. */
   number: number;
-  /** Of the template, as on the VMs that were made from it. */
+  /** Hash of the template, as on VMs created from it. */
   hash: string;
   template: PoolTemplate;
   createdAt: string;
@@ -23,7 +23,7 @@ interface ControllerRevision extends KubeObject {
   data?: { template?: PoolTemplate };
 }
 
-/** Those that the pool owns, the oldest first. */
+/** Reads the revisions that the pool owns, the oldest first. */
 export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>): Promise<Revision[]> {
   const { namespace, name, uid } = metadata;
   const labelSelector = `${POOL_LABEL}=${name}`;
@@ -34,11 +34,11 @@ export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>
     .sort((one, other) => one.number - other.number);
 }
 
-/** As `readRevisions`, for their numbers alone: without the right to read them people see hashes. */
+/** As `readRevisions`, if only numbers are needed: empty if they can't be read, and people see hashes then. */
 export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> =>
   readRevisions(kube, pool).catch(() => []);
 
-/** Nothing of an object that is not as drover writes them. */
+/** Empty for an object that is not in drover's format. */
 function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevision>): Revision[] {
   const { labels = {}, annotations = {}, creationTimestamp: createdAt } = metadata;
   const hash = labels[REVISION_LABEL];
@@ -56,13 +56,13 @@ function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevis
   ];
 }
 
-/** `4 (a1b2c3d4e5)`, or the hash alone where the number is not known. */
+/** `4 (a1b2c3d4e5)`, or only the hash if the number is unknown. */
 export const inWords = ({ number, hash }: { number: number | null; hash: string }): string =>
   number === null ? hash : `${number} (${hash})`;
 
-/** The revision of this number or hash. Throws `Failure` that names those there are. */
+/** Finds the revision with this number or hash. Throws a `Failure` that lists those there are. */
 export function findRevision(revisions: Revision[], word: string, pool: string): Revision {
-  // A hash may be all digits, a number is never as long.
+  // A hash may be all digits, but it is longer than any number.
   const found = revisions.find(({ hash }) => hash === word) ?? revisions.find(({ number }) => String(number) === word);
   if (found !== undefined) return found;
   if (revisions.length === 0) throw new Failure(`pool ${pool} has no revision ${word}: none are kept yet`);

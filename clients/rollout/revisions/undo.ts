@@ -6,8 +6,8 @@ import type { Pool } from '../../pools/objects.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';
 
 /**
- * The revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the newest before
- * that of the template. Throws `Failure` where there is none.
+ * Returns the revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the
+ * newest other than the template's. Throws `Failure` if there is none.
  */
 export function undoTarget(
   { metadata: { name }, spec, status }: Stored<Pool>,
@@ -21,9 +21,7 @@ export function undoTarget(
   return target;
 }
 
-/**
- * What an undo comes to. A worker makes the template the newest of the revisions, and gives it a number behind theirs.
- */
+/** The outcome of an undo. A worker makes this template the newest revision again, and renumbers it if needed. */
 export function undoneInWords(target: Revision, revisions: Revision[]): string {
   const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
   const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;

@@ -2,15 +2,15 @@ import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What kube-apiserver and its clients know each other by. Paths, except for the token. */
+/** The credentials of kube-apiserver and its clients. All fields but the token are paths. */
 export interface Credentials {
   token: string;
   tokenFile: string;
   serviceAccountKey: string;
   serviceAccountPublicKey: string;
   /**
-   * kube-apiserver writes `apiserver.crt` (its certificate and the CA's) and `apiserver.key` there when they are
-   * missing.
+   * Folder where kube-apiserver writes missing certificates: `apiserver.crt` (its own and the CA's) and
+   * `apiserver.key`.
    */
   certificates: string;
   servingCertificate: string;
@@ -19,7 +19,10 @@ export interface Credentials {
 
 const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
 
-/** Those of the last run, so that its kubeconfig goes on working; made anew where there are none, or they end soon. */
+/**
+ * Returns the last run's credentials, so that its kubeconfig stays valid. Creates missing ones; kube-apiserver renews
+ * its certificate if it expires within 30 days.
+ */
 export function prepareCredentials(folder: string): Credentials {
   const certificates = join(folder, 'certificates');
   const files = {
@@ -42,7 +45,7 @@ export function prepareCredentials(folder: string): Credentials {
   return { token, ...files };
 }
 
-/** The certificate's own name and key usage make it its own authority. */
+/** The serving certificate is its own CA, because of its name and key usage. */
 export function writeKubeconfig(file: string, server: string, credentials: Credentials): void {
   const authority = readFileSync(credentials.servingCertificate).toString('base64');
   const config = `apiVersion: v1

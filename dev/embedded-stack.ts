@@ -22,50 +22,50 @@ import { resolveTools } from './tools/resolve.ts';
 export type ProcessName = ToolName | 'simulator' | 'worker';
 
 export interface StackOptions {
-  /** Folder that keeps everything of the stack. */
+  /** Folder with all files of the stack. */
   state: string;
-  /** Start with nothing and keep nothing. */
+  /** Start without data, and delete the data at the end. */
   ephemeral?: boolean;
-  /** Both true unless said otherwise. */
+  /** Both default to true. */
   simulator?: boolean;
   worker?: boolean;
-  /** File of CRDs that replace the stack's own for KubeVirt's kinds. */
+  /** File with CRDs that replace the stack's own CRDs of KubeVirt's kinds. */
   kubevirtCrds?: string;
   ports?: Partial<StackPorts>;
-  /** For the worker, on top of the stack's environment. */
+  /** Extra environment for the worker, on top of the stack's. */
   workerEnv?: Record<string, string>;
-  /** Start a process again when it ends by itself; true unless said otherwise. */
+  /** Restart a process that ends by itself; defaults to true. */
   restarts?: boolean;
-  /** Runs when the servers are ready, before the worker starts, with the stack's environment. */
+  /** Called with the stack's environment when the servers are ready, before the worker starts. */
   prepare?: (env: Record<string, string>) => Promise<void>;
   onProgress?: (line: string) => void;
-  /** Ends the start, and whatever it has started. */
+  /** Aborts the start, and ends the processes started so far. */
   signal?: AbortSignal;
 }
 
 export interface Stack {
   readonly state: string;
-  /** Path. */
+  /** Path of the file. */
   readonly kubeconfig: string;
   /** `host:port` of Temporal's frontend. */
   readonly temporalAddress: string;
   /** URL of Temporal's Web UI. */
   readonly temporalUi: string;
-  /** What a client of the stack needs: `KUBECONFIG`, `TEMPORAL_ADDRESS`, … */
+  /** Environment of the stack's clients: `KUBECONFIG`, `TEMPORAL_ADDRESS`, … */
   readonly env: Record<string, string>;
   readonly processes: { name: ProcessName; pid: number }[];
   stop(): Promise<void>;
-  /** Stops one process and leaves it stopped, until `restart`. */
+  /** Stops one process until `restart`. */
   halt(name: ProcessName): Promise<void>;
-  /** Resolves when it is ready again. */
+  /** Stops one process and starts it again. Resolves when it is ready. */
   restart(name: ProcessName): Promise<void>;
-  /** Only sends the signal: what follows is as when another sends it. */
+  /** Only sends the signal, like a kill from outside: the process is restarted if `restarts` is set. */
   kill(name: ProcessName, signal: NodeJS.Signals): void;
 }
 
 const PORT_ATTEMPTS = 3;
 const PORT_TAKEN = /address already in use|EADDRINUSE/i;
-/** Whoever uses another ends first. */
+/** Clients stop before their servers. */
 const STOP_ORDER: readonly (readonly ProcessName[])[] = [
   ['worker'],
   ['simulator'],
@@ -73,9 +73,7 @@ const STOP_ORDER: readonly (readonly ProcessName[])[] = [
   ['etcd'],
 ];
 
-/**
- * The stack of one state folder, whose lock is held. `stop` may be called at any moment, also in the middle of `start`.
- */
+/** The stack of one state folder, whose lock is held. `stop` may be called at any time, even during `start`. */
 export class EmbeddedStack implements Stack {
   readonly state: string;
   readonly #options: StackOptions;
@@ -85,7 +83,7 @@ export class EmbeddedStack implements Stack {
   readonly #leash = new Leash();
   readonly #ended = new AbortController();
   readonly #releaseLock: () => void;
-  /** Chosen once the last run's processes are gone; until then, `stack.json` is still theirs. */
+  /** Chosen after the last run's processes have ended; until then, `stack.json` still describes that run. */
   #ports: StackPorts | undefined;
   #phase: Phase = 'starting';
   #stopping: Promise<void> | undefined;
@@ -224,7 +222,7 @@ export class EmbeddedStack implements Stack {
     onProgress(`${spec.name} is ready`);
   }
 
-  /** A port that was free a moment ago may be taken by now: if nobody asked for it, another is chosen. */
+  /** A free port may have been taken meanwhile. Ports that were not asked for are then chosen again. */
   async #startOnPorts(
     names: readonly PortName[],
     spec: (ports: StackPorts) => ServiceSpec<ProcessName>,
@@ -256,7 +254,7 @@ export class EmbeddedStack implements Stack {
     );
   }
 
-  /** Called when a process ends, too, where nobody could catch what it throws. */
+  /** Never throws: it is also called when a process ends, where no caller could catch an error. */
   #record(): void {
     if (this.#ports === undefined) return;
     try {

@@ -4,22 +4,21 @@ import { lockHolder } from './process/lock.ts';
 import { isAlive } from './process/process-identity.ts';
 import { readStackRecord } from './stack-file.ts';
 
-/** A stack that runs and is ready. */
+/** A running stack that is ready. */
 export interface RunningStack {
   state: string;
-  /** Path. */
+  /** Path of the file. */
   kubeconfig: string;
   /** `host:port` of Temporal's frontend. */
   temporalAddress: string;
   /** URL of Temporal's Web UI. */
   temporalUi: string;
-  /** Of its supervisor. */
+  /** PID of the stack's supervisor. */
   pid: number;
 }
 
 /**
- * The stack of a state folder (by default, the user's), or undefined where none is ready there or its supervisor is
- * gone.
+ * Returns the stack of a state folder (default: the user's); undefined if it isn't ready or its supervisor has ended.
  */
 export function findStack(state: string = defaultState()): RunningStack | undefined {
   const record = readStackRecord(filesOf(state).stack);
@@ -29,8 +28,8 @@ export function findStack(state: string = defaultState()): RunningStack | undefi
 }
 
 /**
- * What the user's stack does that is not ready: what is meant for it must not go elsewhere meanwhile. Undefined if it
- * is, or if none runs.
+ * Returns the phase of the user's stack if it runs but isn't ready: commands for it must not go elsewhere meanwhile.
+ * Undefined if it is ready or doesn't run.
  */
 export function unreadyStack(
   state: string = defaultState(),
@@ -43,7 +42,7 @@ export function unreadyStack(
   return { state, phase: isItsOwn && record.phase !== 'starting' ? 'stopping' : 'starting' };
 }
 
-/** Whether a kubeconfig, or Temporal's address, is the stack's own, however it is written. */
+/** Report whether a kubeconfig, or a Temporal address, is that of the stack, however it is written. */
 export const isKubeconfigOf = (stack: RunningStack, file: string | undefined): boolean =>
   file !== undefined && file !== '' && resolve(file) === resolve(stack.kubeconfig);
 export const isTemporalOf = (stack: RunningStack, address: string | undefined): boolean =>

@@ -4,7 +4,7 @@ import type { ProcessIdentity } from './process/process-identity.ts';
 
 export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped';
 
-/** What `stack.json` tells of a stack: written by its supervisor at every change, read by everyone else. */
+/** The content of `stack.json`: written by the stack's supervisor on every change, read by all others. */
 export interface StackRecord {
   phase: Phase;
   supervisor: ProcessIdentity;
@@ -14,7 +14,7 @@ export interface StackRecord {
   temporalAddress: string;
   /** URL of the Web UI. */
   temporalUi: string;
-  /** The processes that it has; those that run are in `processes`. */
+  /** All processes of the stack; the running ones are in `processes`. */
   names: string[];
   processes: (ProcessIdentity & { name: string })[];
 }
@@ -27,7 +27,7 @@ export function readStackRecord(file: string): StackRecord | undefined {
   }
 }
 
-/** Whole or not at all, so that a reader never meets half a file. */
+/** Writes atomically, so that no reader sees half a file. */
 export function writeStackRecord(file: string, record: StackRecord): void {
   const unfinished = `${file}.${process.pid}`;
   writeFileSync(unfinished, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });

@@ -13,14 +13,14 @@ export class StackRuns extends Error {
 }
 
 /**
- * Starts the stack and resolves when all of it is ready. Throws `StackRuns`, or why it can't start, with nothing left
- * running.
+ * Starts the stack. Resolves when all of it is ready. Throws `StackRuns`, or why the stack can't start, and leaves no
+ * process running.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   if (process.platform === 'win32')
     throw new Error('the embedded stack needs Linux or macOS: on Windows, run drover in WSL');
   const state = resolve(options.state);
-  // Before anything is left behind in the state folder.
+  // Fails on bad CRDs before anything is written to the state folder.
   if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);
   const lock = lockState(state);
   const stack = new EmbeddedStack({ ...options, state }, lock.release);

@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../api/objects.ts';
 
-/** What a person can ask of one VM, by annotations of its template; or, while it runs, of its VMI. */
+/** Annotations that control one VM, set on its template or, while it runs, on its VMI; some on other objects. */
 export const Knob = {
   bootTime: 'sim.drover.dev/boot-time',
   stopTime: 'sim.drover.dev/stop-time',
@@ -11,22 +11,22 @@ export const Knob = {
   migrationTime: 'sim.drover.dev/migration-time',
   /** How long the guest runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',
-  /** How it ends then: `Succeeded` (a shutdown, the default) or `Failed` (a crash). */
+  /** How it ends then: `Succeeded` (a shutdown, the default), `Failed` (a crash) or `PodGone` (its pod is lost). */
   runEnd: 'sim.drover.dev/run-end',
-  /** On a DataVolume (template): how long it takes to fill. */
+  /** On a DataVolume (template): how long it takes to populate. */
   provisionTime: 'sim.drover.dev/provision-time',
-  /** On a DataVolume (template): it fails instead. */
+  /** On a DataVolume (template): populating it fails. */
   provisionFails: 'sim.drover.dev/provision-fails',
-  /** On a DataVolume (template): how long its claim takes to grow, or that the storage cannot make it grow. */
+  /** On a DataVolume (template): how long its claim takes to grow, and whether growing fails. */
   growTime: 'sim.drover.dev/grow-time',
   growFails: 'sim.drover.dev/grow-fails',
-  /** On a DataVolume: guests that boot from now on with this disk fail to start. */
+  /** On a DataVolume, or a claim without one: VMIs that boot from now on with this disk fail to start. */
   corrupt: 'sim.drover.dev/corrupt',
-  /** On a Node: it is lost. */
+  /** On a Node: it no longer answers. */
   lost: 'sim.drover.dev/lost',
 } as const;
 
-/** On a VM: the value of `fail-starts` that it has lived through, so that later starts of the same template succeed. */
+/** On a VM: the value of `fail-starts` that it has been through, so that later starts of the same template succeed. */
 export const FAIL_STARTS_DONE = 'sim.drover.dev/fail-starts-done';
 /** On a VMI: hashes of the template that it was started from. */
 export const STARTED_FROM = 'sim.drover.dev/started-from';
@@ -36,7 +36,7 @@ type Name = Knobs[keyof Knobs];
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Milliseconds of `1s`, `500ms`, `1m30s` or a bare number of seconds; undefined for anything else. */
+/** Parses `1s`, `500ms`, `1m30s` or a bare number of seconds into milliseconds; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
@@ -45,7 +45,7 @@ export function parseDuration(text: string): number | undefined {
   return sum;
 }
 
-/** The annotation's duration in milliseconds; one that can't be read counts as not given. */
+/** Returns the annotation's duration in milliseconds; undefined if it is missing or invalid. */
 export function durationOf(metadata: ObjectMeta, name: Name): number | undefined {
   const text = metadata.annotations?.[name];
   return text === undefined ? undefined : parseDuration(text);
@@ -53,7 +53,7 @@ export function durationOf(metadata: ObjectMeta, name: Name): number | undefined
 
 export const isOn = (metadata: ObjectMeta, name: Name): boolean => metadata.annotations?.[name] === 'true';
 
-/** How many starts fail before one succeeds: `Infinity` for `always`. */
+/** Returns how many starts fail before one succeeds; `Infinity` for `always`. */
 export function failingStarts(metadata: ObjectMeta): number {
   const text = metadata.annotations?.[Knob.failStarts];
   if (text === 'always') return Infinity;

@@ -3,17 +3,17 @@ import { parseDuration } from './knobs.ts';
 import type { KubeVirt, VirtualMachine } from './types.ts';
 
 /**
- * On the KubeVirt object: how far behind it sees the specs of VMs, as its caches may be after an API server was away.
+ * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.
  */
 export const LAG_ANNOTATION = 'sim.drover.dev/spec-lag';
 
 type Machine = Stored<VirtualMachine>;
 
-/** VMs as they were a while ago, where the cluster is told so. */
+/** Shows VMs as they were a while ago, if the KubeVirt object asks for a lag. */
 export class Lag {
   readonly #before = new Map<string, { machine: Machine; until: number }>();
 
-  /** A VM has changed. */
+  /** Notes that a VM has changed. */
   note(
     key: string,
     before: Machine | undefined,
@@ -35,7 +35,8 @@ export class Lag {
   }
 
   /**
-   * The VM as it is seen, which is `current` where nothing is to come, and else the milliseconds until it is seen anew.
+   * Returns the VM as the controller sees it: `current` or, while a change is held back, the older VM and the
+   * milliseconds until the change shows.
    */
   see(key: string, current: Machine | undefined, now: number): { machine: Machine | undefined; again?: number } {
     const known = this.#before.get(key);

@@ -1,4 +1,4 @@
-/** One line of JSON on stderr an entry. */
+/** A log; `stderrLog` writes one line of JSON per entry to stderr. */
 export interface Log {
   info: (message: string) => void;
   warn: (message: string) => void;

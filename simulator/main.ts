@@ -6,8 +6,8 @@ import { startSimulator } from './simulator.ts';
 import { startStorage } from './storage.ts';
 
 /**
- * The simulator, or one part of it, as a process; `KUBECONFIG` says which cluster. It prints `ready` once it serves,
- * and ends on SIGTERM.
+ * Runs the simulator, or one part of it, as a process on the cluster of `KUBECONFIG`. Prints `ready` once it serves,
+ * and exits on SIGTERM or SIGINT.
  */
 const { values } = parseArgs({
   options: {

@@ -18,14 +18,14 @@ const FACTORS: Record<string, number> = {
 };
 const POWERS = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-/** A Kubernetes quantity as a number; NaN for what is none. */
+/** Returns a Kubernetes quantity as a number; NaN if it is invalid. */
 export function amountOf(quantity: Quantity): number {
   if (typeof quantity === 'number') return quantity;
   const parts = /^([+-]?[0-9.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(quantity);
   return parts === null ? NaN : Number(parts[1]) * (FACTORS[parts[2]!] ?? NaN);
 }
 
-/** A number of bytes as Kubernetes writes it: by the largest power of 1024 that divides it. */
+/** Returns a number of bytes as a Kubernetes quantity, with the largest power of 1024 that divides it. */
 export function binary(bytes: number): string {
   let rest = bytes;
   let power = 0;

@@ -31,14 +31,14 @@ export interface SimulatorOptions {
   cert: Buffer;
   key: Buffer;
   log: Log;
-  /** Objects of one kind that are worked on at once. */
+  /** Maximum number of objects of one kind that are processed at once. */
   concurrency?: number;
   nodes?: number;
 }
 
 const REACHABLE_MS = 30_000;
 
-/** Plays KubeVirt, CDI and the parts of the controller manager that a fleet of VMs needs, against a real API server. */
+/** Simulates KubeVirt, CDI and the parts of kube-controller-manager that a fleet of VMs needs, on a real API server. */
 export async function startSimulator(
   config: KubeConfig,
   options: SimulatorOptions,
@@ -80,7 +80,7 @@ export async function startSimulator(
     kinds.start(),
     reachable(client, REACHABLE_MS, stopping.signal),
   ]);
-  // Only now, when all is known, may anything be decided.
+  // Controllers start only now, with all caches filled: they must not decide on a partial view.
   for (const controller of controllers) await controller.start();
   await registerAdmission(client, server.port, options.cert, cluster.kubevirt?.metadata.namespace);
   const stop = async (): Promise<void> => {
@@ -96,7 +96,7 @@ export async function startSimulator(
   return { port: server.port, stop };
 }
 
-/** As at KubeVirt's admission, one that is not to be had is none. */
+/** As in KubeVirt's admission, a preference that can't be read is ignored. */
 async function preferred(client: KubeClient, { request }: Review): Promise<Preference | undefined> {
   try {
     return await preferenceOf(client, request.object as VirtualMachine);

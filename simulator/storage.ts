@@ -22,8 +22,8 @@ const PersistentVolumes = clusterWide('', 'v1', 'persistentvolumes', 'Persistent
 const Cdis = clusterWide('cdi.kubevirt.io', 'v1beta1', 'cdis', 'CDI');
 
 /**
- * Plays CDI and the storage alone, beside a KubeVirt that plays itself. It binds every claim of the cluster to a volume
- * that is not there, so it refuses a cluster that has storage of its own.
+ * Simulates only CDI and the storage, beside a real KubeVirt. Binds every claim of the cluster to a volume that doesn't
+ * exist, and therefore throws if the cluster has storage of its own.
  */
 export async function startStorage(
   config: KubeConfig,
@@ -75,7 +75,7 @@ async function firstOf(client: KubeClient, resource: Resource): Promise<string |
   }
 }
 
-/** What is there is left as it is: it may be CDI's own. */
+/** Leaves existing CRDs as they are: they may be CDI's own. */
 async function installMissing(client: KubeClient): Promise<void> {
   const { items } = await client.list(CustomResourceDefinitions);
   const present = new Set(items.map(({ metadata }) => metadata.name));

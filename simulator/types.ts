@@ -1,8 +1,6 @@
 import type { KubeObject, ObjectMeta } from '../api/objects.ts';
 
-/**
- * The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through it untouched.
- */
+/** The parts of KubeVirt's and CDI's objects that the simulator reads or writes; all others pass through unchanged. */
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -64,7 +62,7 @@ export interface StartFailure {
   retryAfterTimestamp?: string;
 }
 
-/** Without a kind, it is of the whole cluster. */
+/** Without a kind, it names a cluster-wide preference. */
 export interface PreferenceMatcher {
   name?: string;
   kind?: string;

@@ -4,8 +4,7 @@ import { kubevirtCrds } from './kubevirt-crds.ts';
 const GROUP = 'cdi.kubevirt.io';
 
 /**
- * Kinds of CDI that KubeVirt's controllers watch as soon as there are DataVolumes: they wait until they can list each
- * of them.
+ * CDI kinds that KubeVirt's controllers watch as soon as the DataVolume CRD exists. They wait until all can be listed.
  */
 const WATCHED = [
   { kind: 'DataSource', scope: 'Namespaced' },
@@ -14,7 +13,7 @@ const WATCHED = [
   { kind: 'StorageProfile', scope: 'Cluster' },
 ];
 
-/** Definitions of our own of CDI's kinds, for a cluster with KubeVirt and without CDI. */
+/** Returns drover's own CRDs of CDI's kinds, for a cluster with KubeVirt but without CDI. */
 export const cdiCrds = (): KubeObject[] => [
   ...kubevirtCrds().filter(({ metadata }) => metadata.name.endsWith(`.${GROUP}`)),
   ...WATCHED.map(({ kind, scope }) => {

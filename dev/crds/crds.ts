@@ -21,8 +21,8 @@ interface Crd extends KubeObject {
 }
 
 /**
- * The CRDs of a file that holds one, a List of them, or many documents, in YAML or JSON; other kinds in it are left
- * out.
+ * Returns the CRDs of a file with one CRD, a List, or several documents, in YAML or JSON. Ignores other kinds. Throws
+ * if the file can't be read or has no CRDs.
  */
 export function readCrds(file: string): KubeObject[] {
   let objects: KubeObject[];
@@ -38,13 +38,13 @@ export function readCrds(file: string): KubeObject[] {
   return crds;
 }
 
-/** `base`, where those of the same name as one of `others` are replaced by it, and the rest of `others`. */
+/** Returns `base` and `others`; CRDs of `others` replace those of the same name in `base`. */
 export function mergeCrds(base: KubeObject[], others: KubeObject[]): KubeObject[] {
   const replaced = new Set(others.map((crd) => crd.metadata.name));
   return [...base.filter((crd) => !replaced.has(crd.metadata.name)), ...others];
 }
 
-/** Applies them and waits until each is established and its objects can be listed. */
+/** Applies the CRDs. Resolves when all are established and their objects can be listed. */
 export async function installCrds(client: KubeClient, crds: KubeObject[], signal?: AbortSignal): Promise<void> {
   await Promise.all(
     crds.map(({ metadata: { name, labels, annotations }, spec }) => {
@@ -76,7 +76,7 @@ async function untilServed(
   }
 }
 
-/** A resource that has just been established answers 404, then 429, for a moment. */
+/** A newly established resource briefly answers 404, then 429. */
 async function isServed(
   client: KubeClient,
   name: string,

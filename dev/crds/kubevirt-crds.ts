@@ -12,7 +12,7 @@ interface Column {
 interface Kind {
   group: string;
   scope?: 'Cluster';
-  /** The first is the one that is stored. */
+  /** The first is the storage version. */
   versions: string[];
   kind: string;
   shortNames: string[];
@@ -139,7 +139,7 @@ const kinds: Kind[] = [
 ];
 
 /**
- * Definitions of our own for the kinds of KubeVirt and CDI that drover and the simulator use; deep specs are kept as
+ * Returns drover's own CRDs for the KubeVirt and CDI kinds that drover and the simulator use. Deep specs are kept as
  * given.
  */
 export const kubevirtCrds = (): KubeObject[] => kinds.map(definition);

@@ -1,7 +1,4 @@
-/**
- * Structural schemas, as CustomResourceDefinitions carry them, for the parts of KubeVirt's and CDI's objects that are
- * checked here.
- */
+/** Structural schemas for CRDs, for the parts of KubeVirt's and CDI's objects that are validated here. */
 
 export type Schema = { [keyword: string]: unknown };
 
@@ -19,13 +16,13 @@ export const quantities: Schema = { type: 'object', additionalProperties: quanti
 
 export const listOf = (items: Schema): Schema => ({ type: 'array', items });
 export const nullable = (schema: Schema): Schema => ({ ...schema, nullable: true });
-/** Only these properties; others are pruned. */
+/** Allows only these properties; others are pruned. */
 export const closed = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
   type: 'object',
   properties,
   ...(required.length === 0 ? {} : { required }),
 });
-/** These properties are checked; all others are kept as they are. */
+/** Validates these properties; others are kept unchanged. */
 export const open = (properties: Record<string, Schema> = {}, required: string[] = []): Schema => ({
   ...closed(properties, required),
   'x-kubernetes-preserve-unknown-fields': true,
@@ -49,7 +46,7 @@ const selectorRequirement = closed({ key: text, operator: text, values: listOf(t
 export const labelSelector = closed({ matchLabels: texts, matchExpressions: listOf(selectorRequirement) });
 const phaseTransitions = listOf(closed({ phase: text, phaseTransitionTimestamp: time }));
 
-/** The spec of a VMI, and of the template that a VM makes it from. */
+/** The spec of a VMI, and of a VM's template for it. */
 export const instanceSpec = open(
   {
     domain: open(
@@ -103,7 +100,7 @@ export const dataVolumeSpec = open({ source: open(), sourceRef: open(), pvc: cla
 
 const strategies = "['Always', 'RerunOnFailure', 'Once', 'Manual', 'Halted', 'WaitAsReceiver']";
 
-/** What KubeVirt's admission asks of a VM's spec. */
+/** KubeVirt's admission rules for a VM's spec. */
 export const machineRules = [
   {
     rule: '!(has(self.running) && has(self.runStrategy))',

@@ -2,9 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /**
- * Holds the process groups that are its arguments from its first moment, and reads of others; when its input ends, its
- * supervisor is gone, and it ends them: with a signal that they can act on, then, after two seconds, with one that they
- * can't.
+ * Holds the process groups in its arguments from the start, and reads others from its input. The end of input means
+ * that the supervisor has ended: the script then sends SIGTERM to the groups and, after two seconds, SIGKILL.
  */
 const SCRIPT = `
 trap '' INT HUP TERM
@@ -27,7 +26,9 @@ done
 for pid in $held; do kill -KILL "-$pid" 2>/dev/null; done
 `;
 
-/** Ends the processes it holds when this process ends in any way, SIGKILL included. They must lead process groups. */
+/**
+ * Ends the processes it holds when this process ends in any way, even by SIGKILL. They must be process group leaders.
+ */
 export class Leash {
   readonly #held = new Map<number, ProcessIdentity>();
   #shell: ChildProcess | undefined;
@@ -43,7 +44,7 @@ export class Leash {
     if (this.#held.delete(child.pid)) this.#tell('drop', child.pid);
   }
 
-  /** Lets go of the shell itself; whatever is held still is ended by it. */
+  /** Ends the shell, which ends all processes that are still held. */
   release(): void {
     this.#released = true;
     this.#shell?.stdin?.end();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-/** Held by another process, which lives. */
+/** The lock is held by another live process. */
 export class LockHeld extends Error {
   override readonly name = 'LockHeld';
   readonly holder: ProcessIdentity;
@@ -14,7 +14,7 @@ export class LockHeld extends Error {
 }
 
 /**
- * Takes the lock file for this process until `release`; a lock whose process has ended is taken over. Throws
+ * Takes the lock file for this process until `release`. Takes over the lock of a process that has ended. Throws
  * `LockHeld`.
  */
 export function takeLock(file: string): { release: () => void } {
@@ -23,8 +23,8 @@ export function takeLock(file: string): { release: () => void } {
   writeFileSync(mine, JSON.stringify({ ...identify(process.pid), token }), { mode: 0o600 });
   try {
     for (;;) {
-      // A hard link appears at once and whole, and fails where there is one: unlike a file that is created, then
-      // written.
+      // A hard link appears atomically with its content, and fails if the file exists. A file that is created and then
+      // written doesn't appear atomically.
       if (tryLink(mine, file)) return { release: () => releaseLock(file, token) };
       const held = readLock(file);
       if (held === undefined) continue;
@@ -36,7 +36,7 @@ export function takeLock(file: string): { release: () => void } {
   }
 }
 
-/** Who holds the lock now, if anyone who lives does. */
+/** Returns the live process that holds the lock; undefined if there is none. */
 export function lockHolder(file: string): ProcessIdentity | undefined {
   const held = readLock(file);
   return held !== undefined && isAlive(held) ? { pid: held.pid, started: held.started } : undefined;
@@ -47,8 +47,8 @@ function releaseLock(file: string, token: string): void {
 }
 
 /**
- * Removes a dead process's lock. A lock on that very lock keeps two from it, one of whom would remove the other's new
- * one.
+ * Removes a dead process's lock, under a lock of its own. Otherwise, of two processes doing so, the second could remove
+ * the first's new lock.
  */
 function bury(file: string, deadToken: string): void {
   let claim: { release: () => void };
@@ -72,7 +72,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** A lock that can't be read is nobody's: locks appear whole, so something else has damaged it. */
+/** Unreadable content counts as a dead process's lock: locks are written atomically, so the file was damaged later. */
 function readLock(file: string): (ProcessIdentity & { token: string }) | undefined {
   let text: string;
   try {

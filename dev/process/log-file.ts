@@ -2,14 +2,14 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, statS
 
 const LARGEST = 16 * 1024 * 1024;
 
-/** Opens a process's log for appending, after putting one that has grown too large aside as `<file>.old`. */
+/** Opens a process's log for appending. A log that has grown too large is first renamed to `<file>.old`. */
 export function openLog(file: string): { fd: number; start: number } {
   if (existsSync(file) && statSync(file).size > LARGEST) renameSync(file, `${file}.old`);
   const fd = openSync(file, 'a', 0o600);
   return { fd, start: fstatSync(fd).size };
 }
 
-/** What was logged from `start` (a byte offset) on; of a long log, its last 64 KiB. */
+/** Returns the log from `start` (a byte offset), at most its last 64 KiB. */
 export function readLog(file: string, start = 0): string {
   if (!existsSync(file)) return '';
   const fd = openSync(file, 'r');
@@ -23,7 +23,7 @@ export function readLog(file: string, start = 0): string {
   }
 }
 
-/** The last lines of a log, each cut to a width that a person can read. */
+/** Returns the last lines of a log, each cut to a readable width. */
 export function lastLines(text: string, count = 8): string {
   const lines = text.trimEnd().split('\n').slice(-count);
   return lines.map((line) => `  ${line.length > 300 ? `${line.slice(0, 300)}…` : line}`).join('\n');

@@ -11,16 +11,13 @@ export interface StackPorts {
 export type PortName = keyof StackPorts;
 export const portNames: readonly PortName[] = ['temporal', 'ui', 'apiserver', 'simulator'];
 
-/**
- * Below the ports that Linux and macOS give to outgoing connections, and below Kubernetes' node ports, so that few
- * others take one.
- */
+/** Ports below the ephemeral ports of Linux and macOS, and below Kubernetes' node ports, where conflicts are rare. */
 const QUIET = { first: 20_000, count: 10_000 };
 const QUIET_ATTEMPTS = 20;
 
 /**
- * A port for each of `names`: the one that was asked for, else the one of the last run if it is still free, else any
- * free one. Throws if one that was asked for is taken.
+ * Returns a port for each of `names`: the requested one, else the last run's if it is still free, else any free one.
+ * Throws if a requested port is taken.
  */
 export async function choosePorts(
   names: readonly PortName[],
@@ -61,7 +58,7 @@ export async function choosePorts(
   }
 }
 
-/** A server that holds the port, or undefined if the port is taken. */
+/** Returns a server that holds the port; undefined if the port is taken. */
 function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -7,7 +7,7 @@ export interface Probe {
   headers?: Record<string, string>;
 }
 
-/** True where the server answers 200 within two seconds. */
+/** Reports whether the server answers 200 within two seconds. */
 export function answers({ url, ...options }: Probe): Promise<boolean> {
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   return new Promise((resolve) => {

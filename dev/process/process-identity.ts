@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A process, told from a later one that was given the same pid by the moment it started. */
+/** A process, distinguished by its start time from a later process with the same PID. */
 export interface ProcessIdentity {
   pid: number;
-  /** Opaque; compares equal for the same process only. */
+  /** Opaque; equal only for the same process. */
   started: string;
 }
 
-/** When the process started, or undefined where there is none: a zombie counts as none. */
+/** Returns when the process started; undefined if it doesn't exist or is a zombie. */
 export function startedAt(pid: number): string | undefined {
   return existsSync('/proc/self/stat') ? fromProc(pid) : fromPs(pid);
 }
@@ -21,7 +21,7 @@ export const identify = (pid: number): ProcessIdentity | undefined => {
 
 export const isAlive = ({ pid, started }: ProcessIdentity): boolean => startedAt(pid) === started;
 
-/** Sends a signal to the process group that this very process leads; false where it is gone. */
+/** Sends a signal to the process group that this process leads; returns false if the process has ended. */
 export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): boolean {
   if (!isAlive(process_)) return false;
   try {
@@ -31,12 +31,12 @@ export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): 
   }
 }
 
-/** Longer than the leash takes with the processes of a supervisor that died. */
+/** Longer than the leash takes to end the processes of a dead supervisor. */
 const LEFTOVERS_END_WITHIN_MS = 8000;
 
 /**
- * Waits until what a dead supervisor has left is gone, each the leader of its group, and helps where that takes too
- * long.
+ * Waits until the processes of a dead supervisor have ended, and kills their groups if that takes too long. Each must
+ * lead a process group.
  */
 export async function endLeftovers(processes: readonly ProcessIdentity[]): Promise<void> {
   const deadline = Date.now() + LEFTOVERS_END_WITHIN_MS;

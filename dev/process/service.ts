@@ -15,13 +15,13 @@ export interface Launch {
 export interface ServiceSpec<Name extends string = string> {
   name: Name;
   launch: Launch;
-  /** Asked again and again until it says yes; `log` is what this start of the process has logged. */
+  /** Polled until it returns true; `log` is what the process has logged since this start. */
   isReady: (log: string) => Promise<boolean> | boolean;
-  /** Seconds that it may take to become ready, and to end after its stop signal. */
+  /** Limits in seconds: to become ready, and to end after the stop signal. */
   readyWithin: number;
   stopWithin: number;
   stopSignal: NodeJS.Signals;
-  /** Run before each start of the process, and each time the process has become ready. */
+  /** Called before each start of the process, and (`onceReady`) each time it has become ready. */
   beforeStart?: () => void;
   onceReady?: () => void;
 }
@@ -29,14 +29,14 @@ export interface ServiceSpec<Name extends string = string> {
 export interface ServiceContext {
   logFile: string;
   leash: Leash;
-  /** Start it again, with back-off, when it ends by itself. */
+  /** Restart the process, with backoff, when it ends by itself. */
   restarts: boolean;
   onProgress: (line: string) => void;
-  /** The process has started or ended. */
+  /** Called when the process has started or ended. */
   onChange: () => void;
 }
 
-/** It did not become ready; `log` holds what it said. */
+/** The process did not become ready; `log` has its output. */
 export class StartFailed extends Error {
   override readonly name = 'StartFailed';
   readonly log: string;
@@ -51,7 +51,7 @@ export class StartFailed extends Error {
 
 const PROBE_EVERY_MS = 50;
 const BACKOFF = { firstMs: 200, lastMs: 10_000 };
-/** A process that ran this long before it ended starts its back-off anew. */
+/** A process that ran this long before it ended resets its backoff. */
 const STEADY_MS = 30_000;
 
 interface Running extends ProcessIdentity {
@@ -60,7 +60,7 @@ interface Running extends ProcessIdentity {
   logStart: number;
 }
 
-/** One process of the stack, in a process group of its own: started, awaited, started again when it ends, stopped. */
+/** One process of the stack, in its own process group: starts it, waits for it, restarts it when it ends, stops it. */
 export class Service<Name extends string = string> {
   readonly spec: ServiceSpec<Name>;
   readonly #context: ServiceContext;
@@ -79,7 +79,8 @@ export class Service<Name extends string = string> {
   }
 
   /**
-   * Resolves when it is ready. Throws `StartFailed`, having ended it, when it isn't in time; `signal` ends the wait.
+   * Resolves when the process is ready. If it ends early or takes too long, ends it and throws `StartFailed`. `signal`
+   * aborts the wait.
    */
   async start(signal?: AbortSignal): Promise<void> {
     const wanted = new AbortController();
@@ -95,7 +96,7 @@ export class Service<Name extends string = string> {
     }
   }
 
-  /** Ends it, first with the signal that it can act on, then without asking. */
+  /** Ends the process with the stop signal, and with SIGKILL if it hasn't ended in time. */
   async stop(stopSignal: NodeJS.Signals = this.spec.stopSignal): Promise<void> {
     this.#wanted?.abort();
     const running = this.#running;
@@ -108,7 +109,7 @@ export class Service<Name extends string = string> {
     await this.#guard;
   }
 
-  /** Only sends the signal, as another terminal's `kill` would. */
+  /** Only sends the signal, like `kill` in another terminal. */
   kill(signal: NodeJS.Signals): void {
     if (this.#running !== undefined && !this.#running.over) process.kill(this.#running.pid, signal);
   }
@@ -153,7 +154,7 @@ export class Service<Name extends string = string> {
       for (;;) {
         signal.throwIfAborted();
         if (running.over) throw this.#endedEarly(await running.ended, running.logStart);
-        // A probe may find another's server; it counts only while our process is there.
+        // The probe may reach another process's server, so it counts only while our process runs.
         if ((await isReady(log())) && !running.over) {
           onceReady?.();
           return running;
@@ -175,7 +176,7 @@ export class Service<Name extends string = string> {
     const log = openLog(logFile);
     let child: ChildProcess;
     try {
-      // A session of its own, so that Ctrl-C in the terminal reaches only the supervisor, which stops them in order.
+      // In its own session, Ctrl-C in the terminal reaches only the supervisor, which stops the processes in order.
       child = spawn(launch.command, launch.args, {
         cwd: launch.cwd,
         env: launch.env,
@@ -189,7 +190,7 @@ export class Service<Name extends string = string> {
     child.once('error', (error) => ended.resolve(error.message));
     child.once('exit', (code, signal) => ended.resolve(signal ?? `exit code ${code}`));
     const identity = child.pid === undefined ? undefined : identify(child.pid);
-    // There is none to find of a process that could not be started, and of one that has ended already.
+    // A process that couldn't be started, or has ended already, has no identity.
     if (identity === undefined) throw this.#endedEarly(await ended.promise, log.start);
 
     leash.hold(identity);

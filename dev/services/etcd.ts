@@ -2,10 +2,10 @@ import type { ServiceSpec } from '../process/service.ts';
 import { firstStart } from './first-start.ts';
 
 /**
- * etcd on a socket in its data folder rather than on a port: nobody else's kube-apiserver can find it, ours can't find
- * another's, and only who may enter the folder may read it. The path is relative, for a socket's whole path may have
- * but some hundred characters; so kube-apiserver runs in the same folder. (The `:0` is etcd's syntax: every URL has a
- * port.)
+ * etcd listens on a socket in its data folder, not on a port. Other kube-apiservers can't find it, ours can't find
+ * another etcd, and only users who may enter the folder can read it. The path is relative, because a socket's full path
+ * is limited to about a hundred characters; so kube-apiserver runs in the same folder. (etcd's syntax requires `:0`:
+ * every URL has a port.)
  */
 const SOCKET = 'etcd.sock:0';
 const PEER_SOCKET = 'etcd-peer.sock:0';
@@ -22,7 +22,7 @@ export function etcd(options: { binary: string; data: string; ephemeral: boolean
     `--listen-peer-urls=unix://${PEER_SOCKET}`,
     `--initial-advertise-peer-urls=unix://${PEER_SOCKET}`,
     `--initial-cluster=drover=unix://${PEER_SOCKET}`,
-    // What an ephemeral stack holds need not survive a power cut; the death of etcd alone it survives all the same.
+    // An ephemeral stack's data needn't survive a power failure. It still survives a crash of etcd alone.
     ...(ephemeral ? ['--unsafe-no-fsync'] : []),
   ];
   return {
@@ -36,6 +36,6 @@ export function etcd(options: { binary: string; data: string; ephemeral: boolean
   };
 }
 
-/** etcd takes every flag from the environment too. */
+/** etcd also reads every flag from the environment. */
 const withoutEtcdSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('ETCD_')));

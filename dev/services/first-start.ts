@@ -3,14 +3,16 @@ import { join } from 'node:path';
 import type { ServiceSpec } from '../process/service.ts';
 
 /**
- * Lets a server begin anew if its first start was cut off. Temporal makes the tables of its database only when the file
- * is not there, and etcd its first member only when its log is not there: what a cut-off start leaves, neither mends.
- * A mark beside `store`, which is a file or folder in `data`, says until the server is ready that the store holds
- * nothing yet. A start that finds the mark removes the store. A store without a mark is never touched.
+ * Lets a server start over if its first start was interrupted. Temporal creates its database tables only if the file
+ * doesn't exist, and etcd its first member only if its log doesn't exist. Neither repairs what an interrupted start
+ * leaves.
+ * While a mark lies beside `store`, a file or folder in `data`, the store doesn't hold anything of value yet. The mark
+ * is removed once the server is ready. A start that finds the mark removes the store. A store without a mark is never
+ * touched.
  */
 export function firstStart(data: string, store: string): Required<Pick<ServiceSpec, 'beforeStart' | 'onceReady'>> {
   const mark = `${store}.unfinished`;
-  /** A database's journal has the name of its file with something behind. */
+  /** A database's journal has the file's name plus a suffix. */
   const parts = (): string[] =>
     readdirSync(data).filter((name) => name !== mark && (name === store || name.startsWith(`${store}-`)));
   return {

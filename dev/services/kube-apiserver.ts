@@ -6,7 +6,7 @@ import { etcdUrl } from './etcd.ts';
 
 export interface ApiServerOptions {
   binary: string;
-  /** etcd's folder: its socket is found from there. */
+  /** etcd's folder, to which the path of its socket is relative. */
   data: string;
   port: number;
   credentials: Credentials;
@@ -26,7 +26,7 @@ export function kubeApiserver({
     `--secure-port=${port}`,
     `--cert-dir=${credentials.certificates}`,
     '--advertise-address=127.0.0.1',
-    // Endpoints may not be loopback addresses, and nothing looks for this one's.
+    // Endpoints can't be loopback addresses, and nothing needs those of this server.
     '--endpoint-reconciler-type=none',
     '--authorization-mode=RBAC',
     `--token-auth-file=${credentials.tokenFile}`,
@@ -38,14 +38,14 @@ export function kubeApiserver({
   ];
   const server = `https://127.0.0.1:${port}`;
   const headers = { authorization: `Bearer ${credentials.token}` };
-  // It makes its certificate while it starts.
+  // kube-apiserver creates its certificate during the start.
   const get = (path: string): Promise<boolean> | boolean =>
     existsSync(credentials.servingCertificate) &&
     answers({ url: server + path, ca: readFileSync(credentials.servingCertificate, 'utf8'), headers });
   return {
     name: 'kube-apiserver',
     launch: { command: binary, args, cwd: data, env: process.env },
-    // It is ready a moment before it has made its first namespaces.
+    // kube-apiserver reports ready shortly before it has created its first namespaces.
     isReady: async () => (await get('/readyz')) && get('/api/v1/namespaces/default'),
     readyWithin: 60,
     stopWithin: 10,

@@ -7,7 +7,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
 const simulatorMain = fileURLToPath(new URL('../../simulator/main.ts', import.meta.url));
 const workerMain = fileURLToPath(new URL('../../workers/main.ts', import.meta.url));
 
-/** KubeVirt's part, played by `simulator/`; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
+/** The KubeVirt simulator; it serves `subresources.kubevirt.io` with kube-apiserver's certificate. */
 export function simulator(options: {
   port: number;
   credentials: Credentials;
@@ -33,7 +33,7 @@ export function simulator(options: {
   };
 }
 
-/** The worker, just as it runs in a cluster, pointed at the stack by its environment. */
+/** The worker, as it runs in a cluster, connected to the stack by its environment. */
 export function worker(options: { env: Record<string, string> }): ServiceSpec<'worker'> {
   return {
     name: 'worker',
@@ -45,7 +45,7 @@ export function worker(options: { env: Record<string, string> }): ServiceSpec<'w
   };
 }
 
-/** In this same Node. */
+/** Runs the program with the current Node. */
 const program = (args: string[], env: Record<string, string>): Launch => ({
   command: process.execPath,
   args,

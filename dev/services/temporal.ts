@@ -28,7 +28,7 @@ export function temporal({ binary, data, port, uiPort, ephemeral }: TemporalOpti
   return {
     name: 'temporal',
     launch: { command: binary, args, cwd: data, env: process.env },
-    // The Web UI passes this on to the frontend, so both are there when it is answered.
+    // The Web UI forwards this to the frontend, so an answer means that both are ready.
     isReady: () => answers({ url: `http://127.0.0.1:${uiPort}/api/v1/namespaces/default` }),
     readyWithin: 60,
     stopWithin: 10,

@@ -3,21 +3,21 @@ import { fileURLToPath } from 'node:url';
 
 export type ToolName = 'temporal' | 'etcd' | 'kube-apiserver';
 
-/** A server that the stack runs, and how to come by it. */
+/** A server that the stack runs, and how to get it. */
 export interface Tool {
   readonly name: ToolName;
-  /** The version that is built or downloaded: the one of the Go module, so that go.mod alone decides it. */
+  /** The version that is built or downloaded: that of the Go module, so that only go.mod decides it. */
   readonly version: string;
-  /** The environment variable that gives its path. */
+  /** The environment variable with its path. */
   readonly variable: string;
   /** Reads the version from what `<tool> --version` prints. */
   readonly versionPattern: RegExp;
-  /** The oldest version that will do, of one found on PATH: major and minor; a newer major will not do. */
+  /** The oldest version accepted from PATH or a release. A newer major version isn't accepted. */
   readonly least: readonly [major: number, minor: number];
-  /** Whose release holds it, and which. */
+  /** The project whose release has it, and the release's version. */
   readonly published: { readonly project: 'temporal' | 'envtest'; readonly version: string };
   readonly build: {
-    /** Folder of the go.mod that pins it. */
+    /** Folder of the go.mod that pins the version. */
     readonly module: string;
     readonly package: string;
     readonly ldflags: string;

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Tool } from './catalog.ts';
 
-/** The path that the environment gives for the tool. Throws where nothing there can be run. */
+/** Returns the tool's path in the environment; undefined if unset. Throws if it isn't an executable file. */
 export function givenPath(tool: Pick<Tool, 'variable'> & { name: string }, env: NodeJS.ProcessEnv): string | undefined {
   const given = env[tool.variable];
   if (!given || isProgram(given)) return given || undefined;
@@ -13,7 +13,7 @@ export function givenPath(tool: Pick<Tool, 'variable'> & { name: string }, env: 
   );
 }
 
-/** The first one on PATH of a version that will do. */
+/** Returns the first program on PATH of a suitable version; undefined if there is none. */
 export async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     const candidate = join(folder, tool.name);
@@ -22,7 +22,7 @@ export async function findOnPath(tool: Tool, env: NodeJS.ProcessEnv): Promise<st
   return undefined;
 }
 
-/** Runs `<tool> --version`; what doesn't answer with a version that will do won't do. */
+/** Runs `<tool> --version` and reports whether it prints a suitable version. */
 export async function isSuitable(tool: Tool, path: string): Promise<boolean> {
   try {
     const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: 10_000 });

@@ -9,13 +9,13 @@ export interface BuildContext {
   onProgress: (line: string) => void;
   signal?: AbortSignal | undefined;
   leash?: Leash | undefined;
-  /** Where `go` is looked for, and what it is configured by. */
+  /** Environment with the PATH for `go` and Go's settings. */
   env: NodeJS.ProcessEnv;
 }
 
 const PROGRESS_EVERY_MS = 10_000;
 
-/** Why a build failed, in words, by what `go` said. Tried in this order. */
+/** Messages for build failures, by patterns in the output of `go`. The first match counts. */
 const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
   [
     /no space left on device|disk quota exceeded/i,
@@ -37,11 +37,10 @@ const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
   [/signal: killed|cannot allocate memory/i, () => 'there was not enough memory: free some (2 GB for the build)'],
 ];
 
-/** Builds the tool with the Go toolchain into the file `target`. Throws with a sentence that says what to do. */
+/** Builds the tool with the Go toolchain into the file `target`. Throws an error whose message says what to do. */
 export async function goBuild(tool: Tool, target: string, context: BuildContext): Promise<void> {
   const { onProgress, signal, leash } = context;
-  // CGO off, for a binary that depends on nothing; the caller's own workspace, flags and target would build something
-  // else.
+  // No CGO, for a static binary. The caller's workspace, flags and target platform would build something else.
   const env = { ...context.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
   delete env['GOOS' as keyof typeof env];
   delete env['GOARCH' as keyof typeof env];
@@ -91,7 +90,7 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
   }
 }
 
-/** `go1.26.8`, say. Throws where there is no toolchain. */
+/** Returns the Go version, such as `go1.26.8`. Throws if there is no toolchain. */
 async function goVersion(tool: Tool, env: NodeJS.ProcessEnv): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('go', ['env', 'GOVERSION'], { env, cwd: tool.build.module });

@@ -12,8 +12,8 @@ export interface MakeOptions {
 const LOCK_POLL_MS = 500;
 
 /**
- * Puts the program `target` into the cache, with what lies beside it in its folder, or waits until another process has
- * done so. `make` makes it at the path that it is given: nothing is seen at `target` before it is whole.
+ * Puts the program `target`, with the other files of its folder, into the cache, or waits until another process has
+ * done so. `make` creates it at the path that it is given. `target` appears only when it is complete.
  */
 export async function madeOnce(
   target: string,
@@ -53,7 +53,7 @@ async function waitForLock(
   }
 }
 
-/** What a full disk, or a folder of someone else's, means for the cache; any other error as it is. */
+/** Returns an error with advice if the cache's disk is full or its folder isn't writable; any other error unchanged. */
 export function inWords(error: unknown, cache: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') {

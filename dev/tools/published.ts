@@ -11,16 +11,16 @@ import { findArchive, type Archive, type Sources } from './release-archives.ts';
 
 export interface PublishedOptions {
   sources: Sources;
-  /** What is fetched lies below it until `dispose`. */
+  /** Downloads are kept below this folder until `dispose`. */
   folder: string;
   onProgress: (line: string) => void;
   signal?: AbortSignal | undefined;
 }
 
-/** Short, as there is another way to come by a tool; the last is how long a download may stand still. */
+/** Short, because a tool can also be built. `body` is how long a download may stall. */
 const TIMEOUTS_MS = { connect: 4000, headers: 8000, body: 15_000 };
 
-/** Binaries from their projects' own releases, checked against the published checksums, each archive fetched once. */
+/** Binaries from their projects' releases, verified against the published checksums. Fetches each archive once. */
 export class PublishedBinaries {
   readonly #options: PublishedOptions;
   readonly #folder: string;
@@ -37,8 +37,8 @@ export class PublishedBinaries {
   }
 
   /**
-   * Path of the binary, to be moved to where it belongs; undefined, with a line of progress, where there is none to be
-   * had.
+   * Returns the path of the binary, for the caller to move; undefined, after a line of progress, if it isn't available.
+   * Throws if the disk is full or not writable, or on abort.
    */
   async fetch(tool: Tool): Promise<string | undefined> {
     const { project } = tool.published;
@@ -99,7 +99,7 @@ export class PublishedBinaries {
 const isAboutTheDisk = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'EACCES', 'EROFS'].includes(String((error as NodeJS.ErrnoException).code));
 
-/** fetch hides why it failed in the cause. */
+/** fetch puts the reason into `cause`. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : message;

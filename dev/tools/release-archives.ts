@@ -1,13 +1,11 @@
 import { parse } from 'yaml';
 import type { Tool } from './catalog.ts';
 
-/** Where the projects publish their binaries; a mirror serves the same paths. */
+/** Where the projects publish their binaries. A mirror serves the same paths. */
 export interface Sources {
-  /**
-   * Folder of releases: holds `v<version>/temporal_cli_<version>_<os>_<arch>.tar.gz` and `v<version>/checksums.txt`.
-   */
+  /** Folder of releases, with `v<version>/temporal_cli_<version>_<os>_<arch>.tar.gz` and `v<version>/checksums.txt`. */
   temporal: string;
-  /** The index of envtest's archives, each of which holds kube-apiserver and etcd. */
+  /** Index of envtest's archives, each with kube-apiserver and etcd. */
   envtest: string;
 }
 
@@ -28,7 +26,7 @@ type EnvtestReleases = Record<string, Record<string, { hash: string; selfLink: s
 const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 const platform = (): string => `${process.platform}-${ARCHITECTURES[process.arch] ?? process.arch}`;
 
-/** The archive that holds the tool, for this platform. Throws where none is published. */
+/** Returns the archive with the tool for this platform. Throws if none is published. */
 export function findArchive(tool: Tool, sources: Sources, read: (url: string) => Promise<string>): Promise<Archive> {
   const { project, version } = tool.published;
   return project === 'temporal'
@@ -49,7 +47,7 @@ async function temporalArchive(
   return { url: `${folder}/${name}`, algorithm: 'sha256', checksum };
 }
 
-/** Not every patch release of Kubernetes is published as envtest: the newest one of the same minor version will do. */
+/** Not every Kubernetes patch release is published as envtest, so the newest of the same minor version is used. */
 async function envtestArchive(
   index: string,
   version: string,

@@ -8,23 +8,23 @@ import { PublishedBinaries } from './published.ts';
 import { SOURCES, type Sources } from './release-archives.ts';
 
 export interface ResolveOptions extends Omit<BuildContext, 'env'> {
-  /** Folder of what is kept between runs. */
+  /** Folder of files kept between runs. */
   cache: string;
   env?: NodeJS.ProcessEnv;
   tools?: Record<ToolName, Tool>;
 }
 
-/** Each step of the search, with what it needs. */
+/** What each step of the search needs. */
 interface Search extends BuildContext {
   cache: string;
-  /** undefined where nothing may be downloaded. */
+  /** Undefined if downloads are disabled. */
   published: PublishedBinaries | undefined;
 }
 
 /**
- * The path of each tool: the one that the environment names, else one on PATH of a version that will do, else the
- * cache's; else it is put there, from the project's release where the network allows, or by a Go build.
- * Throws with a sentence that says what to do.
+ * Returns the path of each tool: the one in the environment, else one of a suitable version on PATH, else the one in
+ * the cache. Tools that are still missing are put into the cache, from the project's release if the network allows it,
+ * else by a Go build. Throws an error whose message says what to do.
  */
 export async function resolveTools(options: ResolveOptions): Promise<Record<ToolName, string>> {
   const { env = process.env, tools = catalog() } = options;
@@ -40,7 +40,7 @@ export async function resolveTools(options: ResolveOptions): Promise<Record<Tool
   return found as Record<ToolName, string>;
 }
 
-/** One folder a version, so that another version is made anew. */
+/** One folder per version, so that a new version is downloaded or built again. */
 const cachedPath = (tool: Tool, folder: string): string =>
   join(folder, `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
 
@@ -68,7 +68,7 @@ async function make(
   }
 }
 
-/** `DROVER_DOWNLOADS=no` leaves the network to Go; the others name mirrors. */
+/** `DROVER_DOWNLOADS=no` disables downloads except by Go; the other variables name mirrors. */
 function sourcesIn(env: NodeJS.ProcessEnv): Sources | undefined {
   if (env['DROVER_DOWNLOADS'] === 'no') return undefined;
   return {
@@ -81,7 +81,9 @@ async function put(tool: Tool, program: string, search: Search): Promise<void> {
   if (!(await fetched(tool, program, search))) await goBuild(tool, program, search);
 }
 
-/** A release may be made for another C library, or be damaged in a way that its checksum covers: it must run here. */
+/**
+ * A release may need another C library, or have been damaged before its checksum was made, so it must run here first.
+ */
 async function fetched(tool: Tool, program: string, { published, onProgress }: Search): Promise<boolean> {
   const file = await published?.fetch(tool);
   if (file === undefined) return false;

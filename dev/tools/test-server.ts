@@ -9,7 +9,7 @@ import { givenPath, isProgram } from './find-tool.ts';
 import { inWords, madeOnce, type MakeOptions } from './made-once.ts';
 
 export interface TestServerOptions extends MakeOptions {
-  /** Folder of what is kept between runs. */
+  /** Folder of files kept between runs. */
   cache: string;
   env?: NodeJS.ProcessEnv;
 }
@@ -19,27 +19,27 @@ const VARIABLE = 'DROVER_TEMPORAL_TEST_SERVER';
 const SOURCES = fileURLToPath(new URL(NAME, import.meta.url));
 const CLASS = 'TimeSkippingServer';
 const SOURCE = join(SOURCES, `${CLASS}.java`);
-/** Its version stands in the pom. */
+/** The plugin's version is in the pom. */
 const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies';
 const TIMEOUT_MS = 10 * 60_000;
 const WAY_OUT = `install a JDK of version 17 or newer and Maven, or give a server with ${VARIABLE}`;
 
 /**
- * A compiler less, and its classes as an archive that Java maps, make it start in a third of the time: whoever starts
- * it waits for 5 s.
+ * Using only one JIT compiler and an archive of its classes that Java maps, it starts in a third of the time: the
+ * program that starts it waits for 5 s only.
  */
 const QUICK = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable';
 const ARCHIVE = 'classes.jsa';
 
 /**
- * The shell gives way to the server, so that who ends the script ends the server. An archive is for the very same class
- * path.
+ * `exec` replaces the shell, so that ending the script's process ends the server. The class path is fixed, because a
+ * class archive is valid only for the same class path.
  */
 const scriptWith = (classPath: string): string => `#!/bin/sh
 cd "\${0%/*}" && exec java ${QUICK} -XX:SharedArchiveFile=${ARCHIVE} -cp ${classPath} ${CLASS} "$@"
 `;
 
-/** Why it could not be made, in words, by what Maven or javac said. Tried in this order. */
+/** Messages for failures, by patterns in the output of Maven or javac. The first match counts. */
 const REASONS: readonly [RegExp, string][] = [
   [
     /no space left on device|disk quota exceeded/i,
@@ -57,8 +57,9 @@ const REASONS: readonly [RegExp, string][] = [
 ];
 
 /**
- * The path of Temporal's test server, in which time is skipped: the one that the environment names, else the cache's;
- * else it is put there, from Maven's repositories. It takes a port. Throws with a sentence that says what to do.
+ * Returns the path of Temporal's time-skipping test server: the one in the environment, else the one in the cache,
+ * which is first made from Maven's repositories if it is missing. Its argument is a port. Throws an error whose message
+ * says what to do.
  */
 export async function resolveTestServer(options: TestServerOptions): Promise<string> {
   const { cache, env = process.env } = options;
@@ -101,7 +102,7 @@ async function make(
     } catch (error) {
       signal?.throwIfAborted();
       const { stdout = '', stderr = '', message } = error as Error & { stdout?: string; stderr?: string };
-      // Maven explains itself at length, and says what is wrong first.
+      // Maven's output is long; its first paragraph says what is wrong.
       const output = `${stdout}${stderr}`.trim().split(/\n(?:\[ERROR\] )?\n/)[0] || message;
       const reason = REASONS.find(([pattern]) => pattern.test(output))?.[1] ?? `${tool} failed`;
       throw new Error(`${NAME} ${version} could not be made: ${reason}; ${tool} said:\n${lastLines(output)}`, {
@@ -135,14 +136,14 @@ async function make(
   onProgress(`fetched ${NAME} ${version} in ${Math.round((Date.now() - started) / 1000)} s`);
 }
 
-/** What another drover has made in another way stays its own. */
+/** Hash of how the program is made, so that drovers that make it differently don't share a cache entry. */
 const recipe = (): string =>
   createHash('sha256')
     .update(`${readFileSync(SOURCE, 'utf8')}${scriptWith('')}`)
     .digest('hex')
     .slice(0, 8);
 
-/** What Maven fetches: the pom alone decides it. */
+/** Returns the version that Maven fetches: only the pom decides it. */
 function pinnedVersion(): string {
   const version =
     /<artifactId>temporal-test-server<\/artifactId>\s*<version>([\w.-]+)<\/version>\s*<\/dependency>/.exec(

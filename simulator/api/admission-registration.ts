@@ -22,10 +22,7 @@ const webhookConfigurations = kind('mutatingwebhookconfigurations', 'MutatingWeb
 const policies = kind('validatingadmissionpolicies', 'ValidatingAdmissionPolicy');
 const bindings = kind('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding');
 
-/**
- * KubeVirt's service accounts are not here to be told by their names; the simulator's writes are told by their field
- * manager.
- */
+/** KubeVirt's service accounts don't exist here, so the simulator's writes are recognized by their field manager. */
 const byOthers = {
   name: 'written-by-others',
   expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
@@ -35,7 +32,8 @@ const guest = 'object.spec.template.spec';
 const machineType = `${guest}.domain.machine`;
 
 /**
- * Has the API server ask the simulator about VMs and VMIs that others write; where no answer comes, it goes on without.
+ * Has the API server ask the simulator about VMs and VMIs that others write. If no answer comes, the write goes
+ * through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
  */
 export async function registerAdmission(
   client: KubeClient,
@@ -85,7 +83,7 @@ export async function registerAdmission(
   }
 }
 
-/** What else may play KubeVirt's part next is not held to these rules. */
+/** Removes these rules, so that they don't bind whatever acts as KubeVirt next. */
 export async function unregisterAdmission(client: KubeClient): Promise<void> {
   const names = checks.map(({ metadata }) => metadata.name);
   await Promise.all([
@@ -103,7 +101,7 @@ async function remove(client: KubeClient, resource: Resource, name: string): Pro
 }
 
 interface Policy {
-  /** The resource's, unless another policy on the resource has that name. */
+  /** Defaults to the resource; needed if another policy on the resource has that name. */
   name?: string;
   resource: string;
   operations: string[];
@@ -133,7 +131,7 @@ const policyOn = ({
 });
 
 /**
- * Which machine types the cluster allows: KubeVirt's configuration says it in globs, its older field for every
+ * The machine types that the cluster allows: globs in KubeVirt's configuration, whose older field applies to every
  * architecture.
  */
 const defaults = Object.entries(MACHINE_DEFAULTS).map(
@@ -171,7 +169,7 @@ const seenByGuest = {
   message: "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list",
 };
 
-/** KubeVirt takes a VM without memory, for its instance type may give it some, and refuses its VMI. */
+/** KubeVirt accepts a VM without memory, because an instance type may set it, but refuses such a VMI. */
 const asksForMemory = {
   expression:
     'object.spec.domain.?memory.?guest.hasValue() || object.spec.domain.?memory.?hugepages.hasValue() || ' +
@@ -181,7 +179,7 @@ const asksForMemory = {
     "'spec.domain.resources.requests.memory' must be set",
 };
 
-/** While a snapshot or a restore is under way, a VM is not switched. */
+/** A VM can't be switched on or off while a snapshot or restore is in progress. */
 const kept = [
   ['snapshotInProgress', 'Cannot update vm running state until snapshot'],
   ['restoreInProgress', 'Cannot update VM runStrategy until restore'],
@@ -216,7 +214,7 @@ const checks = [
       },
     ],
   }),
-  // The simulator's own writes too: as in KubeVirt, the controller learns from the refusal.
+  // Also applies to the simulator's own writes: as in KubeVirt, the controller learns from the refusal.
   policyOn({
     name: 'new-virtualmachineinstances',
     resource: 'virtualmachineinstances',

@@ -13,15 +13,15 @@ export interface Review {
   };
 }
 
-/** How a guest's PCI slots are laid out: KubeVirt notes it in a new VM's template, so that it stays. */
+/** The layout of a guest's PCI slots. KubeVirt records it in a new VM's template, so that it stays the same. */
 const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
 
 type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
 
 /**
- * What KubeVirt's admission fills in of a VM that others write: an architecture and a machine type, whenever there is
- * none, and on creation a firmware UUID, a serial number and an annotation of the template. The VM controller's
- * finalizer comes with them, which saves the write that would add it.
+ * Returns what KubeVirt's admission sets on a VM that others write: an architecture and a machine type if missing, and
+ * on creation a firmware UUID, a serial number and a template annotation. The VM controller's finalizer comes with
+ * them, which saves the write that would add it.
  */
 export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
   const machine = request.object as VirtualMachine;
@@ -47,13 +47,13 @@ export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined
   return patch;
 }
 
-/** A VMI's status that others than KubeVirt write is dropped, without a word. */
+/** Silently drops changes to a VMI's status by anyone but KubeVirt. */
 export function admitInstance({ request }: Review): JsonPatch {
   const { status } = request.oldObject as VirtualMachineInstance;
   return status === undefined ? [{ op: 'remove', path: '/status' }] : [{ op: 'add', path: '/status', value: status }];
 }
 
-/** The AdmissionReview that answers. */
+/** Returns the AdmissionReview that answers the request. */
 export const answered = ({ request }: Review, patch: JsonPatch): object => ({
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',

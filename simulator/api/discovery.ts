@@ -16,7 +16,7 @@ const resourcesOf = (version: string): object => ({
       singularName: '',
       namespaced: true,
       kind: '',
-      // As Go writes a list that nobody made.
+      // Go writes a nil slice as null.
       verbs: null,
     })),
     ...MACHINE_ACTIONS.map((action) => ({
@@ -29,7 +29,7 @@ const resourcesOf = (version: string): object => ({
   ],
 });
 
-/** What the API server's aggregator and clients ask of an API about itself, by path. */
+/** Discovery documents that the API server's aggregator and clients request, by path. */
 export const documents: ReadonlyMap<string, object> = new Map<string, object>([
   ['/apis', { kind: 'APIGroupList', apiVersion: 'v1', groups: [group] }],
   [`/apis/${GROUP}`, { kind: 'APIGroup', apiVersion: 'v1', ...group }],

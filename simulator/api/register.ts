@@ -12,7 +12,7 @@ const SERVICE = 'virt-api';
 const VERSION = 'v1.8.0-simulated';
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
 
-/** Makes the objects that a cluster with KubeVirt has: its namespace, its configuration, and where its API is. */
+/** Creates the objects of a cluster with KubeVirt: namespace, configuration, storage class, and API service. */
 export async function register(client: KubeClient, port: number): Promise<void> {
   await ensure(client, Namespaces, { metadata: { name: NAMESPACE } });
   await ensureKubeVirt(client);
@@ -37,7 +37,7 @@ export async function register(client: KubeClient, port: number): Promise<void> 
   }
 }
 
-/** Resolves once the API server hands on calls; throws after `timeoutMs`. */
+/** Resolves once the API server forwards calls; throws after `timeoutMs`. */
 export async function reachable(client: KubeClient, timeoutMs: number, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
@@ -53,7 +53,7 @@ export async function reachable(client: KubeClient, timeoutMs: number, signal: A
   }
 }
 
-/** Creates the object, or gives the one that is there this one's spec. */
+/** Creates the object, or gives the existing one its spec and webhooks. */
 export async function ensure(client: KubeClient, resource: Resource, object: KubeObject): Promise<void> {
   try {
     await client.create(resource, object);
@@ -65,9 +65,7 @@ export async function ensure(client: KubeClient, resource: Resource, object: Kub
   }
 }
 
-/**
- * Where a claim names no storage class, it gets one that lets it grow; classes that somebody made are left as they are.
- */
+/** Creates a default storage class that lets claims grow. Leaves an existing default class as it is. */
 async function ensureStorageClass(client: KubeClient): Promise<void> {
   const { items } = await client.list(StorageClasses);
   if (items.some(({ metadata }) => metadata.annotations?.[IS_DEFAULT] === 'true')) return;
@@ -80,7 +78,7 @@ async function ensureStorageClass(client: KubeClient): Promise<void> {
   });
 }
 
-/** A KubeVirt object that somebody made is left as it is: it is the cluster's configuration. */
+/** Leaves the spec of an existing KubeVirt object as it is: it is the cluster's configuration. */
 async function ensureKubeVirt(client: KubeClient): Promise<void> {
   const { items } = await client.list<KubeVirt>(KubeVirts);
   let kubevirt = items[0];

@@ -1,6 +1,6 @@
 /**
- * Whether a client that accepts these types takes what virt-api's actions answer. Their answers have no body and so no
- * type: only a client that takes anything takes them. An absent header says that it does.
+ * Reports whether a client with this Accept header takes the answers of virt-api's actions. They have no body and so no
+ * type: only a client that takes any type takes them. An absent header means any type.
  */
 export function acceptsAnything(accept: string | undefined): boolean {
   if (accept === undefined || accept === '') return true;

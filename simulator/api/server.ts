@@ -17,7 +17,7 @@ export interface ServerOptions extends Handlers {
 
 export interface Handlers {
   perform: (call: Call) => Promise<void>;
-  /** Reviews that the API server posts, by path. */
+  /** Handlers of the reviews that the API server posts, by path. */
   hooks: ReadonlyMap<string, (review: Review) => Promise<object>>;
 }
 
@@ -26,7 +26,7 @@ const PATH = new RegExp(
     `|(virtualmachineinstances)/([^/]+)/(${INSTANCE_ACTIONS.join('|')}))$`,
 );
 
-/** An HTTPS server on 127.0.0.1 that the API server hands the calls of `subresources.kubevirt.io` to. */
+/** Starts an HTTPS server on 127.0.0.1 to which the API server forwards the calls of `subresources.kubevirt.io`. */
 export async function serve(options: ServerOptions): Promise<{ port: number; close: () => Promise<void> }> {
   const server = createServer({ cert: options.cert, key: options.key }, (request, response) => {
     void answer(options, request, response);
@@ -112,7 +112,7 @@ const failure = (call: Omit<Call, 'body'> | undefined, code: number, reason: str
   code,
 });
 
-/** virt-api's words, which are plain text and no Status. */
+/** virt-api's message is plain text, not a Status. */
 function notAcceptable(response: ServerResponse): void {
   response.writeHead(406, { 'content-type': 'text/plain' }).end('406: Not Acceptable\n\nAvailable representations: ');
 }

@@ -18,7 +18,7 @@ export interface Call {
 const TRIES = 8;
 const decisions = { start, stop, restart };
 
-/** Does what virt-api does for a subresource. Throws `Refusal`, or what the API server refused. */
+/** Does what virt-api does for a subresource. Throws `Refusal`, or the API server's error. */
 export async function perform(cluster: Cluster, call: Call): Promise<void> {
   if (call.resource === 'virtualmachineinstances') return retried(() => actOnGuest(cluster, call));
   if (call.action === 'migrate') return migrate(cluster, call);
@@ -96,7 +96,7 @@ async function migrate({ machines, instances, migrations, client }: Cluster, cal
   await client.create<Migration>(migrations.resource, { metadata, spec }, { dryRun: isDryRun(call) });
 }
 
-/** Read from the API server itself, for a caller's last write may not have been watched yet. */
+/** Reads from the API server, because the cache may not have the caller's last write yet. Undefined if not found. */
 async function fetched<T extends KubeObject>(
   store: Store<T>,
   { namespace, name }: Call,

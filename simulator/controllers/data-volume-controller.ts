@@ -12,7 +12,7 @@ type Volume = Stored<DataVolume>;
 
 const PROVISION_MS = 500;
 
-/** Plays CDI and the storage: each DataVolume gets a claim of its name, bound, and is filled after a while. */
+/** Simulates CDI and the storage: each DataVolume gets a bound claim of its name, and is populated after a while. */
 export class DataVolumeController {
   readonly #cluster: Cluster;
   readonly #clock = new StageClock();
@@ -82,7 +82,7 @@ export class DataVolumeController {
     claims.remember(await client.patch<Claim>(claims.resource, { namespace, name }, 'merge', patch));
   }
 
-  /** Any claim is bound, whoever made it: there is no other storage here. */
+  /** Binds any claim, whoever created it: there is no other storage here. */
   async #bind(claim: Stored<Claim>): Promise<void> {
     if (claim.status?.phase === 'Bound') return;
     const { client, claims } = this.#cluster;
@@ -98,7 +98,7 @@ export class DataVolumeController {
   }
 }
 
-/** The claim that CDI makes for a DataVolume; its volume is named at once, which saves a write. */
+/** Returns the claim that CDI creates for a DataVolume. Naming its volume right away saves a write. */
 export function claimOf(volume: Volume): Claim {
   const { namespace, name, uid, labels, annotations } = volume.metadata;
   const { accessModes, resources, storageClassName, volumeMode } = volume.spec.pvc ?? volume.spec.storage ?? {};
@@ -120,7 +120,7 @@ export function claimOf(volume: Volume): Claim {
   };
 }
 
-/** The next status of a DataVolume made at `created`, and how many milliseconds until there is another. */
+/** Returns the next status of a DataVolume created at `created`, and the milliseconds until the next change. */
 export function provision(
   volume: Volume,
   claim: Claim | undefined,

@@ -8,8 +8,8 @@ import { OwnerGraph, type Tracked } from '../store/owner-graph.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 
 /**
- * Plays Kubernetes' garbage collector, which is part of the controller manager and thus not here: deletes what dead
- * owners leave behind, and does what the finalizers `orphan` and `foregroundDeletion` stand for.
+ * Simulates Kubernetes' garbage collector, which is part of kube-controller-manager and so doesn't run here. Deletes
+ * the dependents of deleted owners, and does what the finalizers `orphan` and `foregroundDeletion` stand for.
  */
 export class GarbageCollector {
   readonly #cluster: Cluster;
@@ -83,7 +83,7 @@ export class GarbageCollector {
     }
   }
 
-  /** The owners that are no more: asked of the API server itself, for what the watches show may be late. */
+  /** Returns the UIDs of owners that no longer exist. Asks the API server, because the watches may lag. */
   async #goneOwners(object: Tracked): Promise<Set<string>> {
     const gone = new Set<string>();
     for (const owner of object.owners) {
@@ -108,12 +108,12 @@ export class GarbageCollector {
     }
   }
 
-  /** An owner that waits also waits for what its dependents own. */
+  /** Foreground deletion of an owner also waits for the dependents of its dependents. */
   #policyBelow({ uid }: Tracked): 'Foreground' | 'Background' {
     return this.#graph.dependentsOf(uid).length > 0 ? 'Foreground' : 'Background';
   }
 
-  /** With `resourceVersion`, only as it was then: its owners may have let go of it since. */
+  /** `resourceVersion` is a precondition: owner references of the object may have been removed since. */
   async #delete(
     { resource, namespace, name, uid }: Tracked,
     propagationPolicy: 'Foreground' | 'Background',

@@ -9,7 +9,7 @@ import { isMigrating } from '../vmi/vmi.ts';
 
 const NO_NODE_AGAIN_MS = 5000;
 
-/** Moves VMIs between nodes, one migration at a time each; a VMI's key stands for all migrations that name it. */
+/** Migrates VMIs between nodes, one migration per VMI at a time. A VMI's key stands for all migrations that name it. */
 export class MigrationController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;

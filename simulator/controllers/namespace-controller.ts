@@ -17,8 +17,8 @@ interface ResourceList {
 const AGAIN_MS = 500;
 
 /**
- * Plays Kubernetes' namespace controller, which is not here either: empties a namespace that is deleted, then lets it
- * go.
+ * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, then
+ * finalizes it.
  */
 export class NamespaceController {
   readonly #cluster: Cluster;
@@ -62,7 +62,7 @@ export class NamespaceController {
     return undefined;
   }
 
-  /** How many are still there, at most one told. */
+  /** Deletes all objects of a kind in the namespace. Returns 1 if any are left, else 0. */
   async #empty(resource: Resource, namespace: string): Promise<number> {
     const { client } = this.#cluster;
     const path = pathOf(resource, namespace);
@@ -73,7 +73,7 @@ export class NamespaceController {
       await client.request({ method: 'DELETE', path });
       return await count();
     } catch (error) {
-      // A kind may have gone since it was discovered, or not allow this.
+      // The kind may have been removed since discovery, or not allow this.
       if (isNotFound(error) || (error instanceof KubeError && error.status === 405)) return 0;
       throw error;
     }
@@ -104,7 +104,7 @@ export class NamespaceController {
         )
         .map(({ name, kind }) => ({ group, version, plural: name, kind, namespaced: true }));
     } catch (error) {
-      // An aggregated API that is away keeps nothing in this cluster's own store.
+      // An unavailable aggregated API stores nothing in this cluster's etcd.
       if (error instanceof KubeError && (error.status === 404 || error.status === 503)) return [];
       throw error;
     }

@@ -8,10 +8,7 @@ import type { Node, NodeCondition } from '../types.ts';
 import { NODE_MACHINE_TYPES } from '../vm/machine-type.ts';
 import { machineTypeLabel, SCHEDULABLE_LABEL } from '../vmi/scheduling.ts';
 
-/**
- * Makes the nodes that guests run on, and shows one that is marked lost as Kubernetes shows a node that no longer
- * answers.
- */
+/** Creates the nodes that VMIs run on, and shows a node marked as lost the way Kubernetes shows an unreachable node. */
 export class NodeController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
@@ -29,7 +26,7 @@ export class NodeController {
     cluster.nodes.subscribe((name) => this.#queue.add(name));
   }
 
-  /** Makes `count` nodes, where they are not there yet. */
+  /** Creates `count` nodes, except those that exist. */
   async create(count: number): Promise<void> {
     const { client, nodes } = this.#cluster;
     for (let n = 1; n <= count; n++) {
@@ -79,7 +76,7 @@ export const newNode = (name: string, now: number): Node => ({
   },
 });
 
-/** The node with the Ready condition that fits its mark; the very same object where it has it. */
+/** Returns the node with the Ready condition that matches its `lost` annotation; the same object if unchanged. */
 export function withReadiness(node: Stored<Node>, now: number): Stored<Node> {
   const wanted = readiness(isOn(node.metadata, Knob.lost), now);
   const conditions = node.status?.conditions ?? [];

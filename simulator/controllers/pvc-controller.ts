@@ -15,9 +15,9 @@ const PROTECTION = 'kubernetes.io/pvc-protection';
 const GROW_MS = 100;
 
 /**
- * Plays Kubernetes' PVC protection: the API server's admission holds every claim back, and one that no guest uses may
- * go. And the storage: a claim that asks for more than it has grows; whether it may ask is decided by the API server,
- * by its storage class.
+ * Simulates Kubernetes' PVC protection: the API server's admission puts a finalizer on every claim, which is removed
+ * here once the claim is terminating and no VMI uses it. Also simulates the storage: a claim that requests more than
+ * its capacity grows. Whether it may request more is decided by the API server, according to the storage class.
  */
 export class ClaimController {
   readonly #cluster: Cluster;
@@ -80,8 +80,8 @@ export class ClaimController {
 }
 
 /**
- * The next status of a bound claim, and how many milliseconds until there is another; `since`: when it began to ask for
- * a size.
+ * Returns the next status of a bound claim, or the milliseconds until there is one. `since` returns when the claim
+ * began to request a size.
  */
 export function growth(claim: Claim, now: number, since: (size: string) => number): { next?: object; wait?: number } {
   const { capacity, phase, conditions } = claim.status ?? {};

@@ -27,7 +27,7 @@ import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROL
 type Machine = Stored<VirtualMachine>;
 type Instance = Stored<VirtualMachineInstance>;
 
-/** A DataVolume that is somebody else's tells nothing of itself to the VM that waits for it. */
+/** A DataVolume of another controller doesn't enqueue the VM that waits for it, so the VM polls. */
 const VOLUMES_AGAIN_MS = 5000;
 const PREFERENCE_AGAIN_MS = 1000;
 const START_AGAIN_MS = 1000;
@@ -40,7 +40,7 @@ interface Findings {
 }
 type Failure = { reason: string; message: string };
 
-/** Keeps each VM's VMI as its run strategy says, and its status as its VMI is. */
+/** Keeps each VM's VMI as its run strategy asks, and the VM's status in line with its VMI. */
 export class MachineController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
@@ -81,7 +81,8 @@ export class MachineController {
   }
 
   /**
-   * A DataVolume or a claim tells its owner; those who only refer to one by name see it when they are next looked at.
+   * Enqueues the VM that owns a DataVolume or claim. VMs that only refer to it by name see the change in their next
+   * reconcile.
    */
   #addUsersOf(object: Stored): void {
     const owner = controllerOf(object);
@@ -123,7 +124,7 @@ export class MachineController {
     );
   }
 
-  /** Its VMI: one of its name that has no controller is adopted, another's is none of its own. */
+  /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
   async #ownInstance(machine: Machine): Promise<Instance | undefined> {
     const { instances, client } = this.#cluster;
     const instance = instances.get(keyOf(machine));
@@ -168,7 +169,7 @@ export class MachineController {
         return undefined;
       case 'start': {
         const failure = await this.#start(machine);
-        // As KubeVirt, it does not look at what it has just made: that is the next pass's.
+        // As in KubeVirt, this pass ignores the VMI that it has just created; the next pass sees it.
         await this.#writeStatus(machine, undefined, {
           failure,
           restartRequired: 'none',
@@ -177,7 +178,7 @@ export class MachineController {
         return failure === undefined ? undefined : START_AGAIN_MS;
       }
       case 'stop':
-        // What the instance came to is noted down before it goes.
+        // The VMI's result is recorded before the VMI is deleted.
         await this.#writeStatus(machine, instance, {
           restartRequired: this.#rolloutOf(machine, instance!).restartRequired,
         });
@@ -197,7 +198,7 @@ export class MachineController {
     }
   }
 
-  /** Its finalizer, and what admission would have filled in; all in one write. */
+  /** Adds the finalizer, admission's defaults, and which `fail-starts` is done; all in one write. */
   async #admitted(machine: Machine, instance: Instance | undefined): Promise<Machine> {
     const { client, machines, kubevirt } = this.#cluster;
     const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = machine.metadata;
@@ -238,7 +239,7 @@ export class MachineController {
       instances.remember(created);
       return undefined;
     } catch (error) {
-      // Whatever the API server refuses shows in the VM's status, as KubeVirt shows it.
+      // As in KubeVirt, the VM's status shows whatever the API server refuses.
       if (!(error instanceof KubeError)) throw error;
       return { reason: 'FailedCreate', message: `Failure while starting VMI: ${error.message}` };
     }
@@ -254,7 +255,7 @@ export class MachineController {
     }
   }
 
-  /** Lets an instance go whose end has been noted down. */
+  /** Removes the finalizer of a finished VMI, whose end has been recorded. */
   async #release(instance: Instance): Promise<void> {
     const { instances } = this.#cluster;
     const current = instances.get(keyOf(instance));
@@ -267,8 +268,8 @@ export class MachineController {
   }
 
   /**
-   * What of the VM's template its guest can take while it runs; and that the VM is no other than its guest was started
-   * from.
+   * Applies the live-updatable changes of the VM's template to its VMI. Also updates the VMI's generation annotation if
+   * the template is the one that the VMI was started from.
    */
   async #rollOut(
     machine: Machine,
@@ -340,5 +341,5 @@ export class MachineController {
   }
 }
 
-/** Its next write follows at once, and changes the VM's status once more: one write for both is enough. */
+/** The VMI's next write follows at once and changes the VM's status again: one status write for both is enough. */
 const isAboutToStop = (instance: Instance): boolean => isDeleting(instance) && !isFinal(instance) && isReady(instance);

@@ -14,14 +14,14 @@ import { isDeleting, phaseOf } from '../vmi/vmi.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
 
-/** Moves each VMI through its phases: it plays the scheduler, the pod, the node's handler and the guest. */
+/** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the guest. */
 export class InstanceController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
   readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
   readonly #withoutSource = new Set<string>();
-  /** UIDs of those that have been let go, until the watch shows that they are no more. */
+  /** UIDs of VMIs without finalizers left, until the watch shows their deletion. */
   readonly #gone = new Set<string>();
   #lastNode: string | undefined;
 
@@ -139,7 +139,7 @@ export class InstanceController {
   }
 }
 
-/** A VM's first so many starts fail; an instance without a VM fails only where it always does. */
+/** Reports whether this start fails. A VM's first `fail-starts` starts do; without a VM, only `always` counts. */
 export function startFails(instance: VirtualMachineInstance, machine: VirtualMachine | undefined): boolean {
   const failing = failingStarts(instance.metadata);
   if (failing === Infinity) return true;

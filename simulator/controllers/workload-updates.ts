@@ -12,8 +12,8 @@ const MOST_AT_ONCE = 5;
 const ALL = 'all';
 
 /**
- * Migrates the guests that have yet to get sockets or memory that were plugged in, where the cluster's workload updates
- * are by live migration, and so many at once as the cluster allows. Evictions it does not play.
+ * Migrates the VMIs with pending CPU or memory hotplugs if the cluster's workload updates use live migration, as many
+ * at once as the cluster allows. Doesn't simulate evictions.
  */
 export class WorkloadUpdates {
   readonly #cluster: Cluster;
@@ -65,7 +65,7 @@ export class WorkloadUpdates {
 
 export function migrationOf({ metadata }: Stored<VirtualMachineInstance>): Migration {
   const { namespace, name } = metadata;
-  // Its name is the API server's to make.
+  // The API server generates its name.
   const made = {
     generateName: 'kubevirt-workload-update-',
     namespace,

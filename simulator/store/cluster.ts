@@ -15,7 +15,7 @@ import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, Virt
 import { VirtualMachineInstanceMigrations } from './resources.ts';
 import { Store } from './store.ts';
 
-/** The objects that the controllers share, as the API server shows them. */
+/** The client, and the caches of objects that the controllers share. */
 export class Cluster {
   readonly client: KubeClient;
   readonly log: Log;
@@ -43,7 +43,7 @@ export class Cluster {
     this.kubevirts = this.#store(KubeVirts);
   }
 
-  /** The cluster's one KubeVirt object, whose configuration counts. */
+  /** The cluster's only KubeVirt object, whose configuration applies. */
   get kubevirt(): Stored<KubeVirt> | undefined {
     return this.kubevirts.values().next().value;
   }

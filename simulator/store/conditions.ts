@@ -4,7 +4,7 @@ interface HasConditions {
   status?: { conditions?: TimedCondition[] };
 }
 
-/** RFC 3339 in whole seconds, as Kubernetes writes its times. */
+/** Formats a time like Kubernetes: RFC 3339 in whole seconds. */
 export const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
 
 export const conditionOf = (object: HasConditions | undefined, type: string): TimedCondition | undefined =>
@@ -14,7 +14,8 @@ export const isTrue = (object: HasConditions | undefined, type: string): boolean
   conditionOf(object, type)?.status === 'True';
 
 /**
- * The list with the condition in it. As with KubeVirt, one of the same status and reason keeps its message and times.
+ * Returns the list with the condition in it. As in KubeVirt, a condition of the same status and reason keeps its
+ * message and times.
  */
 export function withCondition(list: readonly TimedCondition[], condition: TimedCondition): TimedCondition[] {
   const at = list.findIndex((other) => other.type === condition.type);

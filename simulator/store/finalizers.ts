@@ -6,8 +6,7 @@ export const hasFinalizer = (object: KubeObject, name: string): boolean =>
   object.metadata.finalizers?.includes(name) ?? false;
 
 /**
- * Takes a finalizer off. The patch holds the object's version: a race with another writer is a conflict, and tried
- * again.
+ * Removes a finalizer. The patch carries the resourceVersion: a race with another writer is a conflict, and is retried.
  */
 export async function removeFinalizer<T extends KubeObject>(
   { client }: Cluster,

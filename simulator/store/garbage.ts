@@ -4,19 +4,19 @@ import type { Tracked } from './owner-graph.ts';
 export const ORPHAN = 'orphan';
 export const FOREGROUND = 'foregroundDeletion';
 
-/** What garbage collection does about one object. */
+/** What garbage collection does with one object. */
 export type Collection =
   | { do: 'nothing' }
   /** Delete it: all its owners are gone. */
   | { do: 'delete' }
-  /** Keep only these of its owners: the others are gone. */
+  /** Keep only these owner references: the other owners are gone. */
   | { do: 'disown'; keep: OwnerReference[] }
-  /** Take it off its dependents' owners, then let it go. */
+  /** Remove it from its dependents' owner references, then remove its finalizer. */
   | { do: 'orphan' }
-  /** Delete these of its dependents, and let it go once `waitFor` of them are no more. */
+  /** Delete these dependents, and remove the finalizer if `waitFor`, the number of those that block it, is 0. */
   | { do: 'foreground'; remove: Tracked[]; waitFor: number };
 
-/** `gone`: UIDs of its owners that are known not to be there any more. */
+/** `gone`: UIDs of its owners that are known to be deleted. */
 export function collect(object: Tracked, dependents: readonly Tracked[], gone: ReadonlySet<string>): Collection {
   if (object.deleting) {
     if (object.finalizers.includes(ORPHAN)) return { do: 'orphan' };

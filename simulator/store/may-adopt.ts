@@ -5,9 +5,9 @@ import { isDeleting } from '../vmi/vmi.ts';
 import type { Cluster } from './cluster.ts';
 
 /**
- * Whether a VM may take what is nobody's: asked of the API server, as KubeVirt does. What the watches show of the VM
- * may be older than what they show of its disks: a VM that is going would take back a disk that was let go, and have it
- * deleted with itself.
+ * Reports whether a VM may adopt objects without a controller. Asks the API server, as KubeVirt does: the VM in the
+ * cache may be older than its disks there. A terminating VM would adopt a disk again that it had released, and the disk
+ * would be deleted with it.
  */
 export async function mayAdopt(
   { client, machines }: Cluster,

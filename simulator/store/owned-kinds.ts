@@ -32,8 +32,8 @@ const ControllerRevisions: Resource = {
 };
 
 /**
- * The kinds that garbage collection looks after: KubeVirt's, CDI's and drover's, as their definitions come and go, and
- * others.
+ * The kinds that garbage collection covers: those of KubeVirt, CDI and drover, as their CRDs come and go, and some
+ * built-in kinds.
  */
 export class OwnedKinds {
   readonly #cluster: Cluster;
@@ -67,7 +67,7 @@ export class OwnedKinds {
     this.#listeners.push(listener);
   }
 
-  /** The kind that an owner reference names; undefined where it is none of those that are looked after. */
+  /** Returns the kind that an owner reference names; undefined if garbage collection doesn't cover it. */
   find({ apiVersion, kind }: OwnerReference): Resource | undefined {
     const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : '';
     for (const resource of this.#resources.values())

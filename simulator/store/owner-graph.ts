@@ -1,7 +1,7 @@
 import type { OwnerReference, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 
-/** What garbage collection needs to know of an object. */
+/** What garbage collection needs to know about an object. */
 export interface Tracked {
   uid: string;
   resource: Resource;
@@ -29,7 +29,7 @@ export function track(resource: Resource, { metadata }: Stored): Tracked {
   };
 }
 
-/** Who owns whom, by UID. */
+/** Owners and their dependents, by UID. */
 export class OwnerGraph {
   readonly #objects = new Map<string, Tracked>();
   readonly #dependents = new Map<string, Set<string>>();

@@ -9,7 +9,10 @@ export type StoreListener<T extends KubeObject> = (
   after: Stored<T> | undefined,
 ) => void;
 
-/** All objects of a kind as the watch shows them, and what this process wrote since: a decision sees its own acts. */
+/**
+ * Caches the objects of a kind: what the watch shows, and what this process wrote since, so that it sees its own
+ * writes.
+ */
 export class Store<T extends KubeObject> {
   readonly resource: Resource;
   readonly #watch: ListWatch<T, Stored<T>>;
@@ -53,8 +56,8 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Keeps what a write was answered with, until the watch shows it. An answer may come after that, or after the
-   * object's end.
+   * Keeps the response of a write until the watch shows it. The response may arrive after that, or after the object is
+   * deleted.
    */
   remember(object: Stored<T>): Stored<T> {
     const kept = withoutManagedFields(object);

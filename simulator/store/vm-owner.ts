@@ -1,6 +1,6 @@
 import type { OwnerReference } from '../../api/objects.ts';
 
-/** How KubeVirt names a VM as the controller of what it makes for it: VMIs, DataVolumes, ControllerRevisions. */
+/** Returns KubeVirt's owner reference on a VM's VMIs, DataVolumes and ControllerRevisions: the VM is the controller. */
 export const vmOwner = ({ name, uid }: { name: string; uid: string }): OwnerReference => ({
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachine',

@@ -1,11 +1,10 @@
 import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
 
 export interface WorkQueueOptions {
-  /** Keys that are worked on at once, at most. */
+  /** Maximum number of keys processed at once. */
   concurrency: number;
   /**
-   * Brings one key's object to where it should be; resolves to how long, in milliseconds, until it must be looked at
-   * again.
+   * Reconciles the object of one key. Resolves to the milliseconds until the next reconcile; undefined if none is due.
    */
   work: (key: string) => Promise<number | undefined>;
   onError: (key: string, error: Error) => void;
@@ -13,12 +12,13 @@ export interface WorkQueueOptions {
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 30_000;
-/** setTimeout's own limit; a longer wait is cut into pieces. */
+/** The limit of setTimeout. A longer wait ends early, and the reconcile asks for the rest. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 /**
- * Keys that wait to be worked on: each at most once in the queue, and never in two hands.
- * What fails is tried again, later each time; a conflict or an object that has gone is no failure, only a stale view.
+ * Keys that wait to be reconciled: each is queued at most once, and never processed twice at the same time. Failures
+ * are retried with exponential backoff. A conflict or a deleted object is retried but not reported: it only means a
+ * stale cache.
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
@@ -39,13 +39,13 @@ export class WorkQueue {
     this.#pump();
   }
 
-  /** Begins the work; keys that were added before have waited for it. */
+  /** Starts to process keys, including those added before. */
   start(): void {
     this.#started = true;
     this.#pump();
   }
 
-  /** Ends all timers and resolves when the work in hand is done. */
+  /** Cancels all timers. Resolves when the reconciles in progress are done. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);

@@ -9,14 +9,12 @@ import { isDeleting } from '../vmi/vmi.ts';
 const USABLE = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation']);
 
 export interface VolumesState {
-  /** All DataVolumes of the VM's templates are there and filled. */
+  /** True if all DataVolumes of the VM's templates are usable: populated, or waiting for their first consumer. */
   ready: boolean;
   failure?: { reason: string; message: string };
 }
 
-/**
- * Creates the DataVolumes that a VM's templates ask for, and adopts those of the right name that have no controller.
- */
+/** Creates the DataVolumes of a VM's templates, and adopts existing ones of the right name that have no controller. */
 export async function claimDataVolumes(cluster: Cluster, machine: Stored<VirtualMachine>): Promise<VolumesState> {
   const { client, dataVolumes } = cluster;
   const { namespace } = machine.metadata;

@@ -8,8 +8,8 @@ export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
   (kubevirt?.spec?.configuration?.vmRolloutStrategy ?? 'LiveUpdate') === 'LiveUpdate';
 
 /**
- * What admission fills in of a guest that starts now: its topology and its memory where they are left open, and under
- * LiveUpdate how far both may grow while it runs.
+ * Adds what KubeVirt's admission sets on a VMI that starts now: CPU topology and memory if unset and, under LiveUpdate,
+ * the maximum to which both may grow while the guest runs.
  */
 export function withRoomToGrow(spec: InstanceSpec, kubevirt: KubeVirt | undefined): InstanceSpec {
   const domain = withSize(spec.domain);
@@ -51,7 +51,7 @@ function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
   };
 }
 
-/** Why memory can't be plugged into such a guest while it runs; undefined where it can. */
+/** Returns why memory can't be hotplugged into a guest of this domain; undefined if it can. */
 export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quantity | undefined): string | undefined {
   const numa = cpu?.['numa'] as { guestMappingPassthrough?: unknown } | undefined;
   if (cpu?.['realtime'] !== undefined) return 'Memory hotplug is not compatible with realtime VMs';

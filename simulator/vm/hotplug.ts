@@ -10,7 +10,8 @@ const plug = (type: string): TimedCondition => ({
 });
 
 /**
- * The instance with the conditions that say what of its spec its guest has yet to get; only a migration gives it that.
+ * Returns the VMI with conditions for the CPUs and memory of its spec that its guest doesn't have yet. Only a migration
+ * applies them.
  */
 export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
   const { spec, status } = instance;
@@ -31,11 +32,11 @@ export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
   return conditions === before ? instance : { ...instance, status: { ...status, conditions } };
 }
 
-/** True for an instance that a migration would give what it has yet to get. */
+/** Reports whether the VMI has CPUs or memory pending that a migration would apply. */
 export const waitsForPlugs = (instance: VirtualMachineInstance): boolean =>
   conditionOf(instance, 'HotVCPUChange') !== undefined || isTrue(instance, 'HotMemoryChange');
 
-/** The instance as it arrives on another node: with all that its spec says. */
+/** Returns the VMI as it arrives on another node: with all CPUs and memory of its spec. */
 export function plugged<T extends VirtualMachineInstance>(instance: T): T {
   if (!waitsForPlugs(instance)) return instance;
   const { spec, status } = instance;

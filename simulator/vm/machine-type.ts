@@ -1,9 +1,9 @@
 import type { KubeVirt } from '../types.ts';
 
-/** On the KubeVirt object: what the alias `q35` stands for, so that a person can play an upgrade of the hypervisor. */
+/** On the KubeVirt object: the machine type of the alias `q35`. Changing it simulates a hypervisor upgrade. */
 export const ALIAS_ANNOTATION = 'sim.drover.dev/q35';
 const Q35 = 'pc-q35-rhel9.6.0';
-/** What the simulated nodes can run: the alias, and types before and after the one that it stands for at first. */
+/** Machine types that the simulated nodes support: the alias, its initial target, and newer and older types. */
 export const NODE_MACHINE_TYPES = [
   'q35',
   'pc-q35-rhel9.8.0',
@@ -13,10 +13,7 @@ export const NODE_MACHINE_TYPES = [
   'pc-q35-rhel8.6.0',
 ];
 
-/**
- * KubeVirt's own choice where its configuration makes none, by architecture; the first stands for those that are not
- * here.
- */
+/** KubeVirt's defaults by architecture, if its configuration sets none. Unknown architectures get those of amd64. */
 export const MACHINE_DEFAULTS = {
   amd64: { machineType: 'q35', emulatedMachines: ['q35*', 'pc-q35*'] },
   arm64: { machineType: 'virt', emulatedMachines: ['virt*'] },
@@ -25,11 +22,11 @@ export const MACHINE_DEFAULTS = {
 const isKnown = (architecture: string): architecture is keyof typeof MACHINE_DEFAULTS =>
   Object.hasOwn(MACHINE_DEFAULTS, architecture);
 
-/** What the admission of a VM fills in where it names no architecture. */
+/** Returns the architecture that admission sets on a VM that names none. */
 export const defaultArchitecture = (kubevirt: KubeVirt | undefined): string =>
   kubevirt?.spec?.configuration?.architectureConfiguration?.defaultArchitecture || 'amd64';
 
-/** What the admission of a VM fills in where neither it nor its preference names a machine type. */
+/** Returns the machine type that admission sets on a VM if neither the VM nor its preference names one. */
 export function defaultMachineType(
   kubevirt: KubeVirt | undefined,
   architecture = defaultArchitecture(kubevirt),
@@ -39,7 +36,7 @@ export function defaultMachineType(
   return machineType || architectureConfiguration?.[known]?.machineType || MACHINE_DEFAULTS[known].machineType;
 }
 
-/** The type that a guest really has: an alias is resolved when it boots. */
+/** Returns the machine type that a guest really has: an alias is resolved at boot. */
 export function resolveMachineType(type: string, kubevirt: KubeVirt | undefined): string {
   return type === 'q35' ? (kubevirt?.metadata.annotations?.[ALIAS_ANNOTATION] ?? Q35) : type;
 }

@@ -3,13 +3,13 @@ import type { StateChangeRequest, VirtualMachine, VirtualMachineInstance } from 
 import { isFinal, isPaused, phaseOf } from '../vmi/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 
-/** What a call of a subresource comes to: changes as merge patches, or a refusal with KubeVirt's code and words. */
+/** The changes that a subresource call makes, as merge patches. A refused call throws `Refusal` instead. */
 export interface Answer {
-  /** On the VM's spec. */
+  /** Patch of the VM's spec. */
   spec?: Record<string, unknown>;
-  /** On the VM's status. */
+  /** Patch of the VM's status. */
   status?: Record<string, unknown>;
-  /** On the VMI's spec. */
+  /** Patch of the VMI's spec. */
   instanceSpec?: Record<string, unknown>;
 }
 
@@ -93,12 +93,12 @@ export function restart(machine: VirtualMachine, instance: VirtualMachineInstanc
   if (strategy === 'Halted' || strategy === 'Once')
     throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
   if (instance === undefined) throw new Refusal(409, 'VM is not running: Halted');
-  // One second is the shortest time in which a guest can be shut down in order.
+  // One second is the shortest grace period for an orderly shutdown of the guest.
   const instanceSpec = grace === 0 ? { instanceSpec: { terminationGracePeriodSeconds: 1 } } : {};
   return { ...requested(machine, [stopOf(instance), { action: 'Start' }]), ...instanceSpec };
 }
 
-/** Refuses what can't be done to a guest in this state. */
+/** Throws `Refusal` if the guest's state doesn't allow the action. */
 export function checkGuest(action: string, instance: VirtualMachineInstance): void {
   if (phaseOf(instance) !== 'Running')
     throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
@@ -112,7 +112,7 @@ const stopOf = (instance: VirtualMachineInstance): StateChangeRequest => ({
   ...(instance.metadata.uid === undefined ? {} : { uid: instance.metadata.uid }),
 });
 
-/** Requests under way make way only for a lone stop. Whoever asks by hand need not wait for a backoff. */
+/** Only a lone stop replaces pending requests. A manual request also clears the start backoff. */
 function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answer {
   const under = machine.status?.stateChangeRequests ?? [];
   if (under.length > 0 && !(changes.length === 1 && changes[0]!.action === 'Stop')) {
@@ -123,7 +123,7 @@ function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answ
   };
 }
 
-/** Its own admission refuses virt-api what it refuses everybody, which the caller sees as an internal error. */
+/** KubeVirt's admission also applies to virt-api's own writes. The caller sees its refusal as an internal error. */
 function switched({ spec, status }: VirtualMachine, on: boolean): Answer {
   const { snapshotInProgress, restoreInProgress } = status ?? {};
   const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: Cannot update';

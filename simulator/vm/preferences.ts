@@ -14,7 +14,7 @@ interface Revision extends KubeObject {
   data?: Preference;
 }
 
-/** Of which kind the preference is that a VM names. Throws where KubeVirt knows no such kind. */
+/** Returns the kind of the preference that a VM names. Throws if KubeVirt doesn't know the kind. */
 export function kindOf({ kind = '' }: PreferenceMatcher): Resource {
   const plural = kind.toLowerCase().replace(/s?$/, 's');
   if (plural === VirtualMachinePreferences.plural) return VirtualMachinePreferences;
@@ -23,8 +23,8 @@ export function kindOf({ kind = '' }: PreferenceMatcher): Resource {
 }
 
 /**
- * The preference of a VM, or undefined where it names none: the copy that was kept when the VM was first seen with it
- * goes before what it says now. Throws where it is not to be had.
+ * Returns a VM's preference; undefined if it names none. The copy kept when the VM was first seen with the preference
+ * takes precedence over its current content. Throws if the preference can't be read.
  */
 export async function preferenceOf(
   client: KubeClient,
@@ -44,8 +44,8 @@ export async function preferenceOf(
 }
 
 /**
- * What the VM's status is to say of its preference: undefined where it says so already, or there is none. Keeps a copy
- * of one that is new.
+ * Returns the `preferenceRef` that the VM's status should have; undefined if it is up to date or the VM has no
+ * preference. Keeps a copy of a new preference.
  */
 export async function keepPreference(
   client: KubeClient,

@@ -7,18 +7,18 @@ export interface Shown {
   machine: VirtualMachine;
   instance: VirtualMachineInstance | undefined;
   startFailure: StartFailure | undefined;
-  /** Phases of the DataVolumes that the VM's volumes name, as far as they exist. */
+  /** Phases of those DataVolumes that the VM's volumes name and that exist. */
   dataVolumePhases: readonly (string | undefined)[];
-  /** A claim of the VM's exists and has no volume yet. */
+  /** True if a claim of the VM exists but isn't bound yet. */
   unboundClaim: boolean;
-  /** Its VMI has just been made, and is not in sight yet. */
+  /** True if this pass has just created the VMI; `instance` is still undefined then. */
   starting?: boolean;
 }
 
 const FILLED = new Set(['Succeeded', 'WaitForFirstConsumer', 'PendingPopulation', 'Failed']);
 const COUNTING = new Set(['Always', 'RerunOnFailure', 'Once']);
 
-/** The first that holds, in KubeVirt's order, is what the VM shows. */
+/** In KubeVirt's order: the VM shows the first status that holds. */
 const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
   ['Terminating', ({ machine }) => isDeleting(machine)],
   ['Stopping', ({ instance }) => instance !== undefined && !isFinal(instance) && isDeleting(instance)],

@@ -7,16 +7,16 @@ import { whyFixed } from './hotplug-capacity.ts';
 import { isChanged } from './started-from.ts';
 import type { RestartRequired } from './status.ts';
 
-/** What becomes of a change in a running VM's template. */
+/** How a change of a running VM's template is applied. */
 export interface Rollout {
   restartRequired: RestartRequired;
-  /** The instance's spec with what can change under its guest; undefined where nothing of that differs. */
+  /** The VMI's spec with the live-updatable changes; undefined if there are none. */
   live: InstanceSpec | undefined;
-  /** What can't be done in this moment, and is tried again. */
+  /** What can't be applied at the moment and is retried. */
   failure?: { reason: string; message: string };
 }
 
-/** What becomes of one field, or of some that go together. */
+/** The result for one field, or for several fields that belong together. */
 type Step = { spec: InstanceSpec } | { why: string } | { failure: { reason: string; message: string } };
 type Take = (wanted: InstanceSpec, instance: VirtualMachineInstance, now: InstanceSpec) => Step;
 
@@ -42,9 +42,7 @@ export function planRollout(
   return { restartRequired: required(why), live: changed(instance, spec) };
 }
 
-/**
- * KubeVirt takes this condition away and sets it anew each time that it looks at the VM, with the time of that moment.
- */
+/** KubeVirt removes this condition and sets it again, with a new time, each time it reconciles the VM. */
 const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, anew: true });
 
 const changed = ({ spec }: VirtualMachineInstance, now: InstanceSpec): InstanceSpec | undefined =>

@@ -1,14 +1,14 @@
 import type { RunStrategy, StateChangeRequest, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { isDeleting, isFinal, phaseOf } from '../vmi/vmi.ts';
 
-/** What a VM's run strategy asks for now. */
+/** The action that a VM's run strategy asks for now. */
 export type Step =
   | { do: 'nothing' }
   | { do: 'start' }
   | { do: 'stop' }
-  /** A start that is held back by earlier failures; `until` in milliseconds since 1970. */
+  /** A start held back by earlier failures; `until` in milliseconds since the epoch. */
   | { do: 'wait'; until: number }
-  /** Note down that a start must follow, before the failed instance is deleted. */
+  /** Record that a start must follow, before the failed VMI is deleted. */
   | { do: 'request-start' }
   /** A halted VM was asked to start paused: its strategy becomes Always. */
   | { do: 'become-always' };
@@ -22,7 +22,7 @@ export function runStrategyOf({ spec }: VirtualMachine): RunStrategy {
   return spec.runStrategy ?? (spec.running === true ? 'Always' : 'Halted');
 }
 
-/** Only the first request counts: those after it are not yet acted upon. */
+/** Only the first request counts: later ones wait for it. */
 export const asksToStart = (machine: VirtualMachine): boolean =>
   machine.status?.stateChangeRequests?.[0]?.action === 'Start';
 
@@ -31,7 +31,7 @@ export function asksToStop(machine: VirtualMachine, instance: VirtualMachineInst
   return first?.action === 'Stop' && first.uid === instance.metadata.uid;
 }
 
-/** True where the start was asked to leave the guest paused. */
+/** Reports whether the requested start should leave the guest paused. */
 export const asksToStartPaused = (machine: VirtualMachine): boolean =>
   asksToStart(machine) && machine.status?.stateChangeRequests?.[0]?.data?.['paused'] === 'true';
 
@@ -56,7 +56,7 @@ export function nextStep(machine: VirtualMachine, instance: VirtualMachineInstan
   }
 }
 
-/** The VM's requests without those that have been done. */
+/** Returns the VM's requests, starting with the first that isn't done. */
 export function outstandingRequests(
   machine: VirtualMachine,
   instance: VirtualMachineInstance | undefined,
@@ -79,7 +79,7 @@ function startUnlessHeldBack(machine: VirtualMachine, now: number): Step {
   return until > now ? { do: 'wait', until } : START;
 }
 
-/** Without an instance, a rerun needs a request, or a strategy that has only just become this one. */
+/** Without a VMI, a rerun needs a request, or a run strategy that has just changed to RerunOnFailure. */
 function rerun(machine: VirtualMachine, now: number): Step {
   if (!asksToStart(machine) && machine.status?.runStrategy === 'RerunOnFailure') return NOTHING;
   return startUnlessHeldBack(machine, now);

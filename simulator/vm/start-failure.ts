@@ -3,10 +3,7 @@ import type { KubeVirt, StartFailure, VirtualMachine, VirtualMachineInstance } f
 import { hasRun, isFinal } from '../vmi/vmi.ts';
 import { runStrategyOf } from './run-strategy.ts';
 
-/**
- * On the KubeVirt object: what each delay after a failed start is multiplied by, so that a person need not wait for
- * minutes.
- */
+/** On the KubeVirt object: a factor for each delay after a failed start, to avoid waits of minutes. */
 export const BACKOFF_ANNOTATION = 'sim.drover.dev/backoff-factor';
 
 const BASE_SECONDS = 10;
@@ -14,15 +11,15 @@ const CAP_SECONDS = 300;
 const COUNTING = new Set(['Always', 'RerunOnFailure', 'Once']);
 
 /**
- * Seconds until the next start after `count` failures: 10·n² and up to half as much again, at most 300; `random` in [0,
- * 1).
+ * Returns the seconds until the next start after `count` failures: 10·n² plus up to half of that, at most 300. `random`
+ * is in [0, 1).
  */
 export function backoffSeconds(count: number, random: number): number {
   const seconds = BASE_SECONDS * Math.max(1, count) ** 2;
   return Math.min(CAP_SECONDS, seconds + Math.floor(random * (Math.floor(seconds / 2) + 1)));
 }
 
-/** 1, as KubeVirt has it, unless the annotation holds another number of at least 0. */
+/** Returns the annotation's factor if it is a number of at least 0, else 1, as in KubeVirt. */
 export function backoffFactorOf(kubevirt: KubeVirt | undefined): number {
   const factor = Number(kubevirt?.metadata.annotations?.[BACKOFF_ANNOTATION] ?? 1);
   return factor >= 0 ? factor : 1;
@@ -32,13 +29,13 @@ export interface Chance {
   now: number;
   /** In [0, 1). */
   random: number;
-  /** What each delay is multiplied by. */
+  /** Factor for each delay. */
   backoffFactor: number;
 }
 
 /**
- * `status.startFailure` as it should be: one more for an instance that ended without ever running, none after one that
- * ran.
+ * Returns what `status.startFailure` should be: one failure more if the VMI ended without ever running; undefined if it
+ * ran, or if the run strategy doesn't count failures.
  */
 export function startFailureOf(
   machine: VirtualMachine,

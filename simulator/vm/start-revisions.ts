@@ -6,19 +6,19 @@ import { vmOwner } from '../store/vm-owner.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 /**
- * The copies of its spec that KubeVirt makes of a VM as it starts it: one a VM, owned by it, of the generation that its
- * guest is of.
+ * The copies of a VM's spec that KubeVirt makes as it starts the VM: one ControllerRevision per VM, owned by the VM, of
+ * the generation that its guest was started from.
  */
 export class StartRevisions {
   readonly #client: KubeClient;
-  /** By the VM's UID. */
+  /** Names of the copies, by the VM's UID. */
   readonly #kept = new Map<string, string>();
 
   constructor(client: KubeClient) {
     this.#client = client;
   }
 
-  /** An earlier run of this process may have made it. */
+  /** Notes a copy that an earlier run of this process may have made. */
   note(machine: Stored<VirtualMachine>, instance: VirtualMachineInstance): void {
     const name = instance.status?.virtualMachineRevisionName;
     if (name !== undefined && !this.#kept.has(machine.metadata.uid)) this.#kept.set(machine.metadata.uid, name);
@@ -28,7 +28,7 @@ export class StartRevisions {
     this.#kept.delete(machine.metadata.uid);
   }
 
-  /** The name of the copy that a guest which starts now is of. */
+  /** Makes the copy for a guest that starts now, deletes the previous one, and returns the copy's name. */
   async keep({ metadata: { name, namespace, uid, generation = 1 }, spec }: Stored<VirtualMachine>): Promise<string> {
     const copy = `revision-start-vm-${uid}-${generation}`;
     const before = this.#kept.get(uid);

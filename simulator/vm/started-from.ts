@@ -5,31 +5,31 @@ import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../ty
 type Template = VirtualMachine['spec']['template'];
 
 /**
- * Hashes of the template that a VMI is started from, by which a later change of it is told. They are kept on the VMI,
- * for its own spec also changes by other ways than its VM's template.
+ * Hashes of the template that a VMI was started from, to detect later changes of the template. They are kept on the VMI
+ * because its own spec also changes in other ways.
  */
 interface Hashes {
-  /** Of the spec without what may change under a running guest. */
+  /** Of the spec without its live-updatable fields. */
   rest: string;
   memory: string;
   spec: string;
-  /** Of the spec and of the metadata. */
+  /** Of the spec and the metadata. */
   all: string;
 }
 
 export const startedFrom = (template: Template): string => Object.values(hashesOf(template)).join('-');
 
-/** True where the spec holds a change that a running guest can't take. */
+/** Reports whether the spec has a change that can't be applied to the running guest. */
 export function isChanged(instance: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
   const before = hashesBefore(instance);
   if (before === undefined) return false;
   const now = hashesOf({ ...template, spec: withUuid(template.spec, instance.spec.domain.firmware?.uuid) });
   if (!liveUpdate) return before.spec !== now.spec;
-  // Memory that is taken out of the template altogether is no other size.
+  // Removing memory from the template altogether isn't a live update to another size.
   return before.rest !== now.rest || (template.spec.domain.memory?.guest === undefined && before.memory !== now.memory);
 }
 
-/** True where nothing of the template is another, labels and annotations included. */
+/** Reports whether the template is unchanged, labels and annotations included. */
 export const isTheSame = (instance: VirtualMachineInstance, template: Template): boolean =>
   hashesBefore(instance)?.all === hashesOf(template).all;
 
@@ -54,7 +54,7 @@ function withoutLiveFields(spec: InstanceSpec): InstanceSpec {
   const { cpu, memory, ...domain } = rest.domain;
   const { sockets: _sockets, ...otherCpu } = cpu ?? {};
   const { guest: _guest, ...otherMemory } = memory ?? {};
-  // A template that names no CPU at all can't be given sockets under a running guest.
+  // Adding sockets to a template without any CPU isn't a live update.
   return { ...rest, domain: { ...domain, ...(cpu === undefined ? {} : { cpu: otherCpu }), memory: otherMemory } };
 }
 
@@ -65,7 +65,7 @@ function withUuid(spec: InstanceSpec, uuid: string | undefined): InstanceSpec {
 
 const hash = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('hex').slice(0, 16);
 
-/** JSON with its keys in order, so that equal objects give equal text. */
+/** Returns JSON with sorted keys, so that equal objects give equal text. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value ?? null, (_key, part: unknown) =>
     part !== null && typeof part === 'object' && !Array.isArray(part)

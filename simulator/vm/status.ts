@@ -6,7 +6,7 @@ import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
 
-/** What becomes of RestartRequired: it stays as it is, goes, or is set; with `anew`, its time is that of this pass. */
+/** What happens to the RestartRequired condition: kept, removed, or set. With `anew`, its time is that of this pass. */
 export type RestartRequired = 'kept' | 'none' | { why: string; anew?: true };
 
 export interface Seen extends Chance {
@@ -15,16 +15,16 @@ export interface Seen extends Chance {
   dataVolumePhases: readonly (string | undefined)[];
   unboundClaim: boolean;
   restartRequired: RestartRequired;
-  /** Its VMI has just been made, and is not in sight yet. */
+  /** True if this pass has just created the VMI; `instance` is still undefined then. */
   starting?: boolean;
-  /** What kept this pass from doing what it should. */
+  /** What prevented this pass from completing. */
   failure: { reason: string; message: string } | undefined;
 }
 
-/** Conditions that are the VM's own; all others are copies of its VMI's. */
+/** Conditions of the VM itself; all others are copied from its VMI. */
 const OWN = new Set(['Ready', 'Failure', 'RestartRequired']);
 
-/** The VM's status as it should be; the very same object where nothing is to be written. */
+/** Returns what the VM's status should be; the same object if nothing changes. */
 export function machineStatus(seen: Seen): VirtualMachineStatus {
   const { machine, instance } = seen;
   const before = machine.status ?? {};
@@ -40,11 +40,11 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   } = before;
   const after: VirtualMachineStatus = {
     ...rest,
-    // Left out unless true, as KubeVirt's API has it.
+    // Omitted unless true, as in KubeVirt's API.
     ...(instance === undefined ? {} : { created: true }),
     ...(isTrue(instance, 'Ready') ? { ready: true } : {}),
     ...generations(machine, instance),
-    // Its presence tells a VM that has been started at least once.
+    // Set only if the VM has been started at least once.
     ...(runStrategy === undefined && instance === undefined ? {} : { runStrategy: runStrategyOf(machine) }),
     ...(requests.length === 0 ? {} : { stateChangeRequests: requests }),
     ...(startFailure === undefined ? {} : { startFailure }),
@@ -65,7 +65,7 @@ function generations(
     : {};
 }
 
-/** Written anew each time that it has a VMI, so that a condition from elsewhere does not stay. */
+/** Rebuilt in each pass while the VM has a VMI, so that conditions written by others don't stay. */
 function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen): TimedCondition[] {
   const time = timestamp(now);
   const before = machine.status?.conditions ?? [];

@@ -1,6 +1,6 @@
 import type { InstanceSpec, Volume } from '../types.ts';
 
-/** Names of the claims that a guest's volumes need, a DataVolume's claim having its name. */
+/** Returns the names of the claims that a VMI's volumes need. A DataVolume's claim has the DataVolume's name. */
 export function claimsOf(spec: InstanceSpec): string[] {
   const names: string[] = [];
   for (const { persistentVolumeClaim, dataVolume } of spec.volumes ?? []) {
@@ -13,7 +13,7 @@ export function claimsOf(spec: InstanceSpec): string[] {
 export const dataVolumesOf = (spec: InstanceSpec): string[] =>
   (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
 
-/** What the pod of a guest reads beside claims. */
+/** An object that a VMI's pod mounts, other than a claim. */
 export interface Source {
   kind: 'Secret' | 'ConfigMap';
   name: string;
@@ -29,7 +29,7 @@ interface Reference {
   optional?: boolean;
 }
 
-/** The Secrets and ConfigMaps that a guest's volumes can't do without. */
+/** Returns the Secrets and ConfigMaps that a VMI's volumes require, without the optional ones. */
 export const sourcesOf = (spec: InstanceSpec): Source[] => (spec.volumes ?? []).flatMap(sourcesOfVolume);
 
 function sourcesOfVolume(volume: Volume): Source[] {

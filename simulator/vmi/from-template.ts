@@ -9,9 +9,7 @@ import { asksToStartPaused } from '../vm/run-strategy.ts';
 import { startedFrom } from '../vm/started-from.ts';
 import { GENERATION_ANNOTATION, INSTANCE_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 
-/**
- * What admission fills in of a VM's template, where it is left open: the machine type, and a firmware UUID that stays.
- */
+/** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */
 export function withDefaults(spec: InstanceSpec, machineType: string, uuid: string): InstanceSpec {
   const { machine, firmware } = spec.domain;
   if (machine?.type && firmware?.uuid) return spec;
@@ -25,7 +23,7 @@ export function withDefaults(spec: InstanceSpec, machineType: string, uuid: stri
   };
 }
 
-/** A UUID that the same text always gives. */
+/** Returns a UUID that is always the same for the same text. */
 export function uuidFrom(text: string): string {
   const hex = createHash('sha1').update(text).digest('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
@@ -33,7 +31,7 @@ export function uuidFrom(text: string): string {
   );
 }
 
-/** The VMI that a VM starts: named as the VM and owned by it. */
+/** Returns the VMI that a VM starts: named like the VM, and owned by it. */
 export function instanceOf(
   machine: Stored<VirtualMachine>,
   kubevirt: KubeVirt | undefined,
@@ -61,7 +59,7 @@ export function instanceOf(
   };
 }
 
-/** What admission says of the state of a new VMI. */
+/** Returns the status that admission sets on a new VMI. */
 export const pending = ({ domain: { cpu, memory } }: InstanceSpec, now: number): InstanceStatus => ({
   phase: 'Pending',
   phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: timestamp(now) }],

@@ -18,28 +18,28 @@ import {
 
 type Instance = Stored<VirtualMachineInstance>;
 
-/** What an instance's next move depends on, apart from itself. Times are milliseconds since 1970. */
+/** What a VMI's next move depends on, apart from the VMI. Times are in milliseconds since the epoch. */
 export interface Surroundings {
   now: number;
-  /** Since when it has been in its phase; or, where it is being deleted, since when that. */
+  /** When it entered its phase or, if it is terminating, when its deletion began. */
   since: number;
-  /** The first claim of its volumes that is missing. */
+  /** The first missing claim of its volumes; undefined if none is missing. */
   missingClaim: string | undefined;
-  /** A Secret or ConfigMap that its pod mounts is missing. */
+  /** True if a Secret or ConfigMap that its pod mounts is missing. */
   lacksSource: boolean;
-  /** Where it would be put now; undefined where no node fits. */
+  /** The node that it would be scheduled to now; undefined if none fits, or if it has a node already. */
   node: string | undefined;
   nodeLost: boolean;
-  /** This start fails. */
+  /** True if this start fails. */
   failing: boolean;
-  /** Its VM, which must see its end before it goes, is there. */
+  /** True if its VM exists, which must record the VMI's end before the VMI is deleted. */
   hasMachine: boolean;
-  /** What its guest boots as. */
+  /** The machine type that its guest boots with. */
   machineType: string;
   migratable: boolean;
 }
 
-/** The instance as it should be now (the very same object where nothing is to be written), and when to look again. */
+/** The VMI as it should be now (the same object if nothing changes), and when to look again. */
 export interface Move {
   instance: Instance;
   wakeAt?: number;
@@ -59,7 +59,7 @@ export function nextMove(instance: Instance, around: Surroundings): Move {
   return phase === 'Scheduled' ? boot(instance, around) : run(instance, around);
 }
 
-/** An instance that no VM made has yet to get what admission gives it. */
+/** Adds what admission sets on a VMI that was not created by a VM. */
 function admitted(instance: Instance, { now }: Surroundings): Instance {
   const finalizers = [...(instance.metadata.finalizers ?? []), INSTANCE_FINALIZER];
   return {
@@ -69,7 +69,7 @@ function admitted(instance: Instance, { now }: Surroundings): Instance {
   };
 }
 
-/** Where a node is at hand, scheduling takes no time, and both phases are entered by one write. */
+/** If a node fits, scheduling takes no time, and one write enters both phases. */
 function schedule(instance: Instance, around: Surroundings): Instance {
   if (around.missingClaim === undefined) return place(entered(instance, 'Scheduling', around.now), around);
   const message = `failed to find PVC ${instance.metadata.namespace}/${around.missingClaim}`;
@@ -86,7 +86,7 @@ function place(instance: Instance, { node, lacksSource, now }: Surroundings): In
   if (isOn(instance.metadata, Knob.imagePullFails)) {
     return saying(found, 'Synchronized', 'False', 'ImagePullBackOff', 'Back-off pulling image of a containerDisk', now);
   }
-  // The kubelet tries for ever to mount what is missing; only the pod's Events say so.
+  // The kubelet retries to mount a missing source forever; only the pod's Events say so.
   if (lacksSource) return without(found, 'Synchronized');
   const placed = entered(without(found, 'Synchronized'), 'Scheduled', now);
   const labels = { ...placed.metadata.labels, [NODE_LABEL]: node };
@@ -122,7 +122,7 @@ function run(instance: Instance, around: Surroundings): Move {
 function ended(instance: Instance, now: number): Instance {
   const how = instance.metadata.annotations?.[Knob.runEnd];
   if (how === 'PodGone') {
-    // virt-controller, which finds this, notes no time of the phase as virt-handler does.
+    // virt-controller detects this. Unlike virt-handler, it records no timestamp of the phase transition.
     const down = notReady(instance, 'PodNotExists', 'virt-launcher pod has not yet been scheduled', now);
     return { ...down, status: { ...down.status, phase: 'Failed' } };
   }
@@ -155,7 +155,7 @@ function withMigratability(instance: Instance, { migratable, now }: Surroundings
   return saying(instance, 'LiveMigratable', 'False', 'DisksNotLiveMigratable', message, now);
 }
 
-/** A running guest has as long as it needs, but no longer than its grace period; one that never ran goes at once. */
+/** A running guest takes as long as it needs, up to its grace period. A VMI that never ran ends at once. */
 function shutDown(instance: Instance, around: Surroundings): Move {
   if (phaseOf(instance) !== 'Running' && !(phaseOf(instance) === 'Scheduled' && around.nodeLost)) {
     return { instance: released(entered(instance, 'Failed', around.now), around) };
@@ -167,7 +167,7 @@ function shutDown(instance: Instance, around: Surroundings): Move {
   return { instance: released(entered(instance, 'Succeeded', around.now), around) };
 }
 
-/** The VM's finalizer stays on an instance whose end the VM has yet to count. */
+/** The VM controller's finalizer stays until the VM has counted the VMI's end. */
 function released(instance: Instance, { hasMachine }: Surroundings): Instance {
   const counted = !hasMachine || (phaseOf(instance) === 'Succeeded' && hasRun(instance));
   const before = instance.metadata.finalizers ?? [];
@@ -185,7 +185,7 @@ function entered(instance: Instance, phase: Phase, now: number): Instance {
   return { ...instance, status: { ...instance.status, phase, phaseTransitionTimestamps: transitions } };
 }
 
-/** What is known of a guest whose pod is going, or whose node no longer answers. */
+/** Returns the VMI as it looks while its pod is terminating or its node doesn't answer. */
 const unreachable = (instance: Instance, now: number): Instance =>
   notReady(instance, 'PodTerminating', 'virt-launcher pod is terminating', now);
 

@@ -7,21 +7,21 @@ import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 type Instance = Stored<VirtualMachineInstance>;
 
-/** What happens next to an instance that may be asked to move to another node. */
+/** The next step in migrating a VMI. */
 export type MigrationStep =
   | { do: 'nothing' }
   | { do: 'begin'; migration: Stored<Migration> }
   | { do: 'wait'; until: number }
-  /** Ends the move that is under way; `migration` is undefined where it was taken back. */
+  /** Ends the migration in progress; `migration` is undefined if the object was deleted. */
   | { do: 'end'; migration: Stored<Migration> | undefined; succeeded: boolean }
-  /** Notes down how a move went that has ended already, or could not begin. */
+  /** Records the result of a migration that has already ended or couldn't begin. */
   | { do: 'note'; migration: Stored<Migration>; phase: MigrationPhase };
 
 const MIGRATION_MS = 1000;
 
 export const isOver = ({ status }: Migration): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-/** `migrations`: those of the instance that are not over, the oldest first. */
+/** `migrations`: those of the VMI that are not over, oldest first. */
 export function migrationStep(
   instance: Instance | undefined,
   migrations: readonly Stored<Migration>[],

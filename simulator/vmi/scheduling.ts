@@ -5,15 +5,15 @@ export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 export const machineTypeLabel = (type: string): string => `machine-type.node.kubevirt.io/${type}`;
 
 /**
- * True for a node that is shown not to answer. Kubernetes tells that of a node before it tells that what runs there is
- * not ready, and so does the simulator; a node whose condition nobody keeps is as its mark says.
+ * Reports whether the node shows that it doesn't answer. Like Kubernetes, the simulator shows that before it shows that
+ * the VMIs there aren't ready. If the node has no Ready condition, its `lost` annotation counts.
  */
 export function isLost({ metadata, status }: Node): boolean {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   return ready === undefined ? isOn(metadata, Knob.lost) : ready.status !== 'True';
 }
 
-/** True where a guest of this spec and machine type may be put on the node. */
+/** Reports whether a VMI of this spec and machine type may be scheduled to the node. */
 export function fits(node: Node, spec: InstanceSpec, machineType: string): boolean {
   const labels = node.metadata.labels ?? {};
   if (
@@ -28,7 +28,7 @@ export function fits(node: Node, spec: InstanceSpec, machineType: string): boole
   return Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value);
 }
 
-/** Of the nodes that fit, in the order of their names, the one after `last`, which was given a guest last. */
+/** Returns the fitting node after `last`, the node used last, in the order of names; undefined if none fits. */
 export function nextNode(
   nodes: Iterable<Node>,
   last: string | undefined,

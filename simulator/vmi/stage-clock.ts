@@ -1,11 +1,12 @@
 /**
- * Since when an object has been in the stage that it is in. Times that the cluster keeps are in whole seconds: what
- * this process sees begin, it knows better; what began before it started, it reads off the object.
+ * Knows since when an object has been in its current stage. Timestamps in the cluster have whole seconds only, so the
+ * time at which this process saw the stage begin is preferred. If the stage began earlier, the object's timestamp
+ * counts.
  */
 export class StageClock {
   readonly #seen = new Map<string, { stage: string; since: number }>();
 
-  /** `told`: when the object says that the stage began. All in milliseconds since 1970. */
+  /** `told`: the start of the stage according to the object. All times are in milliseconds since the epoch. */
   since(uid: string, stage: string, told: number, now: number): number {
     const known = this.#seen.get(uid);
     if (known?.stage === stage) return known.since;

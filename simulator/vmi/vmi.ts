@@ -1,9 +1,9 @@
 import { conditionOf, isTrue } from '../store/conditions.ts';
 import type { Phase, VirtualMachineInstance } from '../types.ts';
 
-/** On a VM: its VMI is taken down before the VM goes. On a VMI: its end is recorded in its VM before the VMI goes. */
+/** On a VM: its VMI is deleted before the VM. On a VMI: its end is recorded in its VM before the VMI is deleted. */
 export const VM_CONTROLLER_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
-/** On a VMI: its guest is taken down before the VMI goes. */
+/** On a VMI: its guest is shut down before the VMI is deleted. */
 export const INSTANCE_FINALIZER = 'kubevirt.io/foregroundDeleteVirtualMachine';
 export const GENERATION_ANNOTATION = 'kubevirt.io/vm-generation';
 export const NODE_LABEL = 'kubevirt.io/nodeName';
@@ -16,7 +16,7 @@ export const isFinal = (instance: VirtualMachineInstance): boolean =>
 export const isDeleting = (object: { metadata: { deletionTimestamp?: string } }): boolean =>
   object.metadata.deletionTimestamp !== undefined;
 
-/** True once the instance has ever been Running. */
+/** Reports whether the VMI has ever been Running. */
 export const hasRun = (instance: VirtualMachineInstance): boolean =>
   instance.status?.phaseTransitionTimestamps?.some(({ phase }) => phase === 'Running') ?? false;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { workflowsPath } from '../workers/workflows-path.ts';
 
-/** One bundle of the workflows for all workers: each would spend two seconds on its own, and some tests start many. */
+/** Bundles the workflows once for all workers: each would spend two seconds on it, and some tests start many. */
 export default async function bundleFirst(): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
   const file = join(folder, 'workflows.js');

@@ -4,7 +4,10 @@ import { identify } from '../dev/process/process-identity.ts';
 
 const leash = new Leash();
 
-/** As `spawn`; ends with this process, however that ends. A run that is killed would else leave its workers behind. */
+/**
+ * Like `spawn`, but the child ends with this process, however this ends. Otherwise, a killed test run would leave its
+ * workers behind.
+ */
 export function spawnLeashed(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
   const child = spawn(command, args, { ...options, detached: true });
   const identity = child.pid === undefined ? undefined : identify(child.pid);

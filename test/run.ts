@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 /**
- * `npm test`: types, lint, format, and every test on the real servers. It ends with the files that took longest; its last line
- * says how many tests passed and failed.
+ * `npm test`: type check, lint, format, and all tests on the real servers. The output ends with the slowest files and a
+ * line that says how many tests and checks passed and failed.
  */
 
-/** As vitest writes it; times in milliseconds since the epoch. */
+/** Vitest's JSON report; times are in milliseconds since the epoch. */
 interface Report {
   numPassedTests: number;
   numFailedTests: number;
@@ -28,7 +28,7 @@ async function run(name: string, ...args: string[]): Promise<boolean> {
   return code === 0;
 }
 
-/** A line for each of the files that took longest, in seconds. */
+/** A line for each of the slowest files, in seconds. */
 function slowest({ testResults }: Report): string[] {
   const seconds = testResults.map(({ name, startTime, endTime }) => ({ name, took: (endTime - startTime) / 1000 }));
   const first = seconds.toSorted((one, other) => other.took - one.took).slice(0, SLOWEST);
@@ -61,7 +61,7 @@ rmSync(folder, { recursive: true, force: true });
 process.stdout.write(`\nthe slowest files:\n${slowest(tests).join('\n')}\n`);
 const good = tests.numPassedTests + checks.filter(Boolean).length;
 const found = tests.numFailedTests + checks.filter((check) => !check).length;
-// A file that could not even be loaded, or an error outside every test, is a failure too.
+// A file that failed to load, or an error outside all tests, is a failure too.
 const bad = !passed && found === 0 ? 1 : found;
 process.stdout.write(`\n${good} passed, ${bad} failed\n`);
 process.exitCode = bad === 0 && passed ? 0 : 1;

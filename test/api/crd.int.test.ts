@@ -49,7 +49,7 @@ const inNamespace = (pool: VirtualMachinePool, name = 'web'): VirtualMachinePool
 
 const stepsTo = (...steps: IntOrPercent[]): Rollout => ({ steps: steps.map((to) => ({ to, then: { approval: {} } })) });
 
-/** What the API server says of a pool that it should refuse. */
+/** Returns the API server's error message for a pool that it should reject. */
 async function refusalOf(pool: object): Promise<string> {
   try {
     await client.create(VirtualMachinePools, pool as VirtualMachinePool, { dryRun: true });

@@ -7,7 +7,7 @@ import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 
 const schemaOf = (): StructuralSchema => droverCrds()[0]!.spec.versions[0]!.schema.openAPIV3Schema;
 
-/** The schema at `path`, as CRDs nest it. */
+/** The schema at `path`, where `[]` stands for the items of an array. */
 const at = (...path: string[]): StructuralSchema | undefined =>
   path.reduce<StructuralSchema | undefined>(
     (node, part) => (part === '[]' ? node?.items : node?.properties?.[part]),

@@ -10,7 +10,7 @@ const ROOT = new URL('../../', import.meta.url);
 const text = readFileSync(new URL('docs/pools.md', ROOT), 'utf8');
 const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml]) => yaml!);
 
-/** Names of Kubernetes' own types, which are explained where they come from. */
+/** Fields of Kubernetes' and KubeVirt's own types, which are documented there. */
 const KNOWN_ELSEWHERE = new Set(['conditions', 'matchExpressions', 'dataVolumeTemplates']);
 
 function fieldsOf(schema: StructuralSchema): string[] {

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { ManifestErrors, readManifests } from '../../api/manifest/manifest.ts';
 import { barePool } from './pools.ts';
 
-/** What would act on a terminal, or turn the order of what it shows. */
+/** Characters that control a terminal, or change the direction of its text. */
 // oxlint-disable-next-line no-control-regex
 const ACTING = /[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/;
 
@@ -101,9 +101,9 @@ const mutation: fc.Arbitrary<Mutation> = fc.record({
   value: any,
 });
 
-/** Walks down by the numbers, and changes what is found there. */
+/** Follows `steps` into the document, and changes what is there. */
 function mutate(document: unknown, { steps, act, key, value: shared }: Mutation): unknown {
-  // A later mutation may go into it: of the value that all runs have it would make another, or a circle.
+  // A later mutation may change this value: a shared value would change for all runs, or become cyclic.
   const value = structuredClone(shared);
   const root = { root: document } as Json;
   let holder: Json = root;
@@ -122,7 +122,7 @@ function mutate(document: unknown, { steps, act, key, value: shared }: Mutation)
   return root['root'];
 }
 
-/** Reads the text, and returns what it says to be wrong. */
+/** Reads the text, and returns the problems that are reported. */
 function told(text: string, source = 'pools.yaml'): readonly { line?: number | undefined }[] {
   try {
     for (const { notes } of readManifests([{ text, source }]))
@@ -137,7 +137,7 @@ function told(text: string, source = 'pools.yaml'): readonly { line?: number | u
       expect(path).not.toMatch(ACTING);
       if (document > 0) expect(line).toBeGreaterThan(0);
     }
-    // One line each, and nothing that acts on a terminal.
+    // One line each, without characters that control a terminal.
     const lines = error.message.split('\n');
     expect(lines).toHaveLength(error.problems.length);
     for (const line of lines) expect(line).not.toMatch(ACTING);
@@ -219,7 +219,7 @@ test('a document that is nested too deep is told so', () => {
   expect(told(textOf(nested(20_000)))).toMatchObject([{ message: 'this is nested too deep to be read' }]);
 });
 
-/** A manifest with this in its template. */
+/** A manifest with `deep` in its template. */
 const textOf = (deep: string): string =>
   JSON.stringify({ ...full, spec: { ...full.spec, template: { ...vm, spec: { ...vm.spec, x: 'DEEP' } } } }).replace(
     '"DEEP"',

@@ -33,7 +33,7 @@ const LIVE_UPDATE_FEATURES =
   "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 const to = (to: number | string): object => ({ to, then: { approval: {} } });
-/** `pool`, with other fields beside those of its spec, as text. */
+/** The bare pool with these fields in its spec, as text. */
 const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
 
 describe("the proposal's examples", () => {
@@ -132,7 +132,7 @@ describe('a pool', () => {
 
   it.each([
     [[1, 5, '10%', 20, '100%']],
-    // How a number and a share compare only the size of the pool can tell.
+    // How a number and a percentage compare depends on the size of the pool.
     [['50%', 1, '60%', 2]],
   ])('may stop at the steps %j', (steps) => {
     const text = withFields({ rollout: { steps: steps.map(to) } });

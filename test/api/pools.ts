@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 
-/** A pool that says as little as it may. */
+/** A pool with no more than the required fields. */
 export const barePool = (spec: Partial<VirtualMachinePool['spec']> = {}): VirtualMachinePool => ({
   apiVersion: 'drover.dev/v1alpha1',
   kind: 'VirtualMachinePool',
@@ -9,7 +9,7 @@ export const barePool = (spec: Partial<VirtualMachinePool['spec']> = {}): Virtua
   spec: { replicas: 2, template: { spec: { runStrategy: 'Always', template: { spec: { domain: {} } } } }, ...spec },
 });
 
-/** Texts that YAML might take for something else, beside any others. */
+/** Any texts, and often such as YAML might read as something else. */
 const text = fc.oneof(
   fc.constantFrom(
     'yes',
@@ -61,7 +61,7 @@ const labelValue = fc.oneof(fc.constantFrom('', 'yes', '1', 'e1', 'a-b_c.D'), fc
 export const labels = fc.dictionary(labelKey, labelValue, { maxKeys: 3, noNullPrototype: true });
 export const name = fc.stringMatching(/^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/);
 
-/** Templates with every kind of field that drover knows nothing of. */
+/** Templates with every kind of field that drover does not know. */
 export const template = fc
   .record(
     {
@@ -80,5 +80,5 @@ export const template = fc
     },
     { requiredKeys: ['spec'] },
   )
-  // A running of the random fields would be one too many.
+  // `running` among the random fields would conflict with the template's own run strategy.
   .filter(({ spec }) => !('running' in spec));

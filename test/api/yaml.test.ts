@@ -20,7 +20,7 @@ function refusalOf(text: string): string {
 }
 
 describe('scalars', () => {
-  // Each as kubectl 1.32 reads it; the integration test asks kubectl itself.
+  // As kubectl 1.32 reads them; the integration test compares with kubectl itself.
   it.each<[string, unknown]>([
     ['yes', true],
     ['Off', false],

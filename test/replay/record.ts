@@ -39,8 +39,8 @@ import {
 import type { restartVms } from '../../workflows/restarts/restart-vms.ts';
 
 /**
- * Plays a pool's life on a stack of its own, with a failure in it, and keeps the histories of its workflows:
- * `node test/replay/record.ts LABEL` before a release, and whenever a workflow takes a way that no kept history takes.
+ * Runs through a pool's life on a separate stack, with a failure in it, and keeps the histories of its workflows. Run
+ * `node test/replay/record.ts LABEL` before a release, and when a workflow takes a path that no kept history takes.
  */
 const label = process.argv[2];
 if (label === undefined) throw new Error('say what the histories are of: node test/replay/record.ts v0.1.0');
@@ -67,7 +67,7 @@ const at = (name: string): { namespace: string; name: string } => ({ namespace: 
 
 const status = async (): Promise<Partial<PoolStatus>> =>
   (await kube.get<KubeObject & { status?: PoolStatus }>(VirtualMachinePools, key)).status ?? {};
-/** Puts whole fields in the place of those that are there. */
+/** Replaces whole fields of the spec. */
 const change = (spec: Partial<PoolSpec>): Promise<unknown> =>
   kube.patch(
     VirtualMachinePools,
@@ -75,7 +75,7 @@ const change = (spec: Partial<PoolSpec>): Promise<unknown> =>
     'json',
     Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value })),
   );
-/** A template whose VMs boot in no time, with a mark that makes a revision of it. */
+/** A template whose VMs boot almost immediately. Each mark makes another revision. */
 const template = (mark: string, annotations: Record<string, string> = {}): PoolSpec['template'] => ({
   spec: {
     runStrategy: 'Always',
@@ -124,7 +124,7 @@ try {
   await scale(8);
   await until(async () => (await status()).readyReplicas === 8);
 
-  // A rollout with a step, a pause, and an end.
+  // A rollout with a step and a pause, which completes.
   await change({ template: template('two'), rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
   await until(async () => (await status()).rollout?.stepReachedAt !== undefined);
   await pool.signal(pause, { by: 'a test' });
@@ -132,15 +132,15 @@ try {
   await pool.signal(promote);
   await pool.signal(resume);
   await until(async () => (await status()).updatedReplicas === 8);
-  // One that fails, and turns back.
+  // A rollout that fails and is undone.
   const bad = template('three', { 'sim.drover.dev/never-ready': 'true' });
   await change({ template: bad, rollout: { progressDeadlineSeconds: 2, onFailure: 'Undo' } });
   await until(async () => (await status()).rollout?.halted?.kind === 'Undoing');
   await until(async () => (await status()).readyReplicas === 8);
-  // One whose place another takes.
+  // A rollout that is superseded.
   const slow = template('four', { 'sim.drover.dev/boot-time': '5s' });
   await change({ template: slow, rollout: {} });
-  // Not before a guest of it comes up: a batch that has begun with none only defers.
+  // Wait until a VMI of it comes up: a batch that is superseded before it has any only defers.
   await until(async () => ((await status()).updatedReplicas ?? 0) > 0);
   const { lastBatch } = (await status()).rollout!;
   await change({ template: template('five') });
@@ -163,8 +163,7 @@ try {
   await kube.patch(VirtualMachines, sick!.metadata, 'merge', { spec: { template: { metadata } } });
   await kube.delete(VirtualMachineInstances, sick!.metadata);
   await until(async () => (await status()).healing?.spent.length === 1);
-  // A restart of VMs that nobody owns: with a pause, and with a VM that does not come back, so that one is left as it
-  // is.
+  // A restart of unowned VMs, with a pause, and with a VM that does not come back, so that another VM is skipped.
   const names = ['one', 'two', 'three'];
   for (const name of names)
     await kube.create(VirtualMachines, {
@@ -190,8 +189,8 @@ try {
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await restart.signal(resume);
   await restart.result();
-  // A machine type transition of those, of one that is off and of the pool: with a pause in which another VM comes, and
-  // a VM that does not come back.
+  // A machine type transition of these VMs, of a stopped VM and of the pool. A VM is created during a pause, and a VM
+  // does not come back.
   const typed = {
     spec: {
       template: {

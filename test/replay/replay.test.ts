@@ -7,8 +7,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import * as workflows from '../../workflows/index.ts';
 
 /**
- * Histories of workflows that ran, kept by `node test/replay/record.ts`: today's code must still walk through each of
- * them, or it would break the workflows that run while drover is upgraded. They are only ever added to.
+ * Histories of workflows, recorded by `node test/replay/record.ts`. The current code must replay all of them:
+ * otherwise, an upgrade of drover would break the workflows that are running. Histories are only ever added.
  */
 const FOLDER = join(import.meta.dirname, 'histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
@@ -25,7 +25,7 @@ const typeOf = (history: History): string =>
 
 let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
-  // What a broken replay logs is what the tests look for.
+  // Logging is off: the tests check for what a broken replay would log.
   Runtime.install({ logger: quiet, telemetryOptions: { logging: { filter: 'OFF' } } });
   workflowBundle = await bundleWorkflowCode({
     workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),

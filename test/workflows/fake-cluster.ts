@@ -13,9 +13,9 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../decisions/model/fleets.ts';
 
-/** One call of drover's that changes something. */
+/** A call by drover that changes something. */
 export interface Act {
-  /** Of the workflows' clock: milliseconds since the epoch. */
+  /** By the workflows' clock, in milliseconds since the epoch. */
   at: number;
   act: 'create' | 'delete' | 'update';
   vms: string[];
@@ -27,30 +27,30 @@ const BURST = 250;
 type Activities = PoolActivities & UpdateActivities & AwaitActivities & Partial<HealActivities>;
 
 /**
- * One pool and its VMs in memory, where all that is asked for is done in no time; what a pool's workflow decides comes
- * from drover's own plan. Time is the workflows' alone.
+ * An in-memory pool with its VMs, on which every request takes effect immediately. Plans are made by drover's own
+ * `planPool`. Only the workflows take time.
  */
 export class FakeCluster {
   pool: StoredPool;
   readonly vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   readonly acts: Act[] = [];
-  /** Plans that were made. */
+  /** How many plans were made. */
   plans = 0;
-  /** What the API server says of every VM that is to be created; null where it has nothing against it. */
+  /** The API server's error message for every VM that is to be created; null if it accepts them. */
   refusal: string | null = null;
-  /** What an update of VMs waits for before it does anything; null where nothing is in its way. */
+  /** What an update of VMs awaits before it does anything; null if nothing holds it up. */
   inTheWay: Promise<void> | null = null;
   /**
-   * Told when something has changed, as a watch tells it: before the act is over that changed it, for else time would
-   * pass between.
+   * Called when something has changed, as by a watch. It is awaited within the activity that made the change:
+   * otherwise, time would pass in between.
    */
   onChange: () => Promise<void> = () => Promise.resolve();
   readonly #templates = new Map<string, VmTemplate>();
   #uids = 0;
 
-  /** A pool whose VMs are all there. */
+  /** Creates a pool whose VMs all exist. */
   constructor(spec: Partial<PoolSpec>, now: number) {
     this.pool = aPool(spec);
     this.#keep();
@@ -68,7 +68,7 @@ export class FakeCluster {
     };
   }
 
-  /** When drover asked for this, of the workflows' clock. */
+  /** The times of drover's calls of this kind, by the workflows' clock. */
   times(act: Act['act']): number[] {
     return this.acts.filter((one) => one.act === act).map(({ at }) => at);
   }
@@ -161,7 +161,7 @@ export class FakeCluster {
     if (!this.vms.has(name)) this.#start(aVm(name, { uid: `vm-${++this.#uids}`, createdAt: at, revision }), at);
   }
 
-  /** Starts a guest from what the VM says. */
+  /** Starts a VMI from the VM's current state. */
   #start(vm: VmView, at: number): void {
     this.vms.set(vm.name, vm);
     this.vmis.set(vm.name, aVmi(vm, { uid: `vmi-${++this.#uids}`, createdAt: at }));
@@ -175,5 +175,5 @@ export class FakeCluster {
 
 const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
 
-/** The moment at which the activity was asked for, of the server's clock. */
+/** When the current attempt of the activity was scheduled, by the server's clock. */
 const now = (): number => Context.current().info.currentAttemptScheduledTimestampMs;

@@ -1,4 +1,4 @@
-/** A verdict as a pool sends it to a cycle. */
+/** A verdict as a pool sends it to a healing cycle. */
 export const healVerdict = {
   verdict: 'Gone',
   attempt: 1,

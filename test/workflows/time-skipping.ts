@@ -15,19 +15,19 @@ import { workflowsPath } from '../../workers/workflows-path.ts';
 import { taskQueueOf, waitQueueOf } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
-/** Temporal gives a server 5 s to answer, which a Java that starts on a busy machine may miss. */
+/** How often to try to start the server. Temporal gives it 5 s to answer, which Java may miss on a busy machine. */
 const STARTS = 3;
 
 /**
- * Temporal's Java test server, with what it can't do (1.38.0; temporalio/sdk-java#3088 and others): it lists and counts
- * no workflows; tells a parent nothing of a child that was terminated; wedges a workflow that cancels a timer in the
- * moment in which it fires; holds time up for ever for an activity whose workflow was terminated; answers no query that
- * comes while a run is continued as new.
+ * Limitations of Temporal's Java test server (1.38.0; temporalio/sdk-java#3088 and others): it can't list or count
+ * workflows; does not tell a parent that its child was terminated; wedges a workflow that cancels a timer at the moment
+ * the timer fires; holds time forever for an activity whose workflow was terminated; does not answer a query that
+ * arrives while a run continues as new.
  */
 
 /**
- * A Temporal of one test whose clock jumps to what is due next, and a worker with drover's own workflows. The clock
- * stands still, but for what passes by itself, until `pass` lets it go on: a week of it takes a moment.
+ * A Temporal server for one test that skips time, and a worker with drover's own workflows. Apart from real time, the
+ * clock advances only by `pass`: a week takes a moment.
  */
 export class TimeSkippingServer {
   readonly #env: TestWorkflowEnvironment;
@@ -43,10 +43,7 @@ export class TimeSkippingServer {
     return this.#env.client;
   }
 
-  /**
-   * Serves the task queues of the cluster `default` until the test ends, with these in the place of drover's
-   * activities.
-   */
+  /** Serves the task queues of the cluster `default` until the test ends, with `activities` instead of drover's own. */
   async startWorker(activities: object): Promise<void> {
     const taskQueue = taskQueueOf('default');
     const common = { connection: this.#env.nativeConnection, activities };
@@ -57,22 +54,22 @@ export class TimeSkippingServer {
     for (const worker of workers) this.#workers.push({ worker, ended: worker.run() });
   }
 
-  /** The server's clock, which is the workflows': milliseconds since the epoch. */
+  /** The time of the server and of the workflows, in milliseconds since the epoch. */
   now(): Promise<number> {
     return this.#env.currentTimeMs();
   }
 
   /**
-   * Lets so much of the workflows' time pass, in milliseconds or as `3d`. An activity that runs holds time up: it
-   * passes no faster than it does by itself. What the last moment brings about may still be under way afterwards.
+   * Lets this much of the workflows' time pass: in milliseconds, or as `3d`. While an activity runs, time passes only
+   * as fast as real time. The effects of the last moment may still be in progress afterwards.
    */
   pass(time: number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`): Promise<void> {
     return this.#env.sleep(time);
   }
 
   /**
-   * Awaits the end of a child workflow whose parent's run is over since: this server holds time up until that run has
-   * been told, which it never is.
+   * Resolves when a child workflow has ended whose parent run is already closed. The server holds time until that run
+   * has been told, which never happens, so this unlocks time.
    */
   async orphanEnded(child: WorkflowHandle): Promise<void> {
     await soon(async () => expect((await child.describe()).status.name).not.toBe('RUNNING'));
@@ -89,7 +86,7 @@ export class TimeSkippingServer {
   }
 }
 
-/** A server of each test's own: time and what still waits in it are shared by all of a server. */
+/** Starts a server per test: all tests on one server would share its time and its pending work. */
 export function aTimeSkippingServer(): () => TimeSkippingServer {
   let path: string;
   let bundle: WorkflowBundleWithSourceMap;
@@ -128,6 +125,6 @@ async function started(path: string): Promise<TestWorkflowEnvironment> {
   }
 }
 
-/** Awaits that the assertions hold, while the workflows' time stands still. */
+/** Resolves when the assertions hold, while the workflows' time stands still. */
 export const soon = (assertions: () => Promise<void> | void): Promise<void> =>
   vi.waitFor(assertions, { timeout: 30_000, interval: 50 });

@@ -19,16 +19,16 @@ export const HOUR = 60 * MINUTE;
 
 export const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
 
-/** A template of running VMs; another mark makes another revision, which a restart brings them to. */
+/** A template of running VMs. Another mark makes another revision, which takes a restart. */
 export const template = (mark: string): PoolSpec['template'] => ({
   spec: { runStrategy: 'Always', template: { spec: { hostname: mark, domain: {} } } },
 });
 
-/** Four megabytes of a history make Temporal suggest that it be continued as new: so few signals of this size do. */
+/** Temporal suggests to continue as new at four megabytes of history: three signals of this size suffice. */
 const FILLING = 'x'.repeat(1_500_000);
 const FILLINGS = 3;
 
-/** A pool whose workflow runs in skipped time. */
+/** A pool whose workflow runs on the time-skipping server. */
 export class TimedPool {
   readonly cluster: FakeCluster;
   readonly workflow: WorkflowHandle<typeof pool>;
@@ -41,13 +41,13 @@ export class TimedPool {
     cluster.onChange = () => this.nudge();
   }
 
-  /** Changes fields of its spec, as a person does. */
+  /** Changes fields of the pool's spec, as a person does. */
   async change(spec: Partial<PoolSpec>): Promise<void> {
     this.cluster.change(spec);
     await this.nudge();
   }
 
-  /** Tells it to look again, as the watch does. */
+  /** Makes the workflow plan again, as the watch does. */
   nudge(): Promise<void> {
     return this.workflow.signal(changed);
   }
@@ -60,14 +60,14 @@ export class TimedPool {
     return (await this.progress()).rollout!;
   }
 
-  /** Awaits that the rollout of the template is over, while time stands still. */
+  /** Resolves when the rollout of the template is complete, while time stands still. */
   completed(): Promise<void> {
     return soon(async () => expect((await this.rollout()).completedAt).toBeDefined());
   }
 
   /**
-   * Begins a rollout whose first batch has touched no VM yet: `goOn` lets it, `fail` ends its workflow without a word
-   * to the pool's.
+   * Starts a rollout whose first batch is held before it touches any VM. `goOn` releases it; `fail` makes its workflow
+   * fail without a message to the pool's workflow.
    */
   async heldBatch(): Promise<{ workflow: WorkflowHandle; goOn: () => void; fail: () => void }> {
     const { cluster } = this;
@@ -99,21 +99,21 @@ export class TimedPool {
     return (await this.workflow.describe()).runId;
   }
 
-  /** Makes its history so long that it is continued as new as soon as it can be. */
+  /** Makes the history so long that the workflow continues as new as soon as it can. */
   async fillHistory(): Promise<void> {
-    // A nudge with a word more than it has: who doesn't know it does without it.
+    // A nudge with an extra argument, which the workflow ignores.
     await Promise.all(Array.from({ length: FILLINGS }, () => this.workflow.signal<unknown[]>('changed', {}, FILLING)));
   }
 
-  /** Awaits that another run has taken the place of that one. */
+  /** Resolves when another run has replaced this one. */
   continued(runId: string): Promise<void> {
     return soon(async () => expect(await this.runId()).not.toBe(runId));
   }
 }
 
 /**
- * A pool whose VMs are all there and well, with its workflow. `others`: activities in the place of the cluster's, or
- * beside them.
+ * Starts the workflow of a pool whose VMs all exist and are ready. `others`: activities that replace or extend the
+ * cluster's.
  */
 export async function aTimedPool(
   server: TimeSkippingServer,

@@ -55,7 +55,7 @@ test('a VM has its own instance, and not the one that an earlier VM of its name 
     memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
   });
 
-  // Nobody collects garbage here: the instance stays.
+  // No garbage collector runs here: the VMI stays.
   await cluster().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
   const later = await createVm(namespace);
   await cache.catchUp({ vms: later.metadata.resourceVersion });

@@ -15,7 +15,7 @@ const givenUp = { type: 'ApiServerLost' };
 const cachesOf = (lost: AbortSignal): ClusterCache =>
   ({ lost, catchUp: async () => ({}), subscribe: () => () => {} }) as unknown as ClusterCache;
 
-/** A wait that finds nothing, and tells `onLook` of each look. */
+/** A wait that finds nothing, and calls `onLook` at each look. */
 const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
   const options = { cache: cachesOf(lost), stopping, seen: {}, concerns: () => true };
   const look = (): Look<null> => {

@@ -7,11 +7,11 @@ import { chaosProxy, type Fate } from '../../integration/chaos-proxy.ts';
 export interface WorkerCache {
   client: KubeClient;
   cache: ClusterCache;
-  /** Calls that were made since the test began, such as `GET /api/v1/nodes pass`. */
+  /** Calls made since the test began, such as `GET /api/v1/nodes pass`. */
   calls: string[];
 }
 
-/** A worker's caches, which have not begun, behind a server that does with each call what `fate` says. */
+/** A worker's caches, not yet started, behind an API server that treats each call as `fate` says. */
 export async function aWorkerCache(
   kubeconfig: string,
   fate: (method: string, path: string) => Fate | Promise<Fate> = () => 'pass',

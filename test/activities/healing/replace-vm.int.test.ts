@@ -23,19 +23,19 @@ import { aWorkerCache, type WorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
-/** A worker that begins to watch now, behind a server that does with each call what `fate` says. */
+/** A worker that starts to watch now, behind an API server that treats each call as `fate` says. */
 async function aWorker(fate?: (method: string, path: string) => Fate | Promise<Fate>): Promise<WorkerCache> {
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig, fate);
   await workerCache.cache.start();
   return workerCache;
 }
 
-/** A pool with one VM, `web-1`, that has failed to start three times; nobody but the test acts on it. */
+/** A pool with one VM, `web-1`, that has failed to start three times. Only the test acts on it. */
 class Scene {
   readonly pool: StoredPool;
   readonly vm: Stored<VirtualMachine>;
   readonly replaced: string[] = [];
-  /** A worker that watches since before the VM was made. */
+  /** A worker that has been watching since before the VM was created. */
   readonly worker: WorkerCache;
 
   private constructor(pool: StoredPool, vm: Stored<VirtualMachine>, worker: WorkerCache) {
@@ -69,7 +69,7 @@ class Scene {
     await cluster().kube.patch(VirtualMachines, this.vm.metadata, 'merge', { status }, { subresource: 'status' });
   }
 
-  /** Its guest is ready, which KubeVirt has yet to write to the VM. */
+  /** Creates a ready VMI, without KubeVirt's update of the VM's status. */
   async comeUp(): Promise<void> {
     const { namespace, name, uid } = this.vm.metadata;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
@@ -90,7 +90,7 @@ class Scene {
     await cluster().kube.patch(VirtualMachinePools, this.pool.metadata, 'merge', patch);
   }
 
-  /** What a worker does that is asked to remove it: the one that has watched all the time, if none is given. */
+  /** Removes the VM as a worker does; by default, the one that has watched from the beginning. */
   async remove(sick: Partial<SickVm> = {}, worker = this.worker): Promise<Removal> {
     const activities = createHealActivities({
       ...worker,
@@ -127,7 +127,7 @@ class Scene {
     expect(this.replaced).toEqual([]);
   }
 
-  /** Deleted after what it owns; or halted, to be deleted without its disks. */
+  /** `deleted`: after its dependents. `halted`: to be deleted later, without its disks. */
   async became(): Promise<'deleted' | 'halted' | 'neither'> {
     const { metadata, spec } = await this.now();
     if (metadata.finalizers?.includes('foregroundDeletion') === true) return 'deleted';
@@ -141,7 +141,7 @@ test('a sick VM is deleted after what it owns; the pool says so once, and the wo
   const scene = await Scene.make();
   expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(await scene.became()).toBe('deleted');
-  // Asked again, since its answer was lost: it goes already.
+  // Asked again, as if the answer was lost: the VM is already terminating.
   expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
   expect(scene.replaced).toEqual(['web']);
   const { items } = await cluster().kube.list(Events, { namespace: scene.pool.metadata.namespace });
@@ -268,7 +268,7 @@ test('a VM that has never run keeps a disk that is older than itself, and loses 
   const older = await Scene.make({
     prepare: async (namespace) => {
       await aClaim(namespace);
-      // Kubernetes' times have no fractions.
+      // Kubernetes' timestamps have no fractions of a second.
       await sleep(1_100);
     },
   });

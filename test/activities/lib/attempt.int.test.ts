@@ -15,7 +15,8 @@ const SCHEDULE_ACTIVITY = 1;
 afterEach(() => void vi.restoreAllMocks());
 
 /**
- * Task tokens of one activity's attempts, each given out once the one before has been silent for longer than a second.
+ * Returns the task tokens of an activity's attempts. Each attempt begins after the previous one has missed its
+ * heartbeat timeout of one second.
  */
 async function attempts(count: number): Promise<Uint8Array[]> {
   const { client } = cluster().temporal;
@@ -41,7 +42,7 @@ async function attempts(count: number): Promise<Uint8Array[]> {
   return tokens;
 }
 
-/** What an attempt of this token does that writes to a pool, through a worker's client. */
+/** An attempt with this token that writes to a pool through a worker's client. */
 async function writing(
   taskToken: Uint8Array,
 ): Promise<{ write: () => Promise<unknown>; replicas: () => Promise<number | undefined> }> {

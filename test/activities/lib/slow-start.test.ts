@@ -41,7 +41,7 @@ test('a refusal ends it: nothing more is begun, what is in flight is awaited, an
   );
   await expect(burst).rejects.toBe(quota);
   expect(ended).toEqual(begun);
-  // Seven that passed, and no more than as many again beside the first that did not.
+  // Seven calls that succeeded, the first that failed, and at most seven more in flight.
   expect(begun.length).toBeLessThan(16);
 });
 
@@ -80,7 +80,7 @@ test('after a fault, half as many calls at once', async () => {
     },
     { most: 8, signal },
   );
-  // The pause lets what was in flight end; then it begins at half of what it had.
+  // What was in flight ends during the pause; then it continues with half as many calls.
   expect(Math.max(...widths.slice(0, 4))).toBeLessThanOrEqual(4);
 });
 

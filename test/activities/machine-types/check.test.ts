@@ -9,7 +9,7 @@ import {
 import type { Seen } from '../../../decisions/lib/resource-versions.ts';
 import { aTransition } from '../../decisions/machine-types/scenes.ts';
 
-/** What the preflight asks of a worker's caches, in which there is nothing, before it looks at them. */
+/** Returns what the preflight asks of a worker's empty caches before it reads them. */
 async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | Seen)[]> {
   const asked: (string | Seen)[] = [];
   const cache = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });

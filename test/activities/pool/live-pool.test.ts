@@ -9,7 +9,7 @@ import { aPool } from '../../decisions/model/fleets.ts';
 const first = aPool({}, { uid: 'first' });
 const second = aPool({}, { uid: 'second' });
 
-/** What is found by a worker whose cache has one of the pools, or none, and whose API server has another, or none. */
+/** Returns the UID of the pool that a worker finds, with `cached` in its cache and `stored` in the API server. */
 async function found(
   uid: string | undefined,
   cached: StoredPool | undefined,

@@ -14,7 +14,7 @@ import { aFleet } from '../../integration/fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
-/** The activities of a worker whose watches never tell it anything after the first list. */
+/** The activities of a worker whose watches report nothing after the first list. */
 async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>> {
   const proxy = await chaosProxy(fleet().workerKubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
@@ -81,7 +81,7 @@ test('after a step of which nobody knows what it has done, a plan lists anew', a
   const stored = held as unknown as StoredPool;
   await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
   expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
-  // Nothing is left to create; the test's hand has not kept the template that its VM is made from.
+  // Nothing is left to create. The test has not kept the template that it created the VM from.
   expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [{ kind: 'keep' }] });
 });
 

@@ -18,7 +18,7 @@ import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
-/** The pools of these tests want none, and have been asked for nothing else since. */
+/** The pools of these tests want no VMs, and their specs have not changed since. */
 const surplus: Departure = { because: 'surplus', generation: 1, others: [] };
 
 type Removal = (activities: PoolActivities, key: PoolKey, vm: Target) => Promise<unknown>;
@@ -29,7 +29,7 @@ const removals = {
     collected(activities.removeVms(key, [vm]), { namespace: key.namespace, name: vm.name }),
 } satisfies Record<string, Removal>;
 
-/** The VM goes once nothing holds it, as it does where a garbage collector is. */
+/** Awaits the removal, and lets the terminating VM go as a garbage collector would. */
 async function collected<T>(removing: Promise<T>, key: { namespace: string; name: string }): Promise<T> {
   let isOver = false;
   const removed = removing.finally(() => (isOver = true));
@@ -42,10 +42,7 @@ async function collected<T>(removing: Promise<T>, key: { namespace: string; name
   return removed;
 }
 
-/**
- * A VM of a pool as a plan has seen it, what has become of it since, and how it stands once a worker has done with it
- * as planned.
- */
+/** Returns what a worker does to a VM that it should remove, if the VM has undergone `change` since the plan. */
 async function afterwards(change: object, remove: Removal): Promise<'gone' | 'halted' | 'untouched'> {
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
@@ -180,14 +177,14 @@ interface LateScene {
   activities: PoolActivities;
   key: PoolKey;
   targets: Target[];
-  /** Generation of the pool's spec as it was planned. */
+  /** The pool's generation at the time of the plan. */
   generation: number;
-  /** Names of the VMs that are there. */
+  /** Names of the existing VMs. */
   names: () => Promise<string[]>;
   replicas: (count: number) => Promise<unknown>;
 }
 
-/** A pool of three that was scaled to `planned`, as a plan has seen it that nobody has acted on yet. */
+/** A pool of three that was scaled to `planned`, as seen by a plan that has not been carried out yet. */
 async function late(planned: number): Promise<LateScene> {
   const namespace = await cluster().namespace();
   const { kube } = cluster();
@@ -233,7 +230,7 @@ describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOu
     expect(done.notWanted.toSorted()).toEqual(['web-1', 'web-2', 'web-3']);
     expect(await scene.names()).toHaveLength(3);
     expect(await isHalted(scene)).toBe(false);
-    // What comes next must know the spec that it was called off for.
+    // The next plan must see the spec because of which this one was called off.
     expect(BigInt(done.seen.pools!)).toBeGreaterThanOrEqual(
       BigInt((await cluster().pool(scene.key.namespace, 'web'))!.metadata.resourceVersion),
     );

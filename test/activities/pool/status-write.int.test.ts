@@ -16,7 +16,7 @@ const cluster = aFleet({ simulator: false, workers: 0 });
 const noWatch = (_method: string, path: string): Fate => (path.includes('watch=true') ? 'hang' : 'pass');
 const claim: DisruptedVm = { vm: 'web-1', by: 'restart/default/one', at: '2026-01-01T00:00:00Z' };
 
-/** A pool with a status of drover's, and a worker that has seen both and was suspended since. */
+/** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
 async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) => Promise<WrittenStatus> }> {
   const namespace = await cluster().namespace();
   const { metadata } = await cluster().createPool(namespace, 'web');
@@ -30,7 +30,7 @@ async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) =
   return { key, goOn: (status) => new MockActivityEnvironment().run(() => writeStatus(key, status)) };
 }
 
-/** Another worker, or who disrupts VMs, writes to the status. */
+/** Writes to the status, as another worker does, or a workflow that disrupts VMs. */
 const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs'>) =>
   cluster().kube.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
 const statusOf = async ({ namespace, name }: PoolKey) => (await cluster().pool(namespace, name))!.status;

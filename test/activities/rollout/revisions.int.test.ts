@@ -22,7 +22,7 @@ async function aWorker(fate?: (method: string, path: string) => Fate): Promise<T
   await workerCache.cache.start();
   return { ...workerCache, revisions: new Revisions(workerCache) };
 }
-/** One whose watches never tell it anything after the first list. */
+/** A worker whose watches report nothing after the first list. */
 const aWorkerBehind = (): Promise<TestWorker> =>
   aWorker((_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
 
@@ -42,7 +42,7 @@ async function changed(pool: StoredPool, tier: string): Promise<StoredPool> {
 type Kept = Stored<KubeObject & { revision: number; data: unknown }>;
 const kept = async (namespace: string): Promise<Kept[]> =>
   (await cluster().kube.list<Kept>(ControllerRevisions, { namespace })).items;
-/** Numbers by name. */
+/** Revision numbers by name. */
 const numbers = async (namespace: string): Promise<Record<string, number>> =>
   Object.fromEntries((await kept(namespace)).map(({ metadata, revision }) => [metadata.name, revision]));
 
@@ -176,7 +176,7 @@ test("what an earlier pool of the name has left is neither found nor kept as the
   const earlier = await createPool(namespace);
   await worker.revisions.keep(earlier);
   await worker.revisions.keep(await changed(earlier, 'b'));
-  // Nobody collects garbage here: the revisions stay.
+  // No garbage collector runs here: the revisions stay.
   await cluster().kube.delete(VirtualMachinePools, earlier.metadata);
   const pool = await createPool(namespace, 'b');
   const left = await kept(namespace);

@@ -27,7 +27,7 @@ interface Scene {
   pool: StoredPool;
   /** `web-1`, of the old revision. */
   vm: Stored<VirtualMachine>;
-  /** What a worker does that was suspended in its batch to the new revision, and still sees the pool of then. */
+  /** Resumes a worker that was suspended in its batch to the new revision, and still sees the pool as it was then. */
   goOn: () => Promise<Updated>;
 }
 

@@ -54,7 +54,7 @@ test('few keys wait a quarter of a second, more wait longer, and none longer tha
   expect([1, 12, 13, 50, 100, 101, 10_000].map(nudgeInterval)).toEqual([250, 250, 260, 1_000, 2_000, 2_000, 2_000]);
 });
 
-/** DebouncedSignals in ten seconds, where each of so many keys is stirred all the time. */
+/** How many signals are sent in ten seconds while each of `keys` keys changes all the time. */
 function nudgesOf(keys: number): number {
   let sent = 0;
   const nudges = new DebouncedSignals(() => void sent++, nudgeInterval);
@@ -69,7 +69,7 @@ function nudgesOf(keys: number): number {
 test('a pool that is stirred alone is nudged four times a second, and a hundred no more than fifty times in all', () => {
   expect(nudgesOf(1)).toBeGreaterThanOrEqual(39);
   expect(nudgesOf(1)).toBeLessThanOrEqual(41);
-  // The first of all go at once.
+  // The first signal of each key is sent at once.
   expect(nudgesOf(100)).toBeLessThanOrEqual(100 + 100 + 50 * 10);
   expect(nudgesOf(300)).toBeLessThanOrEqual(300 + 300 + 150 * 10);
 });

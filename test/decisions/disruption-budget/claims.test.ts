@@ -157,7 +157,7 @@ test('a claim that a wrong clock dated into the future holds no place for as lon
   const scene = (ms: number) => sceneOf({ claims: [claimOf(one, { at: new Date(now + ms).toISOString() })] });
   expect(claimedNames(scene(CLAIM_MS - 1), now)).toEqual(['web-1']);
   expect(claimedNames(scene(3_600_000), now)).toEqual([]);
-  // Whether it has had its time is not for a clock to say that may be the wrong one.
+  // The local clock may be the wrong one, so it must not decide whether the claim has expired.
   expect(hasSpentClaimsAlone(scene(3_600_000), now)).toBe(false);
 });
 

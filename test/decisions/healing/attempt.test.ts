@@ -12,7 +12,7 @@ const well: Verdict = { verdict: 'Well', attempt: 2, uid: 'new' };
 const sickAgain: Verdict = { ...sick, verdict: 'Sick', uid: 'new', attempt: 3, why: 'it is broken again' };
 const left: Verdict = { verdict: 'Left', why: 'it is not to be healed' };
 
-/** An attempt that is led until it waits for something that is not there. */
+/** Runs an attempt until it waits for something that has not happened yet. */
 class Led {
   readonly attempt: HealingAttempt;
   readonly news: CycleNews[] = [];
@@ -42,7 +42,7 @@ class Led {
     this.go();
   }
 
-  /** Goes on as far as it can. */
+  /** Continues as far as possible. */
   go(): this {
     let removal: RemovalEnd | null = null;
     while (
@@ -135,7 +135,7 @@ test('one whose deletion is refused ends, with why; nothing was replaced', () =>
   expect([led.end, led.attempt.made]).toEqual([{ end: 'Refused', uid: 'old', why: 'denied by a policy' }, 1]);
 });
 
-/** Of a VM that has been tried so often on its disks, and is sick again. */
+/** An attempt on a VM that has been tried `onSameDisks` times on its disks, and is sick again. */
 const onKept = (onSameDisks: number, maxAttempts: number | null, keptDisks = true): Led => {
   const own = { ...rules, maxAttempts };
   const led = new Led({ removal: { end: 'Removed', keptDisks }, more: { onSameDisks, rules: own } });

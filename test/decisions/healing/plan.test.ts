@@ -26,7 +26,7 @@ const HOUR = 60 * MINUTE;
 const NOW = 1_000 * HOUR;
 const at = (ms: number): string => new Date(ms).toISOString();
 
-/** A VM of the pool that has run well; its disks hold something. */
+/** A VM of the pool that has run well; its disks hold data. */
 const well = (n: number, fields: Partial<VmView> = {}): VmView =>
   aVm(`web-${n}`, { createdAt: NOW - HOUR, notYetRun: null, ...fields });
 const sick = (n: number, fields: Partial<VmView> = {}): VmView =>
@@ -336,7 +336,7 @@ describe('a revision that no VM has run yet', () => {
     const canary = plan({ vms: vms.with(0, well(1, { revision: newest })), spec: { template }, status, rollout });
     expect(canary.rollout.state.provenAt).toBe(at(NOW));
     expect(begun(plan({ vms, spec: { template }, status, rollout: canary.rollout.state }))).toEqual(['web-1']);
-    // One whose guest has yet to restart says nothing of it.
+    // A VM whose VMI has yet to restart proves nothing.
     const written = plan({
       vms: vms.with(1, well(2, { revision: newest })),
       vmiOf: (vm) => aVmi(vm, { revision: 'before' }),
@@ -479,7 +479,7 @@ describe('a cycle is told', () => {
     expect(told(judged({ ...starting, createdAt: NOW - 10 * MINUTE }, provisioning))).toEqual({
       'web-1': 'Left: it is not ready yet (Running), and does not fail',
     });
-    // A start that has failed is followed by others, until one goes on and on.
+    // KubeVirt retries a failed start, until a start neither succeeds nor fails.
     const failed = { ...starting, startFailures: 1, createdAt: NOW - HOUR };
     const guestSince = (minutes: number): Given => ({
       vmiOf: (vm) => (vm.uid === 'new' ? aVmi(vm, { createdAt: NOW - minutes * MINUTE }) : aVmi(vm)),
@@ -601,7 +601,7 @@ describe('memory', () => {
       [],
       [expect.stringContaining('a person wants it left as it is')],
     ]);
-    // Another one, which a person has had made, is healed.
+    // A new VM of this name, which a person had recreated, is healed.
     expect(
       begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state })),
     ).toEqual(['web-1']);
@@ -650,7 +650,7 @@ describe('whether a VM has run well', () => {
 
 const down = { ready: false, phase: 'Scheduling', runningSince: null } as const;
 
-/** What is to be noted on this VM, which is one of five. */
+/** The marks for this VM, which is one of five. */
 const notes = (
   vm: VmView,
   witness: Witness | null,
@@ -757,7 +757,7 @@ describe('a VM whose starts fail', () => {
   const rules = { startupFailureThreshold: 99, minFailingToStartDuration: '5m' };
   const seen = (minutes: number, state: Partial<HealingState>, fields: Partial<VmView> = {}): PoolPlan => {
     const now = NOW + minutes * MINUTE;
-    // KubeVirt's own time begins with the last start.
+    // KubeVirt's own timestamp restarts with each start.
     return plan({
       vms: [sick(1, { startFailures: 1, notReadySince: now - 10_000, ...fields }), ...numbered(well, 2, 5)],
       rules,
@@ -1154,7 +1154,7 @@ describe('whatever the pool and its cycles are like', () => {
       const coming = held.filter((name) => !present.has(name)).length;
       const { unmanaged, opportunistic } = spec!.scaleInStrategy!;
       const replaced = planned.healing.state.cycles.filter(({ phase }) => phase === 'Provisioning').map(({ vm }) => vm);
-      // A surplus that stays has its VMs replaced like any other.
+      // Surplus VMs that stay are replaced like any other.
       const comesBack =
         (unmanaged !== undefined || opportunistic !== undefined) && made.every((name) => replaced.includes(name));
       if (made.length > 0 && !comesBack)

@@ -12,7 +12,7 @@ const NOW = 100 * MINUTE;
 
 interface Case {
   vm?: Partial<VmView>;
-  /** Null: it has none. */
+  /** Null: the VM has none. */
   vmi?: Partial<VmiView> | null;
   lastTrouble?: string | null;
   rules?: Autohealing;
@@ -20,7 +20,7 @@ interface Case {
   hasRun?: boolean;
 }
 
-/** Of a VM that has not been ready for so many minutes, unless the case says otherwise. */
+/** The health of a VM that has not been ready for `minutes`, unless the case says otherwise. */
 function health(
   { vm: fields = {}, vmi = {}, lastTrouble = null, rules = {}, earlyEnds = 0, hasRun = false }: Case,
   minutes = 30,

@@ -5,7 +5,7 @@ import { globMatcher } from '../../../decisions/lib/glob.ts';
 test.each<[glob: string, name: string, matches: boolean]>([
   ['*rhel8.*', 'pc-q35-rhel8.2.0', true],
   ['*rhel8.*', 'pc-q35-rhel9.2.0', false],
-  // A hyphen too many, as in the proposal.
+  // One hyphen too many, as in the proposal.
   ['*rhel-8.*', 'pc-q35-rhel8.2.0', false],
   ['pc-q35-rhel[78].*', 'pc-q35-rhel8.2.0', true],
   ['pc-q35-rhel[^9].*', 'pc-q35-rhel9.2.0', false],
@@ -18,7 +18,7 @@ test.each<[glob: string, name: string, matches: boolean]>([
   ['web/*', 'web/db-1', true],
   ['*/db-?', 'web/db-1', true],
   ['a?b', 'a/b', false],
-  // As Go has it: a class takes a "/" too, and what a star is followed by is found where it fits first.
+  // As in Go: a class matches "/" too, and what follows a star is matched at the first position that fits.
   ['a[^c]b', 'a/b', true],
   ['*[^c]*b', 'a/b', false],
   ['a**b', 'ab', true],
@@ -52,7 +52,7 @@ test.each([
   expect(() => globMatcher(glob)).toThrow(new RangeError(`${JSON.stringify(glob)} is no glob: ${why}`)),
 );
 
-/** A piece of a glob, and what it is as a regular expression. */
+/** A piece of a glob, and the same as a regular expression. */
 const piece = fc.oneof(
   fc.constant(['*', '[^/]*']),
   fc.constant(['?', '[^/]']),
@@ -61,7 +61,7 @@ const piece = fc.oneof(
   fc.constantFrom('[a-c]', '[^a-c]', '[ab]', '[^b.]', '[é]').map((letters) => [letters, letters]),
 );
 
-// Without a "/": beyond one, Go's greedy search and a regular expression's differ.
+// Names have no "/": with one, Go's greedy search and a regular expression differ.
 test('it matches as the regular expression does that says the same', () => {
   const names = fc.string({ unit: fc.constantFrom('a', 'b', 'd', '-', '.', 'é', '*'), maxLength: 8 });
   fc.assert(

@@ -13,7 +13,7 @@ const inWords = (state: WindowState): string => {
 const stateAt = (windows: MaintenanceWindow | MaintenanceWindow[], time: string): string =>
   inWords(windowAt([windows].flat(), at(time)));
 
-/** One field of a cron, and the numbers that it means. */
+/** A field of a cron expression, and the numbers that it matches. */
 interface Field {
   text: string;
   means: ReadonlySet<number>;
@@ -41,7 +41,7 @@ interface Plain {
   fields: [minute: Field, hour: Field, day: Field, month: Field, weekday: Field];
   minutes: number;
 }
-/** At most one of the two fields of days is set: how they go together is cron's own affair. */
+/** At most one of the two day fields is set: how they combine is up to cron. */
 const plain: fc.Arbitrary<Plain> = fc
   .record({
     fields: fc.tuple(
@@ -62,14 +62,14 @@ const windowOf = ({ fields, minutes }: Plain): MaintenanceWindow => ({
   cron: fields.map(({ text }) => text).join(' '),
   duration: `${minutes}m`,
 });
-/** `local`: a time of the wall clock, as if it were UTC. */
+/** `local`: a wall clock time, as if it were UTC. */
 const opensAt = ({ fields }: Plain, local: number): boolean => {
   const time = new Date(local);
   const parts = [time.getUTCMinutes(), time.getUTCHours(), time.getUTCDate(), time.getUTCMonth() + 1, time.getUTCDay()];
   return fields.every(({ text, means }, index) => text === '*' || means.has(parts[index]!));
 };
 
-/** What is open in each minute from `from` on, told by looking at all minutes before. */
+/** Whether a window is open in each minute from `from` on, computed from all minutes before. */
 function openMinutes(
   windows: readonly Plain[],
   from: number,
@@ -113,7 +113,7 @@ describe('windowAt', () => {
         expect(state.open).toBe(seen[0]);
         const first = seen.indexOf(!state.open);
         if (!state.open && first > 0) expect(state.next).toBe(now + first * MINUTE);
-        // It may say less than there is where many windows follow each other.
+        // `until` may be too early if many windows follow each other.
         if (state.open && first > 0) expect(state.until).toBeLessThanOrEqual(now + first * MINUTE);
         if (state.open) expect(state.until).toBeGreaterThan(now + ms);
       }),
@@ -154,11 +154,11 @@ describe('windowAt', () => {
       ['winter', '2026-01-10T01:30Z', 'open until 01-10T03:30'],
       ['summer', '2026-07-10T00:29Z', 'closed until 07-10T00:30'],
       ['summer', '2026-07-10T00:30Z', 'open until 07-10T02:30'],
-      // 02:00 becomes 03:00: there is no 02:30, and it opens as soon as there is a time at all.
+      // 02:00 becomes 03:00: there is no 02:30, and the window opens at 03:00.
       ['the clock jumps ahead', '2026-03-29T00:59Z', 'closed until 03-29T01:00'],
       ['the clock jumps ahead', '2026-03-29T01:00Z', 'open until 03-29T03:00'],
       ['the clock jumps ahead', '2026-03-29T03:00Z', 'closed until 03-30T00:30'],
-      // 03:00 becomes 02:00: 02:30 comes twice, and it opens the first time.
+      // 03:00 becomes 02:00: 02:30 comes twice, and the window opens the first time.
       ['the clock falls back', '2026-10-25T00:29Z', 'closed until 10-25T00:30'],
       ['the clock falls back', '2026-10-25T00:30Z', 'open until 10-25T02:30'],
       ['the clock falls back', '2026-10-25T02:30Z', 'closed until 10-26T01:30'],

@@ -24,7 +24,7 @@ test.each<[string | number, bigint]>([
   ['1Ki', 1_024n * ONE],
   ['1.5Gi', 1_610_612_736n * ONE],
   ['8Ei', 8n * 2n ** 60n * ONE],
-  // Kubernetes keeps no part that is smaller than a billionth, and rounds away from zero.
+  // Kubernetes keeps nothing smaller than a billionth, and rounds away from zero.
   ['0.1n', 1n],
   ['-1.1n', -2n],
 ])('%s', (quantity, amount) => expect(amountOf(quantity)).toBe(amount));
@@ -55,7 +55,7 @@ test('one amount has many names', () => {
   expect(sameAmount('1G', '1Gi')).toBe(false);
   expect(sameAmount(null, null)).toBe(true);
   expect(sameAmount(null, '0')).toBe(false);
-  // No number of JavaScript's holds the difference.
+  // A JavaScript number can't hold the difference.
   expect(sameAmount('9007199254740993', '9007199254740992')).toBe(false);
 });
 

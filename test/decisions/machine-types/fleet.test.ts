@@ -71,7 +71,7 @@ const STARTS = { runStrategy: 'Always' };
 class Story {
   readonly cluster: ModelCluster;
   readonly #scene: Scene;
-  /** VMs that people have given another type, by UID. */
+  /** VMs to which people gave another type, by UID. */
   readonly edited = new Set<string>();
   isPoolEdited = false;
   #luck = 0;
@@ -110,7 +110,7 @@ class Story {
     return aTransition({ scope: { glob, only, namespaces, exclude }, to, restartNow, maxRestarts, maxFailures, force });
   }
 
-  /** Every seventh worker dies. */
+  /** At every seventh action, the worker dies. */
   readonly luck = (): boolean => ++this.#luck % 7 !== 0;
 
   happen(run: ModelTransition, what: (typeof EVENTS)[number], at: number): void {
@@ -152,13 +152,13 @@ class Story {
     }
   }
 
-  /** From now on all goes well, and owners restart what waits for them. */
+  /** From now on all goes well, and owners restart the VMs that wait for them. */
   finish(run: ModelTransition): void {
     const { cluster } = this;
     for (const key of cluster.vms.keys()) cluster.change(key, { snapshotting: false }, { paused: false });
     for (let turns = 0; !run.isOver; turns++) {
       const enough = 14 * (cluster.vms.size + 2);
-      // Of these it can't know that they get the new type, and their owners can do nothing about it: a person gives up.
+      // The transition can't know that these VMs get the new type, and their owners can't help: a person aborts it.
       if (turns === enough && (cluster.aliased === OLD || cluster.stuck.size > 0)) run.aborted = true;
       expect(turns).toBeLessThan(enough + (run.aborted ? 5 : 0));
       cluster.now += 120_000;

@@ -23,19 +23,19 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aTypedPool, OLD } from './scenes.ts';
 
-/** With this preference KubeVirt fills an old type in again. */
+/** With this preference, KubeVirt fills in an old type again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
 
-/** A small cluster with one pool: guests come and go, people change what they like, and the pool rolls its VMs. */
+/** A small cluster with one pool: VMIs come and go, people change what they like, and the pool updates its VMs. */
 export class ModelCluster {
   readonly vms = new Map<string, VmView>();
   readonly guests = new Map<string, VmiView>();
   pool: StoredPool;
-  /** What KubeVirt fills in where a type is cleared. */
+  /** The type that KubeVirt fills in for a cleared one. */
   readonly defaultType: string;
-  /** What a guest gets for `q35`. */
+  /** The type that a VMI gets for `q35`. */
   readonly aliased: string;
-  /** VMs that KubeVirt does not restart, whoever asks. */
+  /** VMs that KubeVirt does not restart, whoever asks for it. */
   readonly stuck = new Set<string>();
   now = Date.parse('2026-01-02T03:04:05Z');
   #next = 0;
@@ -61,7 +61,7 @@ export class ModelCluster {
     return { pool: this.pool, vms: () => owned };
   }
 
-  /** A VM, whose guest has the type of its spec, or where that is an alias the one that it stood for once. */
+  /** Adds a VM. Its VMI has the type of its spec; for an alias, the type that the alias used to stand for. */
   add(vm: VmView): void {
     this.vms.set(keyOf(vm), vm);
     this.#fit();
@@ -97,11 +97,11 @@ export class ModelCluster {
     return to ?? (preference === BAD_PREFERENCE ? OLD : this.defaultType);
   }
 
-  /** Its guest ends; one that is meant to run gets another by and by. */
+  /** Ends the VMI. If the VM is meant to run, it gets another VMI later. */
   restart(key: string): void {
     if (this.stuck.has(key)) return this.change(key, { changingState: true });
     this.guests.delete(key);
-    // KubeVirt starts it again because it was asked to.
+    // With `Manual`, KubeVirt starts the VM again because it was asked to.
     this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });
   }
 
@@ -110,7 +110,7 @@ export class ModelCluster {
     this.change(key, { runStrategy: 'Halted', hasVmi: false, ready: false });
   }
 
-  /** Brings a VM that is down one step nearer to being ready: a new guest, its type, its readiness. */
+  /** Brings a VM that is down one step nearer to being ready: a new VMI, its type, its readiness. */
   comeUp(key: string): void {
     const vm = this.vms.get(key);
     const guest = this.guests.get(key);
@@ -131,7 +131,7 @@ export class ModelCluster {
     else this.change(key, { ready: true }, { ready: true });
   }
 
-  /** The pool brings one VM to its template, where none of it is down. */
+  /** Updates one VM to the pool's template, if no VM of the pool is down. */
   rollPool(): void {
     const vms = this.owner.vms();
     const revision = revisionOf(this.pool.spec.template);
@@ -160,7 +160,7 @@ export class ModelCluster {
     };
   }
 
-  /** As many VMs as it has are what the pool wants. */
+  /** Sets the pool's replicas to its number of VMs. */
   #fit(): void {
     this.pool = { ...this.pool, spec: { ...this.pool.spec, replicas: this.owner.vms().length } };
   }
@@ -174,7 +174,7 @@ export class ModelCluster {
   }
 }
 
-/** What the workflow and the activities of a transition do with what is planned, on the model. */
+/** Runs a transition on the model, as its workflow and its activities do. */
 export class ModelTransition {
   readonly id: string;
   readonly transition: Transition;
@@ -186,13 +186,10 @@ export class ModelTransition {
   broken = 0;
   aborted = false;
   isOver = false;
-  /**
-   * How often each VM's type was written, how often it was restarted, and how often each guest was, by UID; what each
-   * had before.
-   */
+  /** By VM UID: how often its type was written, how often it was restarted, and the type that it had before. */
   readonly patched = new Map<string, number>();
   readonly restarted = new Map<string, number>();
-  /** VMs that were changed when they were stopped, and have an old guest after all. */
+  /** VMs that were changed while stopped, but whose VMI has the old type after all. */
   readonly markedAgain = new Map<string, number>();
   readonly before = new Map<string, string | null>();
   poolsChanged = 0;
@@ -218,7 +215,7 @@ export class ModelTransition {
     return this.aborted || this.broken > this.transition.maxFailures;
   }
 
-  /** `luck`: each act asks it whether its worker lives on; where it dies, another begins the same activity anew. */
+  /** `luck` says after each action whether the worker survives. If it dies, another worker retries the activity. */
   turn(luck: () => boolean = () => true): void {
     if (this.isOver) return;
     const plan = this.#plan();
@@ -277,11 +274,11 @@ export class ModelTransition {
 
   #end(): void {
     this.isOver = true;
-    // Where all went well, no turn has left one.
+    // If all went well, only failed VMs still have a mark.
     for (const key of this.isEnding ? this.#cluster.vms.keys() : this.failed.map(({ vm }) => vm)) this.#unmark(key);
   }
 
-  /** An activity whose worker dies is begun anew, with all of its acts. */
+  /** Retries an activity from the beginning if its worker dies. */
   #insistently(keys: readonly string[], luck: () => boolean, act: (key: string) => void): void {
     for (let tries = 0; tries < 3; tries++) {
       let isAlive = true;
@@ -325,7 +322,7 @@ export class ModelTransition {
     this.before.set(vm.uid, vm.machineType);
   }
 
-  /** False where it is given back. */
+  /** Returns false if the VM is given back. */
   #restart(key: string, waiting: ReadonlySet<string>): boolean {
     const cluster = this.#cluster;
     const { picture, vms } = cluster;
@@ -344,7 +341,10 @@ export class ModelTransition {
     return true;
   }
 
-  /** Of what it has restarted, whatever the cause; and of the pool. */
+  /**
+   * Expects both limits on VMs that are down to be kept: among those that it restarted, whatever the cause, and in the
+   * pool.
+   */
   #expectWithinLimits(key: string): void {
     const { vms, owner } = this.#cluster;
     const down = [...vms.values()].filter((vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(keyOf(vm)));
@@ -363,11 +363,11 @@ export class ModelTransition {
 
 const count = (counts: Map<string, number>, key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
 
-/** Whether neither the VM nor its guest is old any more. */
+/** Reports whether neither the VM nor its VMI is old any more. */
 export const isNew = (isOld: (type: string | null) => boolean, vm: VmView, vmi: VmiView | undefined): boolean => {
   const guest = liveVmi(vmi);
   if (isOld(vm.machineType)) return false;
   if (guest === undefined || guest.machineType === vm.machineType) return true;
-  // Of an alias that is to go, the guest's own type says nothing.
+  // If the alias is to be replaced, the VMI's own type says nothing.
   return !isOld(guest.machineType ?? guest.specMachineType) && (guest.specMachineType !== 'q35' || !isOld('q35'));
 };

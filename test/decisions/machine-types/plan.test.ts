@@ -26,7 +26,7 @@ const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: I
 
 interface Scene {
   vms: VmView[];
-  /** Types of guests, in the order of the VMs; those that are left out have the old one, null: there is none. */
+  /** VMI fields, in the order of the VMs. By default, a VMI has its VM's type; null: there is none. */
   guests?: (Partial<VmiView> | null)[];
   pool?: ReturnType<typeof aTypedPool>;
   transition?: Transition;
@@ -114,7 +114,7 @@ describe('restarts', () => {
     ) as [VmView, VmView, ...VmView[]];
     const scene = { vms: [paused, hopeless, ...vms], guests: [{ paused: true }, { ready: false }] };
     expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: false }] }).take.length).toBe(1);
-    // It was well until it was restarted: the room that it takes is not given to another.
+    // It was available until its restart: its place is not given to another VM.
     expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: true }] })).toMatchObject({
       take: [],
       full: ['1 at a time', 'shop/vm-2 not ready'],
@@ -277,7 +277,7 @@ describe('its end', () => {
     });
     const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
     expect(plan({ vms: marked, guests, transition }, { rules }).unmark).toEqual([]);
-    // What is to be changed loses it by that.
+    // A VM that is to be changed loses the mark by the change.
     expect(
       plan({
         vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })],

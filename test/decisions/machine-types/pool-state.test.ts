@@ -132,7 +132,7 @@ const told = (rollout: Partial<RolloutStatus>, spec: Partial<PoolSpec> = {}): St
 };
 
 /**
- * What the only VM of a pool needs, whose spec has the pool's template; its guest has these fields, where it has one.
+ * What the only VM of a pool needs. Its spec follows the pool's template, and its VMI has these fields; null: no VMI.
  */
 const needOf = (pool: StoredPool, fields: Partial<VmiView> | null, of: Partial<VmView> = {}): string => {
   const vm = aPoolVm(1, pool, { machineType: NEW, hasVmi: fields !== null, ...of });
@@ -166,7 +166,7 @@ describe('a pool that this transition has changed', () => {
       needOf(changed(), { ready: false }, { ready: false }),
     ]).toEqual(['pool', 'pool', 'pool']);
     expect([needOf(changed(), {}), needOf(changed(), null, { runStrategy: 'Halted' })]).toEqual(['done', 'done']);
-    // What becomes of it after its rollout is not this transition's.
+    // The VM's state after the pool's rollout is not this transition's concern.
     expect(needOf(told({ completedAt: '2026-01-02T03:04:05Z' }), null)).toBe('done');
     expect(
       needOf(
@@ -203,7 +203,7 @@ describe('a pool that this transition has changed', () => {
         why: null,
       });
     }
-    // Of the rollout before.
+    // Failures of the previous rollout.
     expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
   });
   test('is left where somebody has set it back', () => {

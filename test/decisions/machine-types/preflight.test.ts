@@ -97,15 +97,15 @@ test('a record says what was there and what ran; one that takes over what anothe
   const changed = { ...vm, machineType: NEW, transition: recordOfOurs({ id: OTHER }) };
   const guest = anOldVmi(changed, { machineType: OLD });
   expect(newRecord(changed, guest, change).from).toBe(OLD);
-  // Its guest came up since, and is of an alias: that is another story.
+  // This VMI started later, with a type that it was not recorded with: the earlier record does not apply.
   expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
-  // The guest was never of that spec: what another has changed there was done at once, and is not to be undone with
-  // this.
+  // The VMI was never of that spec: the other transition's change was complete at once, and must not be undone with
+  // this one.
   const doneAtOnce = { ...changed, transition: recordOfOurs({ id: OTHER, guest: 'pc-q35-rhel8.8.0' }) };
   expect(newRecord(doneAtOnce, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
   const ofAlias = { ...changed, transition: recordOfOurs({ id: OTHER, from: 'q35', guest: OLD }) };
   expect(newRecord(ofAlias, guest, change).from).toBe('q35');
-  // Its own: it was started from its old spec while that was changed.
+  // A record of this transition: the VMI was started from the old spec while the spec was being changed.
   expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({
     ...change,
     from: OLD,

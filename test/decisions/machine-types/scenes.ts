@@ -19,7 +19,7 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 
-/** VMs in the way of a machine type transition, with what a test doesn't care about filled in. */
+/** VMs for the tests of machine type transitions. Fields that a test doesn't care about have defaults. */
 
 export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';
@@ -54,10 +54,10 @@ export const aTransition = ({
   ...fields,
 });
 
-/** A VM of the old type, which nobody owns. */
+/** A VM of the old type, without an owner. */
 export const anOldVm = (name: string, fields: Partial<VmView> = {}): VmView =>
   aVm(name, { owner: null, machineType: OLD, ...fields });
-/** Its guest, of its type. */
+/** The VM's VMI, of the same type. */
 export const anOldVmi = (vm: VmView, fields: Partial<VmiView> = {}): VmiView =>
   aVmi(vm, { machineType: vm.machineType, ...fields });
 
@@ -70,7 +70,7 @@ export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): Transition
   ...fields,
 });
 
-/** Rules that know what becomes of an old VM: it gets the new type. */
+/** Rules that know the result for an old VM: it gets the new type. */
 export function rulesOf(
   transition: Transition,
   { results, othersRunning = new Set<string>() }: Partial<TransitionRulesInput> = {},
@@ -91,7 +91,7 @@ export const resultOf = (
   ...fields,
 });
 
-/** A pool of drover's whose template has this machine type. */
+/** A drover pool whose template has this machine type. */
 export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}, record?: TransitionRecord): StoredPool {
   const template = {
     spec: {
@@ -109,11 +109,11 @@ export function aTypedPool(type: string | null, spec: Partial<PoolSpec> = {}, re
   };
 }
 
-/** A VM that the pool has made. */
+/** A VM created by the pool. */
 export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView> = {}): VmView =>
   aVm(`web-${number}`, { machineType: OLD, revision: revisionOf(pool.spec.template), ...fields });
 
-/** VMs, their guests (by default of the type of their specs, where they have one) and their pool. */
+/** VMs, their VMIs (by default, one of the spec's type for each VM that has a VMI) and their pool. */
 export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},

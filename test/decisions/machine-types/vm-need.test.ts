@@ -186,7 +186,7 @@ describe('what this transition has changed', () => {
     const results = [resultOf(anOldVm('any', { machineType: 'q35' }), NEW)];
     expect(needOf({ machineType: 'q35' }, guest, aliased, { results })).toEqual({ need: 'patch', to: NEW, marks });
     expect(needOf({ ...CHANGED, transition: recordOfOurs({ from: 'q35' }) }, guest, aliased)).toMatchObject({ need });
-    // Nobody else's concern: their specs ask for what they ask for.
+    // Not changed: the VM's spec does not ask for the alias.
     expect(needOf({ machineType: NEW }, guest, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
   });
 

@@ -22,14 +22,14 @@ type VmiSpec = Json & {
 };
 const vmiOf = (vm: WrittenVm): VmiSpec => (vm.spec as { template: { spec: VmiSpec } }).template.spec;
 
-/** As the API server has it: with a status, and what KubeVirt's webhook fills in. */
+/** The VM as the API server has it: with a status, and with the defaults of KubeVirt's webhook. */
 function stored(vm: NewVirtualMachine): Vm & { status: object } {
   const copy = structuredClone({ ...vm, status: { ready: true } });
   Object.assign(vmiOf(copy).domain, { machine: { type: 'q35' }, firmware: { uuid: 'u', serial: 's' } });
   return copy;
 }
 
-/** What a person may put beside what the templates set. */
+/** What a person may add to what the templates set. */
 const additions = {
   labels: { 'people/team': 'blue' },
   toleration: { key: 'people', operator: 'Exists' },
@@ -48,7 +48,7 @@ function withAdditions<T extends WrittenVm>(vm: T): T {
   return copy;
 }
 
-/** A VM that has nothing to do with its templates, with a base or without. */
+/** A VM unrelated to its templates, with or without a base. */
 const anyThree = fc.tuple(anyMade.map(stored).map(withAdditions), fc.option(anyMade, { freq: 5 }), anyMade);
 
 describe('any VM, any templates', () => {
@@ -143,7 +143,7 @@ const powerFields = (vm: WrittenVm): object =>
 const strategyOf = (power: { running?: boolean; runStrategy?: string }): string =>
   power.runStrategy ?? (power.running === true ? 'Always' : 'Halted');
 
-/** RFC 7386. */
+/** JSON merge patch (RFC 7386). */
 function patched(value: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const before = Object.entries(isObject(value) ? value : {}).filter(([key]) => !Object.hasOwn(patch, key));
@@ -160,7 +160,7 @@ const withSpec = (spec: Json): NewVirtualMachine =>
 
 const withVmi = (spec: object): NewVirtualMachine => withSpec({ template: { spec } });
 
-/** What becomes of a VM's VMI spec. */
+/** The VMI spec that results from a merge. */
 const merged = (live: object, base: object | null, target: object): Json =>
   vmiOf(mergeVm(withVmi(live), base === null ? null : withVmi(base), withVmi(target)));
 

@@ -1,6 +1,6 @@
 /**
- * A clock that moves from one due moment to the next, and chance that comes from a seed: what happens on them can
- * happen again.
+ * A clock that jumps from one scheduled event to the next, with random numbers from a seed, so that runs are
+ * reproducible.
  */
 export class Clock {
   /** Milliseconds since the epoch. */
@@ -14,16 +14,16 @@ export class Clock {
     this.#state = seed >>> 0;
   }
 
-  /** Runs `act` so many milliseconds from now; after what is due in the same moment already. */
+  /** Runs `act` in `delay` milliseconds, after the events that are already scheduled for that time. */
   in(delay: number, act: () => void): void {
     const entry = { at: this.now + Math.max(delay, 0), order: this.#order++, act };
-    // Few are far away: the place is near the end.
+    // Most new events are due soon: their place is near the end.
     let place = this.#due.length;
     while (place > 0 && isLater(entry, this.#due[place - 1]!)) place--;
     this.#due.splice(place, 0, entry);
   }
 
-  /** Runs what is due next; false where nothing is. */
+  /** Runs the next event. Returns false if there is none. */
   next(): boolean {
     const entry = this.#due.pop();
     if (entry === undefined) return false;
@@ -32,7 +32,7 @@ export class Clock {
     return true;
   }
 
-  /** From 0 to below 1 (mulberry32). */
+  /** Returns a random number from 0 to below 1 (mulberry32). */
   chance(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -40,12 +40,12 @@ export class Clock {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
+  /** Returns a random integer from `least` to `most`. */
   between(least: number, most: number): number {
     return least + Math.floor(this.chance() * (most - least + 1));
   }
 }
 
-/** The list is kept with the nearest at its end. */
+/** `#due` is sorted with the next event at its end. */
 const isLater = (one: { at: number; order: number }, other: { at: number; order: number }): boolean =>
   one.at > other.at || (one.at === other.at && one.order > other.order);

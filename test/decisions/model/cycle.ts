@@ -13,9 +13,9 @@ export interface CycleOptions {
   pool: string;
   sick: SickVm;
   hold: Hold;
-  /** The activity that deletes the VM; `done` is told why it was kept, or null. */
+  /** Runs the activity that deletes the VM. `done` gets the reason why the VM was kept, or null. */
   remove: (sick: SickVm, done: (kept: string | null) => void) => void;
-  /** Tells the pool; `done` once it is on its way. */
+  /** Tells the pool. Calls `done` once the signal is sent. */
   tell: (news: CycleNews, done: () => void) => void;
   onClosed: () => void;
 }
@@ -25,10 +25,10 @@ interface Wait {
   until: number | null;
 }
 
-/** Leads a healing cycle as `workflows/healing/heal-vm.ts` does: attempt after attempt, step by step. */
+/** Runs a healing cycle as `workflows/healing/heal-vm.ts` does: attempt after attempt, step by step. */
 export class ModelCycle {
   readonly name: string;
-  /** It does nothing more; its workflow closes in a moment. */
+  /** The cycle is over; its workflow closes in a moment. */
   hasEnded = false;
   readonly #options: CycleOptions;
   #attempt: HealingAttempt;
@@ -51,7 +51,7 @@ export class ModelCycle {
   get phase(): HealingAttempt['phase'] {
     return this.#attempt.phase;
   }
-  /** Its new VM may be made. */
+  /** Whether the VM may be recreated. */
   get mayBeMade(): boolean {
     return this.#attempt.mayBeMade || this.hasEnded;
   }
@@ -74,7 +74,7 @@ export class ModelCycle {
     this.#look();
   }
 
-  /** A person ends its workflow. */
+  /** Ends the workflow, as a person may do. */
   terminate(): void {
     this.hasEnded = true;
     this.#isClosed = true;
@@ -102,7 +102,7 @@ export class ModelCycle {
     }
   }
 
-  /** Whether what it waits for is there. */
+  /** Continues if the awaited condition holds or its time is up. */
   #look(): void {
     if (
       this.#wait !== null &&

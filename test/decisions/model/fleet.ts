@@ -53,50 +53,48 @@ import { ModelCycle, type Signal } from './cycle.ts';
 import { aPool, quiet } from './fleets.ts';
 import { isLive, ModelKubeVirt, Picture, Refused, type Machine } from './kubevirt.ts';
 
-/**
- * What happens to a fleet from outside; VMs are named by any number, of which the remainder by their count is taken.
- */
+/** An event from outside. `vm` is any number: modulo the number of VMs, it is an index into them. */
 export type Happening =
   | { what: 'template'; index: number }
   | { what: 'spec'; spec: Partial<PoolSpec> }
   | { what: 'pause' | 'resume' | 'abort' | 'heal pause' | 'heal resume' }
   | { what: 'promote'; full: boolean }
   | { what: 'stop' | 'start' | 'delete' | 'detach' | 'crash' | 'shut down' | 'stumble'; vm: number }
-  /** `lose`: the workflow of its healing is ended by a person. */
+  /** `heal lose`: a person terminates the workflow of the healing cycle. */
   | { what: 'heal now' | 'heal skip' | 'heal lose'; vm: number }
   | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause guest'; vm: number; on: boolean };
 
 export interface Scenario {
   seed: number;
-  /** The first is that of the pool in the beginning. */
+  /** The first is the pool's initial template. */
   templates: VmTemplate[];
-  /** How likely a guest that is started from each never becomes ready: 0 to 1. */
+  /** For each template, the probability (0 to 1) that a VMI started from it never becomes ready. */
   failing: number[];
   spec: Omit<PoolSpec, 'template'>;
   strategy: 'Stage' | 'LiveUpdate';
   burst: number;
-  /** How late workers' pictures may be, in milliseconds. */
+  /** The maximum staleness of the workers' caches, in milliseconds. */
   lag: number;
-  /** Workers die in the middle of their acts. */
+  /** Whether workers die in the middle of an activity. */
   deaths: boolean;
-  /** Milliseconds after the one before. */
+  /** `after`: milliseconds since the previous one. */
   happenings: (Happening & { after: number })[];
 }
 
-/** How it ended, once nothing more can happen by itself. */
+/** The outcome, once nothing more happens by itself. */
 export interface Ending {
   plan: PoolPlan;
   turns: number;
-  /** Guests that drover restarted. */
+  /** How many VMIs drover restarted. */
   restarts: number;
-  /** VMs that were deleted to be made anew, because they were sick. */
+  /** How many VMs were deleted because they were sick, to be recreated. */
   replacements: number;
 }
 
-/** Drover did what it must never do. */
+/** Drover did something that it must never do. */
 export class Broken extends Error {}
 
-/** Temporal gives an activity to another worker when it has missed its heartbeats for so long. */
+/** The heartbeat timeout after which Temporal retries an activity on another worker. */
 const HEARTBEAT_MS = 10_000;
 const BEGINNING = Date.UTC(2026, 0, 1);
 const LANES = 3;
@@ -104,7 +102,7 @@ const TRIES = 8;
 const MOST_TURNS = 3_000;
 const MOST_MOMENTS = 100_000;
 
-/** A VM whose name it is has been sick for so long that its owner looks into it. */
+/** How long after the last event a person unblocks healing. */
 const PATIENCE_MS = 24 * 3_600_000;
 
 type HealAsk = (healing: HealingState) => HealingState;
@@ -123,14 +121,14 @@ interface Child {
   outcomes: UpdateOutcome[];
   waiting: readonly BatchVm[];
   superseded: boolean;
-  /** Null until it waits. */
+  /** Null until the batch waits for its VMs. */
   deadline: number | null;
   picture: Picture;
   isLooking: boolean;
   hasEnded: boolean;
 }
 
-/** One try of the activity that takes a batch's VMs. */
+/** One attempt of the activity that updates a batch's VMs. */
 interface Attempt {
   child: Child;
   picture: Picture;
@@ -144,15 +142,14 @@ interface Attempt {
 }
 
 /**
- * A pool, its workflow, its batches and their activities in memory, over a model of KubeVirt. Each call takes its time,
- * and what comes between two calls comes between them here too. The order of things is that of
- * `workflows/pool/pool.ts`, `workflows/rollout/rollouts.ts`, `workflows/rollout/update-batch.ts`,
- * `activities/rollout/update-vms.ts` and `activities/rollout/await-vms.ts`; every decision is the very one that they
- * take. Throws `Broken` where drover does what it must not.
+ * An in-memory pool with its workflow, its batches and their activities, over a model of KubeVirt. Every call takes
+ * time, and other events may come between two calls. The order of operations is that of `workflows/pool/pool.ts`,
+ * `workflows/rollout/rollouts.ts`, `workflows/rollout/update-batch.ts`, `activities/rollout/update-vms.ts` and
+ * `activities/rollout/await-vms.ts`; the decisions are made by the same code. Throws `Broken` if drover breaks a rule.
  */
 export class ModelFleet {
   readonly clock: Clock;
-  /** Places in the pool's budget that are claimed: `status.disruptedVMs`. */
+  /** Claimed places in the pool's disruption budget: `status.disruptedVMs`. */
   #claims: DisruptedVm[] = [];
   readonly cluster: ModelKubeVirt;
   readonly #scenario: Scenario;
@@ -164,7 +161,7 @@ export class ModelFleet {
   readonly #deleting = new Set<string>();
   #seen: Seen = { vms: 0, vmis: 0 };
 
-  // Of the pool's workflow.
+  // State of the pool's workflow.
   #rollout: RolloutStatus | null = null;
   #batches: Batch[] = [];
   #notBefore = 0;
@@ -173,9 +170,9 @@ export class ModelFleet {
   #asks: Ask[] = [];
   #healing: HealingState | null = null;
   #healAsks: HealAsk[] = [];
-  /** Workflows of healing cycles, by VM, until they are closed. */
+  /** Workflows of healing cycles by VM name, until they close. */
   readonly #cycles = new Map<string, ModelCycle>();
-  /** When the last signal to each cycle arrives: the next comes later. */
+  /** The arrival time of the last signal to each cycle. The next signal arrives later. */
   readonly #lines = new Map<string, number>();
   #stirred = false;
   #isPlanning = false;
@@ -189,25 +186,25 @@ export class ModelFleet {
   /** The pool that the last plan was made for. */
   #planned: StoredPool;
 
-  // What an onlooker knows.
+  // What an observer knows.
   #restarts = 0;
   #replacements = 0;
-  /** Changes of the template, and times that people let a rollout go on. */
+  /** How often the template changed, and how often people resumed a rollout. */
   #generation = 0;
   #resumes = 0;
   /**
-   * How many VMs that were not down before have failed in each batch's revision, since people last had a hand in it.
+   * How many VMs failed, by target revision, except VMs that were down before. Reset by a resume and by a new rollout.
    */
   readonly #failures = new Map<string, number>();
-  /** VMs that have failed in this rollout, and were not down before. */
+  /** VMs that failed in this rollout and were not down before. */
   readonly #broughtDown = new Set<string>();
   readonly #restarted = new Map<string, { generation: number; resumes: number }>();
   /**
-   * VMs that drover may take down or has taken down, until they are back, by name; `byItself`: they were down before.
+   * VMs that drover may take down or has taken down, by name, until they are back. `byItself`: the VM was down before.
    */
   readonly #disrupted = new Map<string, { child: Child; isDown: boolean; byItself: boolean }>();
   #isUndisturbed = true;
-  /** VMs that a person wants left as they are, by name. */
+  /** Names of the VMs that a person wants left alone. */
   readonly #skipped = new Set<string>();
 
   constructor(scenario: Scenario) {
@@ -232,7 +229,7 @@ export class ModelFleet {
     this.cluster.onStart = (vm, guest) => this.#started(vm, guest);
     let at = 0;
     for (const happening of happenings) this.clock.in((at += happening.after), () => this.#happen(happening));
-    // Where too many are sick, or a person has paused it or a guest, healing waits for a person.
+    // Healing waits for a person if too many VMs are sick, or if a person has paused healing or a VMI.
     if (spec.autohealing !== undefined) {
       this.clock.in(at + PATIENCE_MS, () => {
         for (const machine of this.cluster.machines.values()) this.cluster.pause(machine, false);
@@ -242,7 +239,7 @@ export class ModelFleet {
     }
   }
 
-  /** Lets it go on until nothing more happens by itself. */
+  /** Runs until nothing more happens by itself. */
   run(): Ending {
     try {
       this.#stir();
@@ -263,7 +260,7 @@ export class ModelFleet {
     throw new Broken(words);
   }
 
-  // From outside.
+  // Events from outside.
 
   #happen(happening: Happening): void {
     this.#say(() => `-- ${JSON.stringify(happening)}`);
@@ -272,7 +269,7 @@ export class ModelFleet {
     const machine = 'vm' in happening ? machines[happening.vm % machines.length] : undefined;
     if ('vm' in happening && machine === undefined) return;
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
-    // People ask about a VM that is healed, where there is one.
+    // People act on a VM that is being healed, if there is one.
     const healed = underWay(this.#healing?.cycles ?? []);
     const name =
       CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0
@@ -320,7 +317,7 @@ export class ModelFleet {
         if (cycle === undefined || cycle.hasEnded) return;
         cycle.terminate();
         this.#cycles.delete(name);
-        // The pool's workflow hears that its child was ended.
+        // The pool's workflow learns that its child was terminated.
         const startedAt = beginningOf(this.#healing, name);
         this.clock.in(this.clock.between(1, 50), () =>
           this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)),
@@ -378,7 +375,7 @@ export class ModelFleet {
     this.#isNudged = true;
     this.clock.in(this.clock.between(1, 250), () => {
       this.#isNudged = false;
-      // A nudge says how new the picture must be that is looked at.
+      // A nudge says how new the cache must be.
       this.#stir({ vms: this.cluster.version, vmis: this.cluster.version });
     });
   }
@@ -569,7 +566,7 @@ export class ModelFleet {
     return underWay(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
   }
 
-  /** What `workflows/healing/healings.ts` does with a plan. */
+  /** Acts on a plan as `workflows/healing/healings.ts` does. */
   #heal({ healing }: PoolPlan): void {
     const before = this.#healing?.hold ?? 'None';
     const isCurrent = this.#healAsks.length === 0;
@@ -594,7 +591,7 @@ export class ModelFleet {
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
     if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
-      // An earlier cycle of it has not closed yet: it tells how it stands.
+      // An earlier cycle of this VM has not closed yet: it reports its state.
       if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true }, withoutBeginning);
       const cycle = new ModelCycle({
         clock: this.clock,
@@ -636,7 +633,7 @@ export class ModelFleet {
     });
   }
 
-  /** What `activities/healing/replace-vm.ts` does. */
+  /** Removes a sick VM as `activities/healing/replace-vm.ts` does. */
   #removeSick(sick: SickVm, at: number, done: (kept: string | null) => void, tries = 0): void {
     const { cluster, clock } = this;
     const { name, uid } = sick;
@@ -675,7 +672,7 @@ export class ModelFleet {
           if (!this.#unlessRefused(act)) return this.#removeSick(sick, at, done, tries + 1);
           this.#say(() => `delete the sick ${name}${keepDisks ? ' and keep its disks' : ''}`);
           this.#replacements++;
-          // A worker that dies before it could tell is followed by another, which does it again.
+          // If a worker dies before it can report, another worker repeats the activity.
           if (this.#scenario.deaths && clock.chance() < 0.3)
             return clock.in(HEARTBEAT_MS, () => this.#removeSick(sick, at, done));
           then(() => done(null));
@@ -744,7 +741,7 @@ export class ModelFleet {
         `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`,
     );
     const batch = this.#batches.find((one) => one.n === n);
-    // On the way back, a VM that the rollout had brought down was not down by itself.
+    // In an undo, VMs that the rollout broke don't count as down before.
     const isBack = batch !== undefined && batch.revision !== batch.rollout;
     const failed = outcomes.filter(({ end }) => end === 'Failed').map(({ vm }) => vm);
     const fresh = failed.filter(
@@ -808,7 +805,7 @@ export class ModelFleet {
     for (let lane = 0; lane < LANES; lane++) this.#nextVm(attempt);
   }
 
-  /** Goes on with what follows a call, a little later; a worker that has died meanwhile does not. */
+  /** Runs `act` a little later, as if after a call, unless the worker has died meanwhile. */
   #then(attempt: Attempt, act: () => void): void {
     this.clock.in(this.clock.between(0, 25), () => {
       if (!attempt.isDead) act();
@@ -822,7 +819,7 @@ export class ModelFleet {
       return this.#take(attempt, held, 1);
     }
     if (attempt.lanes > 0 || attempt.isDead) return;
-    // Only now nothing of it can die any more.
+    // The activity is done: from here on, its worker can't die in it.
     attempt.isDead = true;
     const { child } = attempt;
     this.clock.in(this.clock.between(1, 30), () => {
@@ -840,7 +837,7 @@ export class ModelFleet {
       attempt.lanes--;
       this.#nextVm(attempt);
     };
-    // The two reads are answered at different moments.
+    // The VM and the VMI are read at different moments.
     const vm = this.cluster.machines.get(held.name)?.view;
     this.#then(attempt, () => {
       const machine = this.cluster.machines.get(held.name);
@@ -880,7 +877,8 @@ export class ModelFleet {
   }
 
   /**
-   * Claims a place in the pool's budget as `activities/disruption-budget` does; why there is none, if there is none.
+   * Claims a place in the pool's disruption budget as `activities/disruption-budget` does. Returns null, or why there
+   * is no place.
    */
   #claim({ child, picture }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
     this.#catchUp(picture, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
@@ -916,7 +914,7 @@ export class ModelFleet {
     const after = machine!.view.runStrategy;
     if (machine!.stopped === 'by spec' && after !== 'Halted') {
       if (base?.spec.runStrategy !== 'Halted') this.#broken(`${read.name} was stopped by a person, and is started`);
-      // The template had it halted as well, and has it otherwise now.
+      // The previous template halted the VM too, and the new one doesn't.
       machine!.stopped = null;
     }
     const isHalted = after === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
@@ -962,7 +960,7 @@ export class ModelFleet {
       this.#broken(`${vm.name} is restarted, and nobody counts it`);
   }
 
-  /** A guest that was started from another revision than its VM had been brought to must be restarted once more. */
+  /** A VMI that started from another revision than its VM's target must be restarted once more. */
   #started(vm: VmView, guest: VmiView): void {
     for (const key of this.#restarted.keys())
       if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${guest.revision}`) this.#restarted.delete(key);
@@ -1153,7 +1151,7 @@ export class ModelFleet {
     return new Date(this.clock.now).toISOString();
   }
 
-  // What an onlooker sees.
+  // What an observer sees.
 
   #isReady({ guest }: Machine): boolean {
     return guest?.view.ready === true && !guest.view.deleting;
@@ -1163,7 +1161,7 @@ export class ModelFleet {
     return [...this.cluster.machines.values()].filter(({ view }) => view.owner !== null && isStaying(view));
   }
 
-  /** VMs that should run and don't, and as many as are missing, with `more` counted as if they were down. */
+  /** Counts the VMs that should run but don't, and the missing ones. VMs in `more` count as down. */
   #unavailable(more: Iterable<string>): number {
     const { pool } = this.cluster;
     const names = new Set(more);
@@ -1184,13 +1182,13 @@ export class ModelFleet {
       const isOut =
         machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
       if (isOut) this.#disrupted.delete(name);
-      // What its new template has halted is not meant to run from then on, though its guest takes a moment to stop.
+      // A VM halted by its new template is no longer meant to run, though its VMI takes a moment to stop.
       const isOver = machine === undefined ? !this.#isReplaced(name) : !isMeantToRun(machine.view, machine.guest?.view);
       if (isBack || isOver) this.#disrupted.delete(name);
     }
   }
 
-  /** At each change: where nothing but drover has a hand in it, no more VMs are down than may be. */
+  /** Checks at each change that no more VMs are down than allowed, as long as only drover has disrupted any. */
   #watch(): void {
     this.#forgetThoseBack();
     for (const name of this.#skipped)
@@ -1201,7 +1199,7 @@ export class ModelFleet {
     if (count > most) this.#broken(`${count} are down, and ${most} may be`);
   }
 
-  /** A batch is at this very VM, or replaces the VM of its name. */
+  /** Reports whether a batch holds this VM, or replaces the VM of this name. */
   #isHeld(name: string, uid: string): boolean {
     return [...this.#children].some((child) =>
       child.waiting.some((held) => held.name === name && (held.uid === uid || held.act === 'replace')),
@@ -1214,7 +1212,7 @@ export class ModelFleet {
     );
   }
 
-  /** A VM is about to be disrupted: that must leave the pool within its budget. */
+  /** Checks that a VM about to be disrupted leaves the pool within its disruption budget. */
   #grant(child: Child, { name }: BatchVm): void {
     this.#forgetThoseBack();
     const machine = this.cluster.machines.get(name)!;
@@ -1222,7 +1220,7 @@ export class ModelFleet {
     this.#disrupted.set(name, { child, isDown: false, byItself: known?.byItself ?? !this.#isReady(machine) });
     if (known !== undefined || !this.#isReady(machine)) return;
     const most = maxUnavailableOf(this.cluster.pool);
-    // With late pictures only what drover does itself can be known.
+    // With stale caches, only drover's own disruptions can be known.
     const count =
       this.#scenario.lag === 0
         ? this.#unavailable(this.#disrupted.keys())
@@ -1247,7 +1245,7 @@ export class ModelFleet {
     );
     const { pool, vms, now } = input;
     const { halted: end, startedAt } = plan.rollout.state;
-    // A template that was another for a moment only, which nobody saw, begins no rollout.
+    // A template change that is reverted before anyone sees it starts no rollout.
     if (startedAt !== this.#last?.rollout.state.startedAt) this.#forgetFailures();
     this.#checkRegressions(input, plan);
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
@@ -1270,7 +1268,7 @@ export class ModelFleet {
     const other = planPool({ ...input, vms: vms.toReversed(), revisions: input.revisions.toReversed() });
     if (!isDeepStrictEqual(other, plan))
       this.#broken(`another order of the same VMs gives another plan: ${JSON.stringify([plan, other])}`);
-    // What is planned again at once has more to say.
+    // A plan that is due again at once may have more to report.
     if (update !== undefined || plan.wakeAt === now) return;
     const status = plan.status ?? pool.status;
     const again = planPool({
@@ -1282,7 +1280,7 @@ export class ModelFleet {
       this.#broken(`what was just written is not all: ${JSON.stringify([plan.status, again.status])}`);
   }
 
-  /** Failures that no batch has told of: each VM has been down for the deadline, and nobody has it in hand. */
+  /** Checks failures that no batch reported: each VM must have been down for the progress deadline. */
   #checkRegressions({ pool, rollout, now }: PoolPlanInput, { rollout: { state, goal } }: PoolPlan): void {
     const before = rollout ?? pool.status?.rollout;
     const known = new Set(before?.failures.map(({ vm, at }) => `${vm} ${at}`));
@@ -1324,7 +1322,7 @@ export class ModelFleet {
       this.#scenario.lag > 0
     )
       return;
-    // All had it last: the way back is held by no step.
+    // All VMs had this revision last: steps don't hold back an undo.
     if (batch.revision === this.#last?.rollout.current) return;
     const limit = countOf(step.to, pool.spec.replicas, 1);
     const failed = new Set(state.failures.map(({ vm }) => vm));
@@ -1350,7 +1348,7 @@ export class ModelFleet {
     if (at.size > limit) this.#broken(`${at.size} VMs run the new revision or will, before a step to ${limit}`);
   }
 
-  /** Where nothing more happens, all is well that could be, and of the rest the pool says why. */
+  /** Checks at the end that no cycle is left, and that the pool names each sick VM that it may touch. */
   #checkHealed({ healing }: PoolPlan): void {
     const rules = withDefaults(this.cluster.pool.spec).autohealing;
     if (this.#cycles.size > 0 || healing.state.cycles.length > 0)
@@ -1408,8 +1406,8 @@ export class ModelFleet {
     for (const { view } of this.#members()) {
       const isBehind =
         failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
-      // What has failed in an undo stays told where that is aborted, and is of the revision before.
-      // An undo brings a VM back without a restart if its guest was ending by itself.
+      // Failures of an undo stay reported after it is aborted, on VMs of the previous revision. An undo needs no
+      // restart to bring back a VM whose VMI was already ending.
       const { current } = last.rollout;
       const isOfUndo =
         phase === 'Aborted' &&
@@ -1460,9 +1458,9 @@ const ASKS = new Set([
   'heal lose',
 ]);
 const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose']);
-/** Run strategies under which KubeVirt starts a VM again whose VMI is deleted. */
+/** Run strategies under which KubeVirt starts a VM again after its VMI is deleted. */
 const STARTS_AGAIN = new Set(['Always', 'Once']);
-/** Say what happened before a failure. */
+/** Whether to list, with a failure, the events that led to it. */
 const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
 const numbersOf = (vms: readonly BatchVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);

@@ -7,7 +7,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 
-/** Pools and VMs for the tests of decisions, with what a test doesn't care about filled in. */
+/** Pools and VMs for the tests of decisions. Fields that a test doesn't care about have defaults. */
 
 export function aPool(spec: Partial<PoolSpec> = {}, metadata: Partial<StoredPool['metadata']> = {}): StoredPool {
   return {
@@ -25,7 +25,7 @@ export function aPool(spec: Partial<PoolSpec> = {}, metadata: Partial<StoredPool
   };
 }
 
-/** Of the template of `aPool()`. */
+/** The revision of the template of `aPool()`. */
 export const REVISION = revisionOf(aPool().spec.template);
 
 export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
@@ -66,7 +66,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
   };
 }
 
-/** The VMI of a VM, as ready as the VM is and started from what the VM says. */
+/** The VMI of a VM: as ready as the VM, and started from its current revision. */
 export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
   return {
     namespace: vm.namespace,
@@ -100,7 +100,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
   };
 }
 
-/** What a plan reads beside the pool and its VMs, where nothing is under way and every VM with a VMI has a good one. */
+/** What a plan reads besides the pool and its VMs: nothing is in progress, and all VMIs are healthy. */
 export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
   vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
   isHeldByOther: () => false,
@@ -115,7 +115,7 @@ export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> 
   failure: null,
 };
 
-/** Any VM of the pool `web`, by its number. */
+/** Any VM of the pool `web` with this number. */
 export const anyVm = (number: number): fc.Arbitrary<VmView> =>
   fc
     .record({

@@ -10,45 +10,45 @@ import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { Clock } from './clock.ts';
 import { aVm, aVmi } from './fleets.ts';
 
-/** The API server would not have a write: the object has changed since it was read, or is not there. */
+/** The API server rejected a write: the object has changed since it was read, or does not exist. */
 export class Refused extends Error {}
 
 export interface KubeVirtOptions {
   clock: Clock;
   pool: StoredPool;
   strategy: 'Stage' | 'LiveUpdate';
-  /** How likely a guest that is started from this revision never becomes ready: 0 to 1. */
+  /** The probability (0 to 1) that a VMI started from this revision never becomes ready. */
   failing: (revision: string) => number;
 }
 
 interface Guest {
   view: VmiView;
-  /** What only a start can change. */
+  /** The cores, which only a start can change. */
   cores: unknown;
-  /** It has come up: it is ready wherever nothing keeps it from that. */
+  /** The guest has booted: it is ready unless something prevents it. */
   isUp: boolean;
-  /** It was ready when a person paused it; and that person has let it go on, and it is not ready again yet. */
+  /** `wasReady`: it was ready when a person paused it. `isResuming`: it was unpaused, and is not ready again yet. */
   wasReady: boolean;
   isResuming: boolean;
 }
 
-/** A VM and what KubeVirt knows of it. */
+/** A VM and what KubeVirt knows about it. */
 export interface Machine {
   readonly number: number;
   object: NewVirtualMachine;
   view: VmView;
   guest: Guest | undefined;
-  /** KubeVirt's stateChangeRequests; `guest` is the UID of the VMI that a stop is about. */
+  /** KubeVirt's stateChangeRequests; `guest` is the UID of the VMI to stop. */
   requests: ({ action: 'Start' } | { action: 'Stop'; guest: string })[];
-  /** A person has stopped it, by its spec or by a request, and has not started it since. */
+  /** How a person stopped the VM, unless it has been started since. */
   stopped: 'by spec' | 'by request' | null;
   stoppedAt: number;
-  /** No start before; milliseconds since the epoch. */
+  /** KubeVirt does not start the VM before this time, in milliseconds since the epoch. */
   heldBack: number;
   crashes: number;
-  /** Starts in a row that failed before the guest ran. */
+  /** Consecutive starts that failed before the guest ran. */
   startFailures: number;
-  /** Guests that ran and then failed, oldest first. */
+  /** VMIs that ran and then failed, oldest first. */
   failedGuests: VmiView[];
   /** The run strategy that KubeVirt last saw. */
   knownStrategy: string | undefined;
@@ -61,16 +61,16 @@ export type Change = { at: number; version: number; name: string } & (
 );
 
 /**
- * A cluster with one pool in it, in memory: VMs whose guests come and go as KubeVirt has them come and go, each step a
- * little later than what it follows from; and the calls that people and drover make.
+ * An in-memory cluster with one pool. VMIs come and go as with KubeVirt, each step a little later than its cause. Its
+ * methods are the calls and actions of drover and of people.
  */
 export class ModelKubeVirt {
   readonly machines = new Map<string, Machine>();
-  /** Everything that a watch would tell, in its order. */
+  /** All watch events, in order. */
   readonly changes: Change[] = [];
   pool: StoredPool;
   onChange: () => void = () => {};
-  /** Told of each guest as it starts. */
+  /** Called with each VMI that starts. */
   onStart: (vm: VmView, guest: VmiView) => void = () => {};
   readonly #clock: Clock;
   readonly #options: KubeVirtOptions;
@@ -87,7 +87,7 @@ export class ModelKubeVirt {
     return this.#version;
   }
 
-  // What drover calls.
+  // Calls by drover.
 
   create(number: number, template: VmTemplate, halted = false): void {
     const object = vmFromTemplate(this.pool, template, number);
@@ -115,7 +115,7 @@ export class ModelKubeVirt {
     this.#touch(machine);
   }
 
-  /** Brings the VM to another template, as it was read at that version. */
+  /** Brings the VM to another template. Throws `Refused` if the VM has changed since it was `read`. */
   write(name: string, read: VmView, base: VmTemplate | undefined, target: VmTemplate): void {
     const machine = this.#get(name, read.uid);
     if (machine.view.resourceVersion !== read.resourceVersion) throw new Refused(`${name} has changed`);
@@ -139,12 +139,12 @@ export class ModelKubeVirt {
     this.#touch(machine);
   }
 
-  /** It has run well. */
+  /** Records that the VM has run well. */
   mark(name: string, uid: string): void {
     this.#note(this.#get(name, uid), { notYetRun: null });
   }
 
-  /** False where the VMI of that UID is not there any more. */
+  /** Returns false if the VMI with this UID no longer exists. */
   deleteVmi(name: string, uid: string): boolean {
     const machine = this.machines.get(name);
     if (machine?.guest?.view.uid !== uid) return false;
@@ -152,7 +152,7 @@ export class ModelKubeVirt {
     return true;
   }
 
-  /** False where the VM is being started or stopped already. */
+  /** Returns false if the VM is already being started or stopped. Throws `Refused` if it can't be restarted. */
   restart(name: string): boolean {
     const machine = this.#get(name);
     if (machine.requests.length > 0) return false;
@@ -170,7 +170,7 @@ export class ModelKubeVirt {
     if (machine?.guest?.view.uid === vmiUid) this.#noteGuest(machine, { revision });
   }
 
-  // What people and accidents do.
+  // Actions of people, and accidents.
 
   stop(machine: Machine): void {
     machine.stoppedAt = this.#clock.now;
@@ -219,7 +219,7 @@ export class ModelKubeVirt {
     this.#touch(machine);
   }
 
-  /** The guest is not ready for a while, and comes back by itself. */
+  /** Makes the VMI not ready for `ms` milliseconds. It recovers by itself. */
   stumble(machine: Machine, ms: number): void {
     const { guest } = machine;
     if (guest?.view.ready !== true) return;
@@ -235,7 +235,7 @@ export class ModelKubeVirt {
     guest.isResuming = !paused && guest.wasReady;
     this.#noteGuest(machine, { paused, ready: false, ...(guest.view.ready ? { readySince: this.#clock.now } : {}) });
     this.#touch(machine);
-    // Its pod has to be found ready first.
+    // The pod must become ready first.
     if (!paused && guest.isUp) this.#clock.in(this.#clock.between(50, 500), () => this.#becomeReady(machine, guest));
   }
 
@@ -254,16 +254,16 @@ export class ModelKubeVirt {
   }
 
   snapshot(machine: Machine, snapshotting: boolean): void {
-    // It may be gone when its snapshot is done, and another may be there by its name.
+    // When the snapshot is done, the VM may be deleted, and another may have its name.
     if (this.machines.get(machine.view.name) === machine) this.#note(machine, { snapshotting });
   }
 
-  /** Takes it out of its pool. */
+  /** Takes the VM out of its pool. */
   detach(machine: Machine): void {
     this.#note(machine, { owner: null });
   }
 
-  // What KubeVirt does.
+  // Actions of KubeVirt.
 
   #touch(machine: Machine): void {
     if (machine.isDue) return;
@@ -363,7 +363,7 @@ export class ModelKubeVirt {
     this.#clock.in(this.#clock.between(50, 3_000), () => {
       if (machine.guest !== guest || !isLive(guest)) return;
       if (!fails) return this.#becomeReady(machine, guest);
-      // Some crash a few times before they hang: a crash loop without an end would give the model none.
+      // Some VMIs crash a few times before they hang: with an endless crash loop, the model would not end.
       if (machine.crashes++ < 2 && this.#clock.chance() < 0.5) return this.crash(machine);
       machine.startFailures = 0;
       this.#noteGuest(machine, { phase: 'Running', runningSince: this.#clock.now });
@@ -399,7 +399,7 @@ export class ModelKubeVirt {
     });
   }
 
-  /** Its sockets, where nothing else has changed and there is room for them. */
+  /** Hotplugs sockets if nothing else has changed and the VMI has room for them; otherwise a restart is required. */
   #liveUpdate(machine: Machine): void {
     const { guest, object } = machine;
     if (guest === undefined || !isLive(guest)) return;
@@ -409,7 +409,7 @@ export class ModelKubeVirt {
     if (field(domain, 'cpu', 'cores') !== guest.cores) return this.#restartRequired(machine, 'cores');
     if (sockets === now) return this.#restartRequired(machine, null);
     if (this.#options.strategy === 'Stage') return this.#restartRequired(machine, 'sockets, and KubeVirt stages them');
-    // KubeVirt has reasons of its own, which nobody sees beforehand.
+    // KubeVirt may also refuse for reasons that can't be foreseen.
     if (sockets < now || sockets > guest.view.cpu.maxSockets! || this.#clock.chance() < 0.3)
       return this.#restartRequired(machine, 'sockets');
     this.#restartRequired(machine, null);
@@ -456,7 +456,7 @@ export class ModelKubeVirt {
     return machine;
   }
 
-  /** Tells the VM as it is now, where that is another than was told before. */
+  /** Emits the VM as it is now, if it differs from what was last emitted. */
   #note(machine: Machine, fields: Partial<VmView> = {}): void {
     const { view, object } = machine;
     const next: VmView = {
@@ -491,11 +491,11 @@ export class ModelKubeVirt {
   }
 }
 
-/** The guest runs, or comes up. */
+/** Reports whether the VMI is running or starting. */
 export const isLive = (guest: { view: VmiView } | undefined): boolean =>
   guest !== undefined && !guest.view.deleting && !isFinal(guest.view);
 
-/** The first of a VM's requests that has not been carried out. */
+/** Returns the index of a VM's first request that has not been carried out. */
 function outstanding({ requests, guest }: Machine): number {
   const first = requests.findIndex((request) =>
     request.action === 'Stop' ? request.guest === guest?.view.uid : !isLive(guest),
@@ -503,7 +503,7 @@ function outstanding({ requests, guest }: Machine): number {
   return first === -1 ? requests.length : first;
 }
 
-/** One worker's picture of the cluster: it follows what is told, each kind by itself and a little late. */
+/** One worker's cache of the cluster. It follows the changes of each kind separately, and with a delay. */
 export class Picture {
   readonly vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
@@ -515,7 +515,7 @@ export class Picture {
     this.#cluster = cluster;
   }
 
-  /** Takes in what was told before that moment, and all up to that version. */
+  /** Applies all changes up to the time `before`, and all changes up to `version`. */
   catchUp(kind: 'vm' | 'vmi', before: number, version: number): void {
     const { changes } = this.#cluster;
     let cursor = kind === 'vm' ? this.#vm : this.#vmi;

@@ -8,17 +8,17 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from './fleets.ts';
 
-/** Pools in the middle of a rollout from `OLD` to `NEW`, for the tests of its decisions. */
+/** Pools in the middle of a rollout from `OLD` to `NEW`, for the tests of rollout decisions. */
 
 export interface TemplateFields {
   runStrategy?: string;
-  /** A guest takes it only as it starts. */
+  /** Takes effect only when a VMI starts. */
   cores?: number;
-  /** May be changed while it runs. */
+  /** Can be live-updated. */
   sockets?: number;
-  /** Says nothing to the guest. */
+  /** Does not concern the guest. */
   color?: string;
-  /** The size of its own disk. */
+  /** The size of the VM's own disk. */
   disk?: string;
 }
 
@@ -50,18 +50,18 @@ export const NEW = revisionOf(NEW_TEMPLATE);
 export const NOW = Date.UTC(2026, 0, 1, 12);
 export const at = (ms: number): string => new Date(ms).toISOString();
 
-/** A step that waits for a person, or for its time. */
+/** A step that waits for approval, or for what `then` says. */
 // oxlint-disable-next-line unicorn/no-thenable
 export const aStep = (to: number | string, then: RolloutStep['then'] = { approval: {} }): RolloutStep => ({ to, then });
 
 /** `web-<number>` of the old revision, ready. */
 export const old = (number: number, fields: Partial<VmView> = {}): VmView =>
   aVm(`web-${number}`, { revision: OLD, ...fields });
-/** One that has been updated. */
+/** An updated VM. */
 export const fresh = (number: number, fields: Partial<VmView> = {}): VmView =>
   old(number, { revision: NEW, ...fields });
 export const HALTED = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
-/** Its guest is there, and not ready. */
+/** The VMI exists, but is not ready. */
 export const DOWN = { ready: false, state: 'Starting' } as const;
 
 export const held = (vm: VmView, act: BatchVm['act'] = 'restart', fields: Partial<BatchVm> = {}): BatchVm => ({
@@ -82,7 +82,7 @@ export const aBatch = (vms: BatchVm[], fields: Partial<Batch> = {}): Batch => ({
   ...fields,
 });
 
-/** A rollout to `NEW` that has begun a minute ago. */
+/** A rollout to `NEW` that began a minute ago. */
 export const rolling = (fields: Partial<RolloutStatus> = {}): RolloutStatus => ({
   ...begun(NEW, at(NOW - 60_000)),
   ...fields,
@@ -101,9 +101,9 @@ export const failure = (
 export interface RolloutFields extends Partial<Omit<RolloutInput, 'pool' | 'templateOf' | 'vmiOf'>> {
   spec?: Partial<PoolSpec>;
   status?: Partial<PoolStatus>;
-  /** By name; else as the VM is. */
+  /** By VM name; undefined: no VMI. Other VMIs match their VMs. */
   vmis?: Record<string, Partial<VmiView> | undefined>;
-  /** Kept beside that of the pool; the old one, if nothing is said. */
+  /** The templates kept besides the pool's own; by default, the old one. */
   kept?: VmTemplate[];
   deleted?: boolean;
 }

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 
-/** Templates for the tests of decisions. Names are few, so that two templates meet in many fields. */
+/** Templates for the tests of decisions. Names are few, so that two templates share many fields. */
 
 const anyText = fc.constantFrom('a', 'b', 'c');
 const anyName = fc.constantFrom('root', 'data', 'seed', 'extra');
 const anyTexts = fc.dictionary(fc.constantFrom('app', 'tier', 'constructor', '__proto__'), anyText, { maxKeys: 3 });
 const optional = { requiredKeys: [] };
 
-/** Fields that nobody knows, of any shape. */
+/** Unknown fields of any shape. */
 const { anyJson } = fc.letrec<{ anyJson: unknown }>((tie) => ({
   anyJson: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
@@ -85,7 +85,7 @@ export const anyPower: fc.Arbitrary<{ running: boolean } | { runStrategy: string
 );
 const anyMetadata = fc.record({ labels: anyTexts, annotations: anyTexts }, optional);
 
-/** Of no disk templates but `disks`, so that two of them may differ in everything else. */
+/** A template with no disk templates but `disks`, so that two such templates may differ in everything else. */
 export const anyTemplate = (disks: VmTemplate['spec']['dataVolumeTemplates'] = []): fc.Arbitrary<VmTemplate> =>
   fc
     .record(

@@ -33,7 +33,7 @@ function nested(depth: number): object {
 }
 const deepTemplate = { spec: { x: nested(9_000), template: { spec: { domain: {} } } } } as never;
 
-/** A pool that a decision can't be made about: its replicas throw when they are asked for. */
+/** A pool that can't be planned for: reading its `maxUnavailable` throws. */
 function poisoned(): PoolPlanInput {
   const input = inputOf({ replicas: 2 });
   Object.defineProperty(input.pool.spec, 'maxUnavailable', {

@@ -5,7 +5,7 @@ import { refusedLast } from '../../../decisions/pool/refused-vms.ts';
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index));
 const nameOf = (name: string): string => name;
 
-/** Tries the first each time, until one is taken that is not refused. */
+/** Tries the first VM each time, until one is not refused. Returns the number of refusals. */
 function triesUntilTaken(all: string[], isRefused: (name: string) => boolean): number {
   const names: string[] = [];
   for (;;) {

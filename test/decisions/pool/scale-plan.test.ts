@@ -135,13 +135,13 @@ describe('the order of the labels that a policy names', () => {
   });
 });
 
-/** Five of one revision, but one of them of another. */
+/** Five VMs of one revision, except one of another. */
 const five = (revision: string, which: number, other: string) =>
   numbered(5, { revision }).map((vm, index) => (index + 1 === which ? { ...vm, revision: other } : vm));
 
 describe('of VMs that the policy sees as equals', () => {
   test('one leaves first that still needs the update', () => {
-    // Each has its turn: one alone may leave first for its UID.
+    // Each VM takes its turn: a single one may leave first because of its UID.
     for (let outdated = 1; outdated <= 5; outdated++) {
       const vms = five(REVISION, outdated, 'old');
       const steps = plan({ replicas: 4, updateStrategy: { unmanaged: {} } }, { vms });

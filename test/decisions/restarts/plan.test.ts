@@ -59,7 +59,7 @@ function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi
   };
 }
 
-/** A pool of the VM's own, which has no place left. */
+/** A pool with only this VM, and with no place left in its budget. */
 function aFullPool(vm: VmView): OwningPool {
   const { metadata, ...pool } = settledPool({ replicas: 1, maxUnavailable: 0 });
   return {
@@ -149,7 +149,7 @@ describe('what is taken', () => {
       index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm,
     );
     expect(plan({ vms: haltedSince, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(2);
-    // One that is missing counts too.
+    // A missing VM counts too.
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
   });
 
@@ -287,12 +287,12 @@ test('what counts may be more than what is to be restarted, or less', () => {
   expect(plan(scene, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
 });
 
-/** A small cluster in which time passes, guests come and go, and two restarts run over some of the same VMs. */
+/** A small cluster in which time passes, VMIs come and go, and two restarts run over some of the same VMs. */
 class Model {
   readonly pool: StoredPool;
   readonly vms = new Map<string, VmView>();
   readonly guests = new Map<string, VmiView>();
-  /** How often each guest was restarted, by UID. */
+  /** How often each VMI was restarted, by UID. */
   readonly restarted = new Map<string, number>();
   now = 1_000_000;
   #next = 0;
@@ -343,7 +343,7 @@ class Model {
   }
 }
 
-/** One restart, as the workflow leads it. */
+/** One restart, run as the workflow runs it. */
 class Run {
   readonly chosen: Chosen;
   readonly failed = new Set<string>();
@@ -421,7 +421,7 @@ class Run {
 
 const DOWN = [{ ready: false }, { ready: false }] as const;
 
-/** Something that happens to the n-th VM, or a turn of one of the runs. */
+/** An event on the n-th VM, or a turn of one of the runs. */
 const anyEvent = fc.record({
   what: fc.constantFrom(
     'first',
@@ -460,7 +460,7 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
       ];
       const happen = (what: string, at: number): void => {
         const key = keys[at % count]!;
-        // Now and then another VM goes down between what is planned and what is done.
+        // Sometimes another VM goes down between planning and acting.
         const between = (): void => void (at % 3 === 0 && model.change(keys[(at * 7) % count]!, ...DOWN));
         if (what === 'first' || what === 'second') runs[what === 'first' ? 0 : 1]!.turn(between);
         else if (what === 'up') model.comeUp(key);

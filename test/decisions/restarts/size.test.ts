@@ -4,7 +4,7 @@ import { bytesOfNames, MOST_BYTES, noteFailure, type FailedRestart } from '../..
 import { inShort } from '../../../decisions/runs/skipped.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 
-/** Temporal's default for one payload. */
+/** Temporal's default limit for one payload, in bytes. */
 const MOST_OF_TEMPORAL = 2 * 1024 * 1024;
 const UID = '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f';
 
@@ -18,13 +18,13 @@ const guestsOf = (namespace: string, names: string[]) => ({
   [namespace]: Object.fromEntries(names.map((name) => [name, UID])),
 });
 
-/** As many VMs with names of this length as one restart may have. */
+/** Returns as many VMs with names of this length as one restart may have. */
 function most(namespace: string, length: number): string[] {
   const names = namesOf({ length, of: 10_000 });
   return names.slice(0, (10_000 * MOST_BYTES) / bytesOfNames(guestsOf(namespace, names)));
 }
 
-/** What a run hands to the next when as much as can be is to be said of every VM. */
+/** The largest input that a run hands to the next run: every VM has the longest possible report. */
 function worstInput(namespace: string, names: string[]): RestartVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);

@@ -18,7 +18,7 @@ import {
 const MINUTE = 60_000;
 const startedAt = at(NOW - 60 * MINUTE);
 const LONG = ', for 600 s and longer';
-/** Updated, and down since before the rollout began: its revision has nothing to do with it. */
+/** An updated VM that has been down since before the rollout began: its revision is not the cause. */
 const longDown = { ...DOWN, notReadySince: NOW - 90 * MINUTE };
 const down = (fields: Partial<VmView> = {}): VmView => fresh(1, { ...longDown, ...fields });
 const poolOf = (vm: VmView, state: Partial<RolloutStatus> = {}): RolloutFields => ({

@@ -28,7 +28,10 @@ const timed = [aStep(1, { wait: '30m' })];
 const windows = [{ cron: '0 22 * * *', duration: '2h' }];
 const stopped = (kind: NonNullable<RolloutStatus['halted']>['kind'], why = 'too many'): RolloutStatus =>
   rolling({ batches: 1, halted: { kind, by: 'anna', at: at(NOW), why } });
-/** VMs of which one was down before the rollout, which began ten minutes ago but so many milliseconds. */
+/**
+ * A fleet with one VM that was down before the rollout. The rollout began `short` milliseconds less than ten minutes
+ * ago.
+ */
 const stuck = (short: number, fields: Partial<RolloutStatus> = {}): RolloutFields => ({
   vms: [fresh(1, { ...DOWN, notReadySince: NOW - 900_000 }), old(2)],
   state: rolling({ startedAt: at(NOW - 600_000 + short), batches: 1, ...fields }),

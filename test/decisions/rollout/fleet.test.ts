@@ -11,7 +11,7 @@ import type {
 import { ModelFleet, type Happening, type Scenario } from '../model/fleet.ts';
 import { aStep } from '../model/rollout-pools.ts';
 
-/** Absent as a rule. */
+/** Usually absent. */
 const seldom = <T>(value: fc.Arbitrary<T>, weight = 4): fc.Arbitrary<T | undefined> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight }, { arbitrary: value, weight: 1 });
 const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
@@ -19,7 +19,7 @@ const seen = <T extends object>(record: T): { [K in keyof T]: Exclude<T[K], unde
     [K in keyof T]: Exclude<T[K], undefined>;
   };
 
-/** Few of each, so that templates differ in everything, in what needs no restart, or in nothing. */
+/** Few values each, so that templates differ in everything, only in what needs no restart, or in nothing. */
 const anyTemplate: fc.Arbitrary<VmTemplate> = fc
   .record({
     runStrategy: fc.oneof(
@@ -87,7 +87,7 @@ const anySpec: fc.Arbitrary<Scenario['spec']> = fc
   })
   .map(seen);
 
-/** Every VM is given up in the end: one that fails for ever would give the model none. */
+/** Healing gives up on every VM in the end: with a VM that fails forever, the model would not end. */
 const anyHealing: fc.Arbitrary<Autohealing> = fc
   .record({
     startupFailureThreshold: seldom(fc.constantFrom(1, 2), 1),
@@ -130,7 +130,7 @@ const people: fc.Arbitrary<Happening> = fc.oneof(
 const anyGap = fc.oneof(fc.nat(300), fc.nat(8_000));
 
 const happenings = (...kinds: fc.Arbitrary<Happening>[]): fc.Arbitrary<Scenario['happenings']> =>
-  // What comes first is a change: without one there is nothing to see.
+  // The first event is a change: without one, there is nothing to see.
   fc
     .tuple(changes, fc.array(fc.tuple(fc.oneof(...kinds), anyGap), { maxLength: 20 }))
     .map(([first, rest]) => [{ ...first, after: 100 }, ...rest.map(([happening, after]) => ({ ...happening, after }))]);
@@ -152,12 +152,12 @@ const anyScenario = (kinds: fc.Arbitrary<Scenario['happenings']>, spec = anySpec
   });
 
 /**
- * The same fleets in every run of the suite, so that it tells of a change and not of luck; with `RUNS=10000` others
- * each time.
+ * The same fleets in every run of the suite, so that a failure means a change and not bad luck. With `RUNS=10000`,
+ * other fleets each time.
  */
 const FLEETS = process.env['RUNS'] === undefined ? { seed: Number(process.env['SEED'] ?? 1) } : {};
 
-/** A failure can be seen again by the seed and path that it names, and what led to it is told with `MODEL_TELLS=1`. */
+/** To reproduce a failure, use the seed and path that it names. `MODEL_TELLS=1` adds the events that led to it. */
 test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   ['only the template changes', happenings(changes)],
   ['people steer', happenings(changes, asks)],

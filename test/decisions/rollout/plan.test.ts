@@ -198,7 +198,7 @@ describe('a batch', () => {
   });
 });
 
-/** A batch of eight has just begun, and the first of its VMs is back. */
+/** A batch of eight has just begun, and its first VM is back. */
 const justBegun = (fields: RolloutFields = {}): RolloutFields => {
   const vms = [fresh(1), ...all(40).slice(1)];
   return {
@@ -368,7 +368,7 @@ describe('below a step', () => {
     });
     expect(taken(back)).toHaveLength(8);
     expect(back.state.stepReachedAt).toBeUndefined();
-    // An undo of a canary: the VMs that the bad template has not reached do not make its step pass for that way back.
+    // An undo of a canary: VMs that the bad template has not reached don't complete a step of the undo.
     const canary = plan({
       vms: [old(1), ...all(8, fresh).slice(1)],
       spec: stepped(aStep(3)),
@@ -461,7 +461,7 @@ describe('below a step', () => {
       expect(lost.state).toMatchObject({ step: 0 });
       expect(lost.state.stepReachedAt).toBeUndefined();
     }
-    // Nobody has looked while its guest was down.
+    // No plan was made while the VMI was not ready.
     const crashed = plan({
       vms: there,
       vmis: { 'web-2': { readySince: NOW - MINUTE } },

@@ -19,7 +19,7 @@ import {
 const MINUTE = 60_000;
 const LOST = { ready: false, state: 'Running' } as const;
 const startedAt = at(NOW - 30 * MINUTE);
-/** Updated, ready, and not ready any more for so many minutes. */
+/** An updated VM that was ready, and has not been ready for `minutes`. */
 const lost = (minutes: number, fields: Partial<VmView> = {}): VmView =>
   fresh(1, { ...LOST, notReadySince: NOW - minutes * MINUTE, ...fields });
 const pool = (vm: VmView, fields: RolloutFields = {}): RolloutFields => ({

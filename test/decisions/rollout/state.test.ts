@@ -28,7 +28,7 @@ test('a pause and a halt say who, when and why', () => {
   });
   expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'somebody', at: at(NOW) });
   expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'somebody', at: at(NOW) });
-  // What is no text the pool's status would not take.
+  // The pool's status takes only text.
   expect(actOf({ by: 5, why: { no: 'words' } }, at(NOW))).toEqual({ by: '5', at: at(NOW), why: '{"no":"words"}' });
   expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'somebody', at: at(NOW) });
 });

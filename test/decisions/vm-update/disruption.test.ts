@@ -4,7 +4,7 @@ import type { VmTemplate, Disruption } from '../../../api/pool/pool.ts';
 import { disruptionBetween, DISRUPTIONS, exceeds, startsOrStops } from '../../../decisions/vm-update/disruption.ts';
 import { anyPower, anyTemplate } from '../model/templates.ts';
 
-/** A template with these fields in its VMI's spec. */
+/** A template with these fields in its VMI spec. */
 const vmi = (spec: object, domain: object = {}): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {}, ...domain }, ...spec } } },
 });

@@ -17,7 +17,7 @@ import {
   type TemplateFields,
 } from '../model/rollout-pools.ts';
 
-/** Of a VM that has `from`, where the pool's template is `to`. */
+/** A VM with the template `from`, in a pool whose template is `to`. */
 interface Case {
   from?: TemplateFields;
   to: TemplateFields;
@@ -25,7 +25,7 @@ interface Case {
   strategy?: Goal['strategy'];
   clusterStrategy?: Goal['strategy'];
   vm?: Partial<VmView>;
-  /** Null: there is none. */
+  /** Null: no VMI. */
   guest?: Partial<VmiView> | null;
 }
 
@@ -202,7 +202,7 @@ describe('where only those may be touched that do not run', () => {
       left('it waits for a restart, which the pool leaves to people'),
     );
     expect(need({ to, limit: null, vm: written, guest: written })).toEqual({ need: 'nothing' });
-    // Taken back before any guest started from it.
+    // The change was reverted before any VMI started from it.
     expect(need({ from: to, to: {}, limit: null, guest: { revision: revisionOf(aTemplate({})) } })).toEqual(
       act('write'),
     );

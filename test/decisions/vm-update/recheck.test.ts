@@ -20,7 +20,7 @@ import {
 
 interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;
-  /** Of the VM that is taken; null: it has none. */
+  /** Fields of the VMI of the VM that is taken; null: it has none. */
   guest?: Partial<VmiView> | null;
   spec?: Partial<PoolSpec>;
   rolled?: Partial<RolloutStatus>;
@@ -61,7 +61,7 @@ describe('a VM is taken', () => {
     expect(take({ vm: fresh(1) })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), guest: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), guest: null })).toEqual({ take: 'nothing' });
-    // KubeVirt migrates it for the change that was written before.
+    // KubeVirt is migrating the VM for the change that was written before.
     expect(take({ held: held(old(1), 'live'), vm: fresh(1), guest: { revision: OLD, migrating: true } })).toEqual({
       take: 'nothing',
     });
@@ -89,7 +89,7 @@ describe('a VM is taken', () => {
     const written = { take: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
-    // Its owner has stopped it meanwhile, and it goes by itself.
+    // Its owner has stopped it meanwhile, and the VMI is ending by itself.
     expect(take({ held: held(old(1), 'write'), vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write'), spec: { updateStrategy: { opportunistic: {} } } })).toEqual(
       later('it runs by now'),

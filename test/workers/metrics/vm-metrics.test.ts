@@ -15,7 +15,7 @@ class Watched {
   #now: VmiView | undefined;
   pool: { namespace: string; pool: string } | null = { namespace: 'shop', pool: 'web' };
 
-  /** The VMI is so now; `null`: it is gone. */
+  /** Changes the VMI; `null`: it is deleted. */
   is(change: Partial<VmiView> | null, isNews = true): this {
     const after = change === null ? undefined : { ...aVmi(aVm('web-1')), createdAt: 0, ...change };
     this.metrics.change({ before: this.#now, after }, () => this.pool, isNews);

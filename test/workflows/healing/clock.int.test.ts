@@ -13,18 +13,18 @@ import { aTimedPool, HOUR, MINUTE, type TimedPool } from '../timed-pool.ts';
 const server = aTimeSkippingServer();
 
 const DAY = 24 * HOUR;
-/** Time passes by itself too, while the workflows work. */
+/** In milliseconds: real time passes too while the workflows work. */
 const MOMENT = 5_000;
 const BACKOFF = { initial: '10s', factor: 2, max: '12h', jitter: 0 };
 
-/** A pool that heals, one of whose VMs fails. */
+/** A pool with autohealing, one of whose VMs fails. */
 interface SickPool extends TimedPool {
-  /** When drover deleted a sick VM, of the workflows' clock. */
+  /** When drover deleted sick VMs, by the workflows' clock. */
   removals: number[];
-  /** The VM that runs fails, and every one that takes its place where `forEver`. */
+  /** Makes the running VM fail, and with `forEver` also each of its replacements. */
   breakDown: (name: string, forEver: boolean) => Promise<void>;
   mend: () => void;
-  /** Before the Event of a VM that was healed is written: its cycle has told its end, and has not closed. */
+  /** Called before the Event of a healed VM is written: its cycle has reported its end, but has not closed. */
   closing: () => Promise<void>;
 }
 
@@ -72,7 +72,7 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
   return pool;
 }
 
-/** From the deletion of each VM to the creation of the next, in seconds; the last may have none yet. */
+/** From the deletion of each VM to the creation of the next, in seconds. The last VM may have no successor yet. */
 const delays = ({ cluster, removals }: SickPool): number[] =>
   cluster.times('create').map((at, index) => Math.round((at - removals[index]!) / 1000));
 
@@ -87,7 +87,7 @@ test('a VM that never works is replaced for a week, each delay twice the last up
     ]),
   );
   const begun = pool.removals[0]!;
-  // In steps: what one replacement brings about takes the workflows a moment, which no skipped time may overtake.
+  // In steps: each replacement takes the workflows a moment, which skipped time must not overtake.
   while ((await server().now()) < begun + 7 * DAY) {
     const attempts = pool.removals.length;
     const nextAt = Date.parse(healing(pool)!.cycles[0]!.nextAt!);

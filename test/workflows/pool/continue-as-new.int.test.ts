@@ -19,7 +19,7 @@ test('the next run knows how the rollout stands, which batch is under way, and t
   await pool.continued(runId);
   expect(await pool.progress()).toMatchObject({ rollout, updating });
 
-  // The batch tells its end to the run that there is now.
+  // The batch reports its end to the current run.
   batch.goOn();
   await server().orphanEnded(batch.workflow);
   await soon(async () =>
@@ -42,12 +42,12 @@ test('no signal is lost that comes while a run gives way to the next', async () 
   const pool = await aTimedPool(server());
   const batch = await pool.heldBatch();
   let count = 0;
-  // By its status, for this server leaves a query without an answer that comes while a run gives way.
+  // From the status, because this server does not answer a query that arrives while a run continues as new.
   const isHeard = (): void => expect(pool.cluster.pool.status?.rollout?.paused?.by).toBe(String(count));
   for (let times = 1; times <= 3; times++) {
     const runId = await pool.runId();
     const filled = pool.fillHistory();
-    // Not more than it can hear: a run does not give way as long as there are signals that it has not heard.
+    // No more signals than the run can handle: it does not continue as new while some are unhandled.
     do {
       await pool.workflow.signal(pause, { by: String(++count) });
       await soon(isHeard);
@@ -55,7 +55,7 @@ test('no signal is lost that comes while a run gives way to the next', async () 
     await filled;
   }
 
-  // The end of a batch is such a signal too.
+  // The end of a batch is also such a signal.
   const runId = await pool.runId();
   const filled = pool.fillHistory();
   batch.goOn();
@@ -75,7 +75,7 @@ test('a run gives way once it has handed many VMs of its batches to plans, long 
   const first = await pool.runId();
   for (let turns = 1; turns <= 30 && (await pool.runId()) === first; turns++) {
     const { plans } = pool.cluster;
-    // This server refuses a signal that comes in the moment in which a run gives way.
+    // This server rejects a signal that arrives just as a run continues as new.
     await pool.nudge().catch(() => pool.continued(first));
     await soon(() => expect(pool.cluster.plans).toBeGreaterThan(plans));
   }
@@ -90,7 +90,7 @@ test('the delay after a failure goes on as it was', async () => {
   pool.cluster.refusal = 'exceeded quota';
   await pool.change({ replicas: 5 });
   await server().pass('20s');
-  // 1 s, 2 s, 4 s and 8 s lie behind it; it waits for the rest of 16 s.
+  // The delays of 1 s, 2 s, 4 s and 8 s are over; the rest of 16 s remains.
   expect(pool.cluster.times('create')).toHaveLength(5);
   const { retryAt } = await pool.progress();
   const runId = await pool.runId();

@@ -3,7 +3,7 @@ import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { InFlight } from '../../../workflows/pool/in-flight.ts';
 import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
 
-/** Activities that were begun: none of them ends. */
+/** The activities that were started. None of them ends. */
 const { begun, proxyActivities } = vi.hoisted(() => {
   const begun: string[] = [];
   const hangs = (activity: string) => (): Promise<never> => {

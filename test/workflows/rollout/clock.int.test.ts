@@ -11,7 +11,7 @@ import { aTimedPool, HOUR, MINUTE, ref, template } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
-/** Time passes by itself too, while the workflow works. */
+/** In milliseconds: real time passes too while the workflow works. */
 const MOMENT = 5_000;
 
 test('a rollout goes on when it has waited 30 minutes at its step', async () => {
@@ -73,7 +73,7 @@ test('what is to be created is tried again after 1 s, then after twice as long e
   await soon(() => expect(pool.cluster.vms.size).toBe(6));
   await soon(async () => expect((await pool.progress()).retryAt).toBeNull());
 
-  // What went well has ended the row of failures.
+  // The success has ended the series of failures.
   pool.cluster.refusal = 'exceeded quota';
   const before = pool.cluster.acts.length;
   await pool.change({ replicas: 7 });
@@ -115,7 +115,7 @@ test('a pool that no plan can be made for says so, and is looked at again by a t
   await soon(async () => expect((await pool.progress()).troubles).toContainEqual(expect.objectContaining(trouble)));
   const before = plans;
   await server().pass('3m');
-  // Three at once each time, with 10 s at most between them.
+  // Three attempts each time, with at most 10 s in between.
   expect(plans - before).toBeGreaterThanOrEqual(3 * 14);
   expect(plans - before).toBeLessThan(3 * 25);
   isAway = false;
@@ -164,7 +164,7 @@ test('what is to be noted on VMs while other notes are written is noted right af
 test('a batch that could not be begun is tried again after 1 s, then after twice as long each time', async () => {
   const pool = await aTimedPool(server());
   const next = template('two');
-  // Somebody has taken the ids of the first four.
+  // The workflow IDs of the first four batches are taken.
   const taken = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
   for (const workflowId of taken)
     await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
@@ -191,11 +191,11 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
   const runId = await pool.runId();
   await pool.fillHistory();
   await pool.continued(runId);
-  // The run that began it would have heard of it.
+  // Only the run that started the batch would have been told.
   batch.fail();
   await server().orphanEnded(batch.workflow);
 
-  // A pool that is not settled is nudged every few minutes, though nothing happens to it.
+  // An unsettled pool is nudged every few minutes, even if nothing happens to it.
   await server().pass('24m');
   await pool.nudge();
   expect((await pool.progress()).updating).toHaveLength(1);
